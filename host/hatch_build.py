@@ -1,0 +1,32 @@
+"""Extras that install the sibling distributions: their folders in a checkout, pins in a release.
+
+`python -m build` makes the wheel from the sdist, where the folders are gone, so their presence cannot be the switch:
+``ODRADEK_RELEASE=1`` is.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+
+class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
+    """Fills ``optional-dependencies`` from the tables ``siblings`` and ``extras`` of this hook."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        host, version = metadata["name"], metadata["version"]
+        extras = {extra: list(requirements) for extra, requirements in self.config["extras"].items()}
+        siblings = {
+            extra: [self.requirement(f"{host}-{extra}", folder, version)]
+            for extra, folder in self.config["siblings"].items()
+        }
+        extras["all"] = [*sum(siblings.values(), []), *extras["demo"], *extras["fast"]]
+        metadata["optional-dependencies"] = extras | siblings
+
+    def requirement(self, name: str, folder: str, version: str) -> str:
+        if os.environ.get("ODRADEK_RELEASE"):
+            return f"{name}=={version}"
+        return f"{name} @ {(Path(self.root) / folder).as_uri()}"

@@ -1,0 +1,37 @@
+"""All that a plugin may import."""
+
+from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
+from odradek.plugin.hookspecs import hookimpl
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protocols import (
+    ClientTelemetry,
+    ClientTelemetryExporter,
+    ClientTelemetryExporterProvider,
+    ClientTelemetryReceiver,
+    Enricher,
+    Forwarder,
+    Reject,
+    Retry,
+    TelemetryRecord,
+)
+
+__all__ = [
+    "UNKNOWN",
+    "ClientTelemetry",
+    "ClientTelemetryContext",
+    "ClientTelemetryExporter",
+    "ClientTelemetryExporterProvider",
+    "ClientTelemetryPayload",
+    "ClientTelemetryReceiver",
+    "ConfigError",
+    "ConnectionContext",
+    "Enricher",
+    "Forwarder",
+    "PluginConfig",
+    "Reject",
+    "RequestContext",
+    "Retry",
+    "TelemetryRecord",
+    "hookimpl",
+]

@@ -1,0 +1,62 @@
+"""The hooks by which an installed distribution joins the host (entry points in the group ``odradek``).
+
+Each hook is called once per host for each plugin, with that plugin's own table of the configuration,
+``[plugins.<entry point name>]``, before the first connection.
+"""
+
+from __future__ import annotations
+
+import pluggy
+
+from odradek.plugin.config import PluginConfig
+from odradek.plugin.protocols import ClientTelemetry, ClientTelemetryExporterProvider, Enricher, Forwarder
+
+hookspec = pluggy.HookspecMarker("odradek")
+hookimpl = pluggy.HookimplMarker("odradek")
+
+
+@hookspec
+def odradek_client_telemetry(
+    config: PluginConfig,
+) -> ClientTelemetry | ClientTelemetryExporterProvider | None:  # type: ignore[empty-body]
+    """Offer a receiver or an exporter that sees each push as it is accepted.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        The provider, or None to stay out.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_enricher(config: PluginConfig) -> Enricher | None:  # type: ignore[empty-body]
+    """Offer labels for the metrics of each client instance.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        The enricher, or None to stay out. Of two that set the same label, the later plugin by name wins.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_forwarder(config: PluginConfig) -> Forwarder | None:  # type: ignore[empty-body]
+    """Offer to carry accepted pushes to another system, in batches.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        A forwarder that has not been started, or None to stay out.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """

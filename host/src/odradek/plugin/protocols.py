@@ -1,0 +1,116 @@
+"""What a plugin can be. No base class: an object that has the methods is one.
+
+Guarantees of the host, for every kind:
+
+1. Objects are made once per host, before the first connection, and ``close`` is called once if it was made.
+2. What a plugin raises is logged, counted and named; the client is answered and the other plugins get the push.
+3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop, one call at
+   a time: they may not block. What takes longer than ``plugin.slow.ms`` is counted and named.
+4. A `Forwarder` lives on an event loop and a thread of its own, so whatever it does holds up nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from odradek.plugin.context import ClientTelemetryContext, RequestContext
+from odradek.plugin.payload import ClientTelemetryPayload
+
+
+@runtime_checkable
+class ClientTelemetryReceiver(Protocol):
+    """Sees every accepted push (KIP-714)."""
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        """Take one push. Not called for a push without metrics."""
+
+
+@runtime_checkable
+class ClientTelemetry(Protocol):
+    """Offers a receiver (KIP-714)."""
+
+    def client_receiver(self) -> ClientTelemetryReceiver | None:
+        """The receiver, or None to stay out."""
+
+
+@runtime_checkable
+class ClientTelemetryExporter(Protocol):
+    """Sees every accepted push, with the interval the client keeps (KIP-1217)."""
+
+    def export_metrics(self, context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> None:
+        """Take one push. Not called for a push without metrics."""
+
+
+@runtime_checkable
+class ClientTelemetryExporterProvider(Protocol):
+    """Offers an exporter (KIP-1217). An object that is a `ClientTelemetry` too is asked for its exporter only."""
+
+    def client_telemetry_exporter(self) -> ClientTelemetryExporter | None:
+        """The exporter, or None to stay out."""
+
+
+@runtime_checkable
+class Enricher(Protocol):
+    """Says what the host knows of a client, as labels on its metrics."""
+
+    def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
+        """Resource attributes to set, replacing the client's own of the same name.
+
+        Called once per client instance and connection; the answer is cached.
+        """
+
+
+@dataclass(slots=True, eq=False)
+class TelemetryRecord:
+    """One push on its way to a forwarder."""
+
+    context: RequestContext
+    push_interval_ms: int
+    payload: ClientTelemetryPayload
+
+
+class Retry(Exception):
+    """The far side cannot take the batch now.
+
+    Args:
+        reason: For the log and the metrics.
+        after_s: Seconds to wait as the far side asked, or None to leave it to the host's backoff.
+    """
+
+    def __init__(self, reason: str, after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.after_s = after_s
+
+
+class Reject(Exception):
+    """The far side will never take some of the batch.
+
+    Args:
+        reason: For the log, the metrics and the dead letters.
+        records: The records to give up; empty when the far side did not say which.
+    """
+
+    def __init__(self, reason: str, records: Sequence[TelemetryRecord] = ()) -> None:
+        super().__init__(reason)
+        self.records = records
+
+
+@runtime_checkable
+class Forwarder(Protocol):
+    """Carries pushes to another system, in batches."""
+
+    async def start(self) -> None:
+        """Called once on the forwarder's own loop. The far side may still be down."""
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        """Return when the far side took the whole batch.
+
+        Raises:
+            Retry: It cannot take it now.
+            Reject: It will never take some of it.
+        """
+
+    async def close(self) -> None:
+        """Let go of everything. Called once, on the same loop, also after a failed start."""
