@@ -1,0 +1,111 @@
+"""The load generator of ``native/load.c``, and one window of measuring a server under it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TypedDict
+
+from bench.harness import PATIENCE_S, Server, UnavailableError, build, close, cpu_ns, pipes, spawn
+
+
+class Window(TypedDict):
+    """What the generator counted since the mark before; see ``native/load.c``."""
+
+    requests: int
+    throttled: int
+    errors: dict[str, int]
+    seconds: float
+    p50_us: float
+    p99_us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One window of load on one server."""
+
+    cpu_us: float
+    """CPU time of the server for one request, microseconds."""
+    requests_per_s: float
+    """Of wall time: only worth something on a machine that does nothing else."""
+    core: float
+    """Part of one core that the server used; far below 1, something else was the limit."""
+    p50_us: float
+    p99_us: float
+    requests: int
+    errors: dict[str, int]
+    """Refused pushes by error code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What the generator sends: CONNECTIONS x DEPTH pushes in flight."""
+
+    connections: int
+    depth: int
+    codec: int
+    payload: Path
+
+
+def measure(server: Server, load: Load, *, seconds: float, core: int | None = None) -> Measurement:
+    """Put a server under load, let it warm up for a third of the time, measure one window.
+
+    Raises:
+        UnavailableError: The generator gave up.
+    """
+    numbers = (server.port, load.connections, load.depth, load.codec)
+    generator = spawn([build("load"), *(str(number) for number in numbers), load.payload], core)
+    stdin, stdout = pipes(generator)
+    try:
+        answer(stdout)
+        time.sleep(seconds / 3)
+        mark(stdin, stdout)
+        before = cpu_ns(server.pid)
+        time.sleep(seconds)
+        window = mark(stdin, stdout)
+        spent_ns = cpu_ns(server.pid) - before
+    finally:
+        close(stdin)
+        generator.wait(PATIENCE_S)
+        close(stdout)
+    return Measurement(
+        cpu_us=spent_ns / 1000 / max(1, window["requests"]),
+        requests_per_s=window["requests"] / window["seconds"],
+        core=spent_ns / 1e9 / window["seconds"],
+        p50_us=window["p50_us"],
+        p99_us=window["p99_us"],
+        requests=window["requests"],
+        errors=window["errors"],
+    )
+
+
+def mark(stdin: IO[str], stdout: IO[str]) -> Window:
+    """Ask for the counters since the last mark."""
+    stdin.write("mark\n")
+    stdin.flush()
+    window: Window = json.loads(answer(stdout))
+    return window
+
+
+def answer(stream: IO[str]) -> str:
+    line = stream.readline()
+    if not line:
+        raise UnavailableError("the load generator gave up")
+    return line
+
+
+def refused(windows: Sequence[Measurement]) -> dict[str, int]:
+    """Error codes of all windows together; empty when every push was accepted."""
+    total: dict[str, int] = {}
+    for window in windows:
+        for code, count in window.errors.items():
+            total[code] = total.get(code, 0) + count
+    return total
+
+
+def median_cpu_us(windows: Sequence[Measurement]) -> float:
+    return statistics.median(window.cpu_us for window in windows)

@@ -1,0 +1,156 @@
+"""What the bench scripts share: building the C programs, starting servers, counting their CPU time.
+
+CPU time is read from ``/proc/<pid>/task/*/schedstat``: nanoseconds on a core, of every thread of a process
+and of its children, kernel time (TCP over loopback, most of all) included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "odradek-bench"
+GCC_FLAGS = ("-O2", "-Wall", "-Wextra", "-D_GNU_SOURCE")
+PATIENCE_S = 20.0
+
+
+class UnavailableError(Exception):
+    """Something that this row needs is not on this machine; the message says what."""
+
+
+def build(name: str) -> Path:
+    """Compile ``native/<name>.c`` into the cache, unless this very source is already there.
+
+    Raises:
+        UnavailableError: There is no gcc.
+    """
+    source = HERE / "native" / f"{name}.c"
+    digest = hashlib.sha256(source.read_bytes() + " ".join(GCC_FLAGS).encode()).hexdigest()[:16]
+    program = CACHE / f"{name}-{digest}"
+    if program.exists():
+        return program
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        raise UnavailableError("no gcc to build the C reference and the load generator with")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    partial = program.with_suffix(f".{os.getpid()}")
+    subprocess.run([gcc, *GCC_FLAGS, "-o", partial, source], check=True)
+    partial.replace(program)
+    return program
+
+
+@dataclass(slots=True)
+class Server:
+    """A server process that printed ``ready port=N`` and ends when its standard input closes."""
+
+    process: subprocess.Popen[str]
+    port: int
+    last_words: str = ""
+    """What it printed between being ready and its end."""
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+
+@contextmanager
+def running(command: Sequence[str | Path], *, core: int | None = None) -> Iterator[Server]:
+    """Start a server, pinned to ``core`` if one is given; close its standard input and wait at the end.
+
+    Raises:
+        UnavailableError: It ended before it was ready; standard error has its last words.
+    """
+    process = spawn(command, core)
+    stdin, stdout = pipes(process)
+    try:
+        ready = stdout.readline()
+        if "port=" not in ready:
+            raise UnavailableError("it ended before it was ready")
+        server = Server(process, int(ready.rpartition("port=")[2]))
+        yield server
+        stdin.close()
+        server.last_words = stdout.read()
+        process.wait(PATIENCE_S)
+    finally:
+        process.kill()
+        process.wait()
+        close(stdin, stdout)
+
+
+def spawn(command: Sequence[str | Path], core: int | None) -> subprocess.Popen[str]:
+    """Start a program with pipes to its standard streams, on one core if one is given."""
+
+    def pin() -> None:
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=pin)
+
+
+def pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
+    """Standard input and output of what `spawn` started."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return process.stdin, process.stdout
+
+
+def close(*streams: IO[str]) -> None:
+    for stream in streams:
+        try:
+            stream.close()
+        except BrokenPipeError:
+            continue
+
+
+def processes(pid: int) -> Iterator[int]:
+    """A process and all its descendants."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in children.read_text().split():
+            yield from processes(int(child))
+
+
+def cpu_ns(pid: int) -> int:
+    """Nanoseconds on a core so far, of every live thread of a process and of its descendants."""
+    total = 0
+    for each in processes(pid):
+        for task in Path(f"/proc/{each}/task").glob("*/schedstat"):
+            total += int(task.read_text().split()[0])
+    return total
+
+
+def rss_bytes(pid: int) -> int:
+    """Private memory of a process in RAM: what it would give back by ending."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
+
+
+def cores() -> tuple[int | None, int | None]:
+    """A core for the server and another one for the load; (None, None) when there is only one."""
+    available = sorted(os.sched_getaffinity(0))
+    return (available[0], available[1]) if len(available) > 1 else (None, None)
+
+
+def head(bench: str) -> str:
+    """First line of a report: what, when, and on what kind of machine."""
+    facts = Path("/proc/cpuinfo").read_text().splitlines()
+    names = [line.partition(":")[2].strip() for line in facts if line.startswith("model name")]
+    load = " ".join(Path("/proc/loadavg").read_text().split()[:3])
+    kind = f"{names[0] if names else 'unknown processor'}, {os.cpu_count()} cores"
+    return f"{bench} bench, {time.strftime('%Y-%m-%d')}, {kind}, Python {sys.version.split()[0]}, load {load}"
+
+
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    """Median and extremes."""
+    return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}..{max(values):.{digits}f})"
