@@ -10,11 +10,17 @@ A message is a slotted dataclass; a field is annotated with how it looks on the 
 
         group_id: String = ""
         generation_id: Int32 = 0
-        group_instance_id: Annotated[String | None, since(3), nullable(since(3))] = None
+        group_instance_id: Annotated[String | None, since(3)] = None
 
-mypy sees ``str`` and ``int``; the codec sees how to read and write them. A field without `Versions` is there in all
-versions. A field outside its versions keeps its default when read and is left out when written. Data does not know
-its encoding: nothing here, and nothing in ``wire.messages``, imports the codec.
+mypy sees ``str`` and ``int``; the codec sees how to read and write them.
+
+* A field without `Versions` is there in all versions of the message; a tagged one in those of its `tag`.
+* ``| None`` allows null in every version that has the field, unless `nullable` names fewer.
+* A field outside its versions keeps its default when read and is left out when written.
+* ``list[X]`` is an array, a dataclass as a type is a structure in place; both nest.
+* Every field has a default. It is also what a tagged field is compared with before it is written.
+
+Data does not know its encoding: nothing here, and nothing in ``wire.messages``, imports the codec.
 """
 
 from __future__ import annotations
@@ -58,7 +64,7 @@ NEVER = Versions(1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Nullable:
-    """In which versions null may stand in place of a value."""
+    """In which versions null may stand in place of a value, where these are not all that have the field."""
 
     versions: Versions
 
@@ -110,3 +116,6 @@ Records = Annotated[bytes | memoryview, Blob.RECORDS]
 """Record batches, back to back. Read without a copy: a view into the frame."""
 Uuid = Annotated[bytes, Blob.UUID]
 """Sixteen raw bytes; `NIL_UUID` stands for none."""
+
+Buffer = bytes | memoryview
+"""What messages are read from. A memoryview is one of unsigned bytes."""

@@ -1,0 +1,85 @@
+"""AddPartitionsToTxn, API key 24 (KIP-98).
+
+Source: AddPartitionsToTxnRequest.json and AddPartitionsToTxnResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, between, since
+
+
+@dataclass(slots=True, kw_only=True)
+class AddPartitionsToTxnTopic:
+    """A topic of the request, whichever its version."""
+
+    name: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class AddPartitionsToTxnTransaction:
+    """One of `AddPartitionsToTxnRequest.transactions`."""
+
+    transactional_id: String = ""
+    producer_id: Int64 = 0
+    producer_epoch: Int16 = 0
+    verify_only: Bool = False
+    topics: list[AddPartitionsToTxnTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class AddPartitionsToTxnPartitionResult:
+    """One of `AddPartitionsToTxnTopicResult.results_by_partition`."""
+
+    partition_index: Int32 = 0
+    partition_error_code: Int16 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class AddPartitionsToTxnTopicResult:
+    """A topic of the response, whichever its version."""
+
+    name: String = ""
+    results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class AddPartitionsToTxnResult:
+    """One of `AddPartitionsToTxnResponse.results_by_transaction`."""
+
+    transactional_id: String = ""
+    topic_results: list[AddPartitionsToTxnTopicResult] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class AddPartitionsToTxnRequest:
+    """Add partitions to a transaction."""
+
+    API_KEY: ClassVar[int] = 24
+    VERSIONS: ClassVar[Versions] = between(0, 5)
+    FLEXIBLE: ClassVar[Versions] = since(3)
+
+    transactions: Annotated[list[AddPartitionsToTxnTransaction], since(4)] = field(default_factory=list)
+    v3_and_below_transactional_id: Annotated[String, between(0, 3)] = ""
+    v3_and_below_producer_id: Annotated[Int64, between(0, 3)] = 0
+    v3_and_below_producer_epoch: Annotated[Int16, between(0, 3)] = 0
+    v3_and_below_topics: Annotated[list[AddPartitionsToTxnTopic], between(0, 3)] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class AddPartitionsToTxnResponse:
+    """Answer to `AddPartitionsToTxnRequest`."""
+
+    API_KEY: ClassVar[int] = 24
+    VERSIONS: ClassVar[Versions] = between(0, 5)
+    FLEXIBLE: ClassVar[Versions] = since(3)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Annotated[Int16, since(4)] = 0
+    results_by_transaction: Annotated[list[AddPartitionsToTxnResult], since(4)] = field(default_factory=list)
+    results_by_topic_v3_and_below: Annotated[list[AddPartitionsToTxnTopicResult], between(0, 3)] = field(
+        default_factory=list
+    )

@@ -1,0 +1,70 @@
+"""ApiVersions, API key 18 (KIP-35, KIP-511, KIP-584).
+
+Source: ApiVersionsRequest.json and ApiVersionsResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, between, since, tag
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiVersion:
+    """One of `ApiVersionsResponse.api_keys`."""
+
+    api_key: Int16 = 0
+    min_version: Int16 = 0
+    max_version: Int16 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class SupportedFeatureKey:
+    """One of `ApiVersionsResponse.supported_features`."""
+
+    name: String = ""
+    min_version: Int16 = 0
+    max_version: Int16 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class FinalizedFeatureKey:
+    """One of `ApiVersionsResponse.finalized_features`."""
+
+    name: String = ""
+    max_version_level: Int16 = 0
+    min_version_level: Int16 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiVersionsRequest:
+    """Ask what the broker speaks; the first request of a connection."""
+
+    API_KEY: ClassVar[int] = 18
+    VERSIONS: ClassVar[Versions] = between(0, 4)
+    FLEXIBLE: ClassVar[Versions] = since(3)
+
+    client_software_name: Annotated[String, since(3)] = ""
+    client_software_version: Annotated[String, since(3)] = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiVersionsResponse:
+    """Answer to `ApiVersionsRequest`."""
+
+    API_KEY: ClassVar[int] = 18
+    VERSIONS: ClassVar[Versions] = between(0, 4)
+    FLEXIBLE: ClassVar[Versions] = since(3)
+
+    error_code: Int16 = 0
+    api_keys: list[ApiVersion] = field(default_factory=list)
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    supported_features: Annotated[list[SupportedFeatureKey], tag(0, since(3))] = field(default_factory=list)
+    """What this broker could do."""
+    finalized_features_epoch: Annotated[Int64, tag(1, since(3))] = -1
+    """-1 makes clients ignore the finalized features."""
+    finalized_features: Annotated[list[FinalizedFeatureKey], tag(2, since(3))] = field(default_factory=list)
+    """What the cluster has agreed on."""
+    zk_migration_ready: Annotated[Bool, tag(3, since(3))] = False

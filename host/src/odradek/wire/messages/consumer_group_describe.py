@@ -1,0 +1,83 @@
+"""ConsumerGroupDescribe, API key 69 (KIP-848).
+
+Source: ConsumerGroupDescribeRequest.json and ConsumerGroupDescribeResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import NIL_UUID, Bool, Int8, Int16, Int32, String, Uuid, Versions, between, since
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicPartitions:
+    """One of `Assignment.topic_partitions`."""
+
+    topic_id: Uuid = NIL_UUID
+    topic_name: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Assignment:
+    """One of `Member.assignment` and `Member.target_assignment`."""
+
+    topic_partitions: list[TopicPartitions] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """One of `DescribedGroup.members`."""
+
+    member_id: String = ""
+    instance_id: String | None = None
+    rack_id: String | None = None
+    member_epoch: Int32 = 0
+    client_id: String = ""
+    client_host: String = ""
+    subscribed_topic_names: list[String] = field(default_factory=list)
+    subscribed_topic_regex: String | None = None
+    assignment: Assignment = field(default_factory=Assignment)
+    target_assignment: Assignment = field(default_factory=Assignment)
+    member_type: Annotated[Int8, since(1)] = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribedGroup:
+    """One of `ConsumerGroupDescribeResponse.groups`."""
+
+    error_code: Int16 = 0
+    error_message: String | None = None
+    group_id: String = ""
+    group_state: String = ""
+    group_epoch: Int32 = 0
+    assignment_epoch: Int32 = 0
+    assignor_name: String = ""
+    members: list[Member] = field(default_factory=list)
+    authorized_operations: Int32 = -0x8000_0000
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerGroupDescribeRequest:
+    """Describe groups of the consumer protocol."""
+
+    API_KEY: ClassVar[int] = 69
+    VERSIONS: ClassVar[Versions] = between(0, 1)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    group_ids: list[String] = field(default_factory=list)
+    include_authorized_operations: Bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerGroupDescribeResponse:
+    """Answer to `ConsumerGroupDescribeRequest`."""
+
+    API_KEY: ClassVar[int] = 69
+    VERSIONS: ClassVar[Versions] = between(0, 1)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    throttle_time_ms: Int32 = 0
+    groups: list[DescribedGroup] = field(default_factory=list)

@@ -1,0 +1,45 @@
+"""What consumers of the classic protocol put into JoinGroup and SyncGroup.
+
+Source: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json, Kafka 4.3.
+On the wire an int16 with the version stands before either (ConsumerProtocol.java); it is not part of these messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import NEVER, Bytes, Int32, String, Versions, between, since
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicPartition:
+    """Partitions of one topic."""
+
+    topic: String = ""
+    partitions: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerProtocolSubscription:
+    """What a member wants to read: `JoinGroupRequestProtocol.metadata`."""
+
+    VERSIONS: ClassVar[Versions] = between(0, 3)
+    FLEXIBLE: ClassVar[Versions] = NEVER
+
+    topics: list[String] = field(default_factory=list)
+    user_data: Bytes | None = None
+    owned_partitions: Annotated[list[TopicPartition], since(1)] = field(default_factory=list)
+    generation_id: Annotated[Int32, since(2)] = -1
+    rack_id: Annotated[String | None, since(3)] = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ConsumerProtocolAssignment:
+    """What a member shall read: `SyncGroupResponse.assignment`."""
+
+    VERSIONS: ClassVar[Versions] = between(0, 3)
+    FLEXIBLE: ClassVar[Versions] = NEVER
+
+    assigned_partitions: list[TopicPartition] = field(default_factory=list)
+    user_data: Bytes | None = None

@@ -1,0 +1,96 @@
+"""CreateTopics, API key 19 (KIP-4).
+
+Source: CreateTopicsRequest.json and CreateTopicsResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import NIL_UUID, Bool, Int8, Int16, Int32, String, Uuid, Versions, between, since, tag
+
+
+@dataclass(slots=True, kw_only=True)
+class CreatableReplicaAssignment:
+    """One of `CreatableTopic.assignments`."""
+
+    partition_index: Int32 = 0
+    broker_ids: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class CreatableTopicConfig:
+    """One of `CreatableTopic.configs`."""
+
+    name: String = ""
+    value: String | None = ""
+    """Null takes the default."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CreatableTopic:
+    """One of `CreateTopicsRequest.topics`."""
+
+    name: String = ""
+    num_partitions: Int32 = 0
+    """-1 takes the default, or counts ``assignments``."""
+    replication_factor: Int16 = 0
+    """-1 takes the default, or follows ``assignments``."""
+    assignments: list[CreatableReplicaAssignment] = field(default_factory=list)
+    """Replicas by hand; empty lets the broker choose."""
+    configs: list[CreatableTopicConfig] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class CreatableTopicConfigs:
+    """One of `CreatableTopicResult.configs`."""
+
+    name: String = ""
+    value: String | None = ""
+    read_only: Bool = False
+    config_source: Int8 = -1
+    """See `DescribeConfigsResourceResult.config_source`."""
+    is_sensitive: Bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class CreatableTopicResult:
+    """One of `CreateTopicsResponse.topics`."""
+
+    name: String = ""
+    topic_id: Annotated[Uuid, since(7)] = NIL_UUID
+    error_code: Int16 = 0
+    error_message: String | None = ""
+    topic_config_error_code: Annotated[Int16, tag(0, since(5))] = 0
+    """Why ``configs`` is null, where it is not for the topic's own error."""
+    num_partitions: Annotated[Int32, since(5)] = -1
+    replication_factor: Annotated[Int16, since(5)] = -1
+    configs: Annotated[list[CreatableTopicConfigs] | None, since(5)] = field(default_factory=list)
+    """Null if they may not be seen."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CreateTopicsRequest:
+    """Create topics."""
+
+    API_KEY: ClassVar[int] = 19
+    VERSIONS: ClassVar[Versions] = between(2, 7)
+    FLEXIBLE: ClassVar[Versions] = since(5)
+
+    topics: list[CreatableTopic] = field(default_factory=list)
+    timeout_ms: Int32 = 60000
+    validate_only: Bool = False
+    """True checks and creates nothing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CreateTopicsResponse:
+    """Answer to `CreateTopicsRequest`."""
+
+    API_KEY: ClassVar[int] = 19
+    VERSIONS: ClassVar[Versions] = between(2, 7)
+    FLEXIBLE: ClassVar[Versions] = since(5)
+
+    throttle_time_ms: Int32 = 0
+    topics: list[CreatableTopicResult] = field(default_factory=list)

@@ -1,0 +1,82 @@
+"""DescribeTopicPartitions, API key 75 (KIP-966).
+
+Source: DescribeTopicPartitionsRequest.json and DescribeTopicPartitionsResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from odradek.wire.types import NIL_UUID, Bool, Int16, Int32, String, Uuid, Versions, only, since
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicRequest:
+    """One of `DescribeTopicPartitionsRequest.topics`."""
+
+    name: String = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Cursor:
+    """Where a page begins."""
+
+    topic_name: String = ""
+    partition_index: Int32 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeTopicPartitionsResponsePartition:
+    """One of `DescribeTopicPartitionsResponseTopic.partitions`."""
+
+    error_code: Int16 = 0
+    partition_index: Int32 = 0
+    leader_id: Int32 = 0
+    leader_epoch: Int32 = -1
+    replica_nodes: list[Int32] = field(default_factory=list)
+    isr_nodes: list[Int32] = field(default_factory=list)
+    eligible_leader_replicas: list[Int32] | None = None
+    last_known_elr: list[Int32] | None = None
+    offline_replicas: list[Int32] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeTopicPartitionsResponseTopic:
+    """One of `DescribeTopicPartitionsResponse.topics`."""
+
+    error_code: Int16 = 0
+    name: String | None = ""
+    topic_id: Uuid = NIL_UUID
+    is_internal: Bool = False
+    partitions: list[DescribeTopicPartitionsResponsePartition] = field(default_factory=list)
+    topic_authorized_operations: Int32 = -0x8000_0000
+    """A bit per `AclOperation`; the default means that it was not asked for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeTopicPartitionsRequest:
+    """Describe topics, a page at a time."""
+
+    API_KEY: ClassVar[int] = 75
+    VERSIONS: ClassVar[Versions] = only(0)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    topics: list[TopicRequest] = field(default_factory=list)
+    response_partition_limit: Int32 = 2000
+    cursor: Cursor | None = None
+    """Where to go on; null starts from the beginning."""
+
+
+@dataclass(slots=True, kw_only=True)
+class DescribeTopicPartitionsResponse:
+    """Answer to `DescribeTopicPartitionsRequest`."""
+
+    API_KEY: ClassVar[int] = 75
+    VERSIONS: ClassVar[Versions] = only(0)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    throttle_time_ms: Int32 = 0
+    topics: list[DescribeTopicPartitionsResponseTopic] = field(default_factory=list)
+    next_cursor: Cursor | None = None
+    """Null on the last page."""

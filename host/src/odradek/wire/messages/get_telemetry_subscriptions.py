@@ -1,0 +1,48 @@
+"""GetTelemetrySubscriptions, API key 71 (KIP-714).
+
+Source: GetTelemetrySubscriptionsRequest.json and GetTelemetrySubscriptionsResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from odradek.wire.types import NIL_UUID, Bool, Int8, Int16, Int32, String, Uuid, Versions, only, since
+
+
+@dataclass(slots=True, kw_only=True)
+class GetTelemetrySubscriptionsRequest:
+    """Ask which metrics to push and how often; also asks for an id on first contact."""
+
+    API_KEY: ClassVar[int] = 71
+    VERSIONS: ClassVar[Versions] = only(0)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    client_instance_id: Uuid = NIL_UUID
+    """The nil uuid asks the broker for a new one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class GetTelemetrySubscriptionsResponse:
+    """Answer to `GetTelemetrySubscriptionsRequest`."""
+
+    API_KEY: ClassVar[int] = 71
+    VERSIONS: ClassVar[Versions] = only(0)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    client_instance_id: Uuid = NIL_UUID
+    """A new id if the request had none, otherwise the nil uuid."""
+    subscription_id: Int32 = 0
+    """Changes whenever the requested metrics or the interval change."""
+    accepted_compression_types: list[Int8] = field(default_factory=list)
+    """Best first: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+    push_interval_ms: Int32 = 0
+    telemetry_max_bytes: Int32 = 0
+    """Largest push the broker takes, after compression."""
+    delta_temporality: Bool = False
+    """True asks for differences, false for running totals."""
+    requested_metrics: list[String] = field(default_factory=list)
+    """Prefixes of metric names. Empty list: none. One empty string: all."""

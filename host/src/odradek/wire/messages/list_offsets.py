@@ -1,0 +1,80 @@
+"""ListOffsets, API key 2 (KIP-79).
+
+Source: ListOffsetsRequest.json and ListOffsetsResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import Int8, Int16, Int32, Int64, String, Versions, between, since
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsPartition:
+    """One of `ListOffsetsTopic.partitions`."""
+
+    partition_index: Int32 = 0
+    current_leader_epoch: Annotated[Int32, since(4)] = -1
+    """As the client knows it, -1 if it does not."""
+    timestamp: Int64 = 0
+    """In ms; -1 latest, -2 earliest, -3 of largest timestamp, -4 earliest local, -5 latest tiered."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsTopic:
+    """One of `ListOffsetsRequest.topics`."""
+
+    name: String = ""
+    partitions: list[ListOffsetsPartition] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsPartitionResponse:
+    """One of `ListOffsetsTopicResponse.partitions`."""
+
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+    timestamp: Int64 = -1
+    """In ms, -1 where there is none."""
+    offset: Int64 = -1
+    """-1 where no record is that late."""
+    leader_epoch: Annotated[Int32, since(4)] = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsTopicResponse:
+    """One of `ListOffsetsResponse.topics`."""
+
+    name: String = ""
+    partitions: list[ListOffsetsPartitionResponse] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsRequest:
+    """Look up offsets by timestamp."""
+
+    API_KEY: ClassVar[int] = 2
+    VERSIONS: ClassVar[Versions] = between(1, 11)
+    FLEXIBLE: ClassVar[Versions] = since(6)
+
+    replica_id: Int32 = 0
+    """Broker id of a follower, -1 for a consumer."""
+    isolation_level: Annotated[Int8, since(2)] = 0
+    """0 reads everything, 1 committed transactions only."""
+    topics: list[ListOffsetsTopic] = field(default_factory=list)
+    timeout_ms: Annotated[Int32, since(10)] = 0
+    """How long to wait where the answer lies in remote storage."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ListOffsetsResponse:
+    """Answer to `ListOffsetsRequest`."""
+
+    API_KEY: ClassVar[int] = 2
+    VERSIONS: ClassVar[Versions] = between(1, 11)
+    FLEXIBLE: ClassVar[Versions] = since(6)
+
+    throttle_time_ms: Annotated[Int32, since(2)] = 0
+    topics: list[ListOffsetsTopicResponse] = field(default_factory=list)

@@ -1,0 +1,127 @@
+"""Produce, API key 0.
+
+Source: ProduceRequest.json and ProduceResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import (
+    NIL_UUID,
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    String,
+    Uuid,
+    Versions,
+    between,
+    since,
+    tag,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionProduceData:
+    """One of `TopicProduceData.partition_data`."""
+
+    index: Int32 = 0
+    records: Records | None = b""
+    """Record batches, back to back; a broker takes exactly one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicProduceData:
+    """One of `ProduceRequest.topic_data`."""
+
+    name: Annotated[String, between(3, 12)] = ""
+    topic_id: Annotated[Uuid, since(13)] = NIL_UUID
+    partition_data: list[PartitionProduceData] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchIndexAndErrorMessage:
+    """One of `PartitionProduceResponse.record_errors`."""
+
+    batch_index: Int32 = 0
+    """Position of the record in its batch."""
+    batch_index_error_message: String | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class LeaderIdAndEpoch:
+    """Value of `PartitionProduceResponse.current_leader`."""
+
+    leader_id: Int32 = -1
+    leader_epoch: Int32 = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class PartitionProduceResponse:
+    """One of `TopicProduceResponse.partition_responses`."""
+
+    index: Int32 = 0
+    error_code: Int16 = 0
+    base_offset: Int64 = 0
+    """Offset of the first record."""
+    log_append_time_ms: Int64 = -1
+    """Set if the topic stamps by log append time, otherwise -1."""
+    log_start_offset: Annotated[Int64, since(5)] = -1
+    """-1 where unknown."""
+    record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8)] = field(default_factory=list)
+    """The records on whose account the batch was refused."""
+    error_message: Annotated[String | None, since(8)] = None
+    current_leader: Annotated[LeaderIdAndEpoch, tag(0, since(10))] = field(default_factory=LeaderIdAndEpoch)
+    """Where to go instead, on NOT_LEADER_OR_FOLLOWER."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TopicProduceResponse:
+    """One of `ProduceResponse.responses`."""
+
+    name: Annotated[String, between(3, 12)] = ""
+    topic_id: Annotated[Uuid, since(13)] = NIL_UUID
+    partition_responses: list[PartitionProduceResponse] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeEndpoint:
+    """One of `ProduceResponse.node_endpoints`."""
+
+    node_id: Int32 = 0
+    host: String = ""
+    port: Int32 = 0
+    rack: String | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class ProduceRequest:
+    """Append record batches to partitions."""
+
+    API_KEY: ClassVar[int] = 0
+    VERSIONS: ClassVar[Versions] = between(3, 13)
+    FLEXIBLE: ClassVar[Versions] = since(9)
+
+    transactional_id: String | None = None
+    """Null outside transactions."""
+    acks: Int16 = 0
+    """0 none, and no response at all; 1 leader; -1 all in-sync replicas."""
+    timeout_ms: Int32 = 0
+    """How long to wait for the replicas."""
+    topic_data: list[TopicProduceData] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class ProduceResponse:
+    """Answer to `ProduceRequest`."""
+
+    API_KEY: ClassVar[int] = 0
+    VERSIONS: ClassVar[Versions] = between(3, 13)
+    FLEXIBLE: ClassVar[Versions] = since(9)
+
+    responses: list[TopicProduceResponse] = field(default_factory=list)
+    throttle_time_ms: Int32 = 0
+    node_endpoints: Annotated[list[NodeEndpoint], tag(0, since(10))] = field(default_factory=list)
+    """Addresses of the leaders named in ``current_leader``."""

@@ -1,0 +1,42 @@
+"""PushTelemetry, API key 72 (KIP-714).
+
+Source: PushTelemetryRequest.json and PushTelemetryResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from odradek.wire.types import NIL_UUID, Bool, Bytes, Int8, Int16, Int32, Uuid, Versions, only, since
+
+
+@dataclass(slots=True, kw_only=True)
+class PushTelemetryRequest:
+    """Push metrics."""
+
+    API_KEY: ClassVar[int] = 72
+    VERSIONS: ClassVar[Versions] = only(0)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    client_instance_id: Uuid = NIL_UUID
+    subscription_id: Int32 = 0
+    """As in the last GetTelemetrySubscriptionsResponse."""
+    terminating: Bool = False
+    """True on the last push before the client closes."""
+    compression_type: Int8 = 0
+    """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
+    metrics: Bytes = b""
+    """OTLP ``MetricsData`` v1, compressed."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PushTelemetryResponse:
+    """Answer to `PushTelemetryRequest`."""
+
+    API_KEY: ClassVar[int] = 72
+    VERSIONS: ClassVar[Versions] = only(0)
+    FLEXIBLE: ClassVar[Versions] = since(0)
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0

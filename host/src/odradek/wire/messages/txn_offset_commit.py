@@ -1,0 +1,75 @@
+"""TxnOffsetCommit, API key 28 (KIP-98).
+
+Source: TxnOffsetCommitRequest.json and TxnOffsetCommitResponse.json, Kafka 4.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from odradek.wire.types import Int16, Int32, Int64, String, Versions, between, since
+
+
+@dataclass(slots=True, kw_only=True)
+class TxnOffsetCommitRequestPartition:
+    """One of `TxnOffsetCommitRequestTopic.partitions`."""
+
+    partition_index: Int32 = 0
+    committed_offset: Int64 = 0
+    committed_leader_epoch: Annotated[Int32, since(2)] = -1
+    committed_metadata: String | None = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class TxnOffsetCommitRequestTopic:
+    """One of `TxnOffsetCommitRequest.topics`."""
+
+    name: String = ""
+    partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class TxnOffsetCommitResponsePartition:
+    """One of `TxnOffsetCommitResponseTopic.partitions`."""
+
+    partition_index: Int32 = 0
+    error_code: Int16 = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class TxnOffsetCommitResponseTopic:
+    """One of `TxnOffsetCommitResponse.topics`."""
+
+    name: String = ""
+    partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class TxnOffsetCommitRequest:
+    """Store the offsets of a group as part of a transaction."""
+
+    API_KEY: ClassVar[int] = 28
+    VERSIONS: ClassVar[Versions] = between(0, 5)
+    FLEXIBLE: ClassVar[Versions] = since(3)
+
+    transactional_id: String = ""
+    group_id: String = ""
+    producer_id: Int64 = 0
+    producer_epoch: Int16 = 0
+    generation_id: Annotated[Int32, since(3)] = -1
+    member_id: Annotated[String, since(3)] = ""
+    group_instance_id: Annotated[String | None, since(3)] = None
+    topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class TxnOffsetCommitResponse:
+    """Answer to `TxnOffsetCommitRequest`."""
+
+    API_KEY: ClassVar[int] = 28
+    VERSIONS: ClassVar[Versions] = between(0, 5)
+    FLEXIBLE: ClassVar[Versions] = since(3)
+
+    throttle_time_ms: Int32 = 0
+    topics: list[TxnOffsetCommitResponseTopic] = field(default_factory=list)
