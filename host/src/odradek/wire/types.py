@@ -1,6 +1,6 @@
 """The vocabulary in which messages are declared.
 
-A message is a slotted dataclass; a field is annotated with how it looks on the wire and since when it is there::
+A message is a slotted dataclass; a field is annotated with how it looks on the wire and since when::
 
     @dataclass(slots=True, kw_only=True)
     class HeartbeatRequest:

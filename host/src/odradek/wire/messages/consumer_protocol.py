@@ -1,7 +1,7 @@
 """What consumers of the classic protocol put into JoinGroup and SyncGroup.
 
 Source: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json, Kafka 4.3.
-On the wire an int16 with the version stands before either (ConsumerProtocol.java); it is not part of these messages.
+On the wire an int16 with the version stands before either (ConsumerProtocol.java); it is not declared here.
 """
 
 from __future__ import annotations
