@@ -1,0 +1,336 @@
+"""The five codecs of record batches and of client telemetry (KIP-110, KIP-714), every one bounded.
+
+Strategy: a length that the sender declares is checked before memory is taken, what is not declared is
+counted while it comes out. Nothing but ``TooLarge`` and ``CorruptData`` leaves this file, and no input makes
+it take more than about ``max_bytes`` plus 64 kB, or more than a few milliseconds of bookkeeping per MiB.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Final
+
+import lz4.frame
+import snappy
+import zstandard
+
+from odradek.wire.errors import WireError
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Codec(IntEnum):
+    """Numbers as in the attributes of a record batch and in PushTelemetry."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class CorruptData(WireError):  # noqa: N818
+    """The bytes are not what the codec says, end too early, or go on after the end."""
+
+
+class TooLarge(WireError):  # noqa: N818
+    """The content is larger than the caller allows."""
+
+
+MAX_MEMBERS: Final = 128
+"""Gzip members or zstd frames in one input. Encoders write one; thousands of empty ones are an attack."""
+
+
+def decompress(codec: int, data: Buffer, max_bytes: int) -> bytes:
+    """The content of ``data``, at most ``max_bytes`` long.
+
+    Raises:
+        TooLarge: The content is longer than ``max_bytes``.
+        CorruptData: Not the bytes of this codec, cut short, with a tail, or the codec is unknown.
+    """
+    decompressor = _DECOMPRESSORS.get(codec)
+    if decompressor is None:
+        raise CorruptData(f"unknown codec {codec}")
+    return decompressor(data, max_bytes)
+
+
+def compress(codec: int, data: bytes) -> bytes:
+    """``data`` as Kafka's own clients would send it: xerial snappy, lz4 frames of independent blocks."""
+    return _COMPRESSORS[Codec(codec)](data)
+
+
+def _stored(data: Buffer, max_bytes: int) -> bytes:
+    if len(data) > max_bytes:
+        raise TooLarge(f"{len(data)} bytes, at most {max_bytes} allowed")
+    return bytes(data)
+
+
+def _too_large() -> TooLarge:
+    return TooLarge("larger than allowed after decompression")
+
+
+# gzip
+
+
+def _gunzip(data: Buffer, max_bytes: int) -> bytes:
+    content, rest = _gzip_member(data, max_bytes)
+    if not rest:
+        return content
+    parts = [content]
+    left = max_bytes - len(content)
+    for _ in range(MAX_MEMBERS - 1):
+        content, rest = _gzip_member(rest, left)
+        parts.append(content)
+        left -= len(content)
+        if not rest:
+            return b"".join(parts)
+    raise CorruptData(f"more than {MAX_MEMBERS} gzip members")
+
+
+def _gzip_member(data: Buffer, max_bytes: int) -> tuple[bytes, bytes]:
+    """Content of the first member, and the bytes behind it."""
+    member = zlib.decompressobj(31)
+    try:
+        content = member.decompress(data, max_bytes + 1)
+    except zlib.error as error:
+        raise CorruptData(f"gzip: {error}") from None
+    if len(content) > max_bytes:
+        raise _too_large()
+    if not member.eof:
+        raise CorruptData("gzip: ends inside a member")
+    return content, member.unused_data
+
+
+def _gzip(data: bytes) -> bytes:
+    return zlib.compress(data, wbits=31)
+
+
+# snappy: one raw block (librdkafka), or the blocks of xerial's SnappyOutputStream (Java, Python clients)
+
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_BYTES: Final = 32 * 1024
+_BLOCK_LENGTH: Final = struct.Struct(">i")
+_SNAPPY_MAX_RATIO: Final = 22
+"""Three bytes of a copy element give 64 bytes at most."""
+
+
+def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
+    if data[:8] == _XERIAL_MAGIC:
+        return _xerial_blocks(memoryview(data), max_bytes)
+    return _snappy_block(data, max_bytes)
+
+
+def _xerial_blocks(data: memoryview, max_bytes: int) -> bytes:
+    # A writer's blocks hold 32 kB, which no content makes smaller than 1.5 kB: only a few may be small.
+    blocks_left = 64 + len(data) // 256
+    blocks: list[bytes] = []
+    position, left = len(_XERIAL_HEADER), max_bytes
+    while position < len(data):
+        start, end = _xerial_block(data, position)
+        blocks.append(_snappy_block(data[start:end], left))
+        left -= len(blocks[-1])
+        blocks_left -= 1
+        if not blocks_left:
+            raise CorruptData("snappy: too many small blocks")
+        position = end
+    if position != len(data):
+        raise CorruptData("snappy: ends inside the header")
+    return b"".join(blocks) if len(blocks) != 1 else blocks[0]
+
+
+def _xerial_block(data: memoryview, position: int) -> tuple[int, int]:
+    """Start and end of the raw block whose length stands at ``position``."""
+    start = position + 4
+    if start > len(data):
+        raise CorruptData("snappy: ends inside a block length")
+    (length,) = _BLOCK_LENGTH.unpack_from(data, position)
+    if not 0 <= length <= len(data) - start:
+        raise CorruptData(f"snappy: block of {length} bytes, {len(data) - start} left")
+    return start, start + length
+
+
+def _snappy_block(block: Buffer, max_bytes: int) -> bytes:
+    length = _snappy_length(block)
+    if length > _SNAPPY_MAX_RATIO * len(block):
+        raise CorruptData(f"snappy: {len(block)} bytes cannot hold {length}")
+    if length > max_bytes:
+        raise _too_large()
+    try:
+        content: bytes = snappy.uncompress(block)
+    except snappy.UncompressError:
+        raise CorruptData("snappy: bad block") from None
+    return content
+
+
+def _snappy_length(block: Buffer) -> int:
+    length = 0
+    for index, byte in enumerate(block[:5]):
+        length |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return length
+    raise CorruptData("snappy: bad length")
+
+
+def _snappy(data: bytes) -> bytes:
+    parts = [_XERIAL_HEADER]
+    for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
+        block = snappy.compress(data[start : start + _XERIAL_BLOCK_BYTES])
+        parts += (_BLOCK_LENGTH.pack(len(block)), block)
+    return b"".join(parts)
+
+
+# lz4, the standard frame format
+
+
+def _unlz4(data: Buffer, max_bytes: int) -> bytes:
+    frame = lz4.frame.LZ4FrameDecompressor()
+    try:
+        content: bytes = frame.decompress(data, max_bytes + 1)
+    except RuntimeError as error:
+        raise CorruptData(f"lz4: {error}") from None
+    if len(content) > max_bytes:
+        raise _too_large()
+    if not frame.eof:
+        raise CorruptData("lz4: ends inside the frame")
+    if frame.unused_data:
+        raise CorruptData(f"lz4: {len(frame.unused_data)} bytes after the frame")
+    return content
+
+
+def _lz4(data: bytes) -> bytes:
+    # Kafka's Lz4BlockInputStream refuses linked blocks.
+    frame: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+    )
+    return frame
+
+
+# zstd: the frames are walked first, block by block, because the library neither says where a frame ends
+# nor, for frames without a content size, how much room they need
+
+_ZSTD_MAGIC: Final = 0xFD2FB528
+_ZSTD_SKIPPABLE: Final = 0x184D2A50
+_ZSTD_BLOCK_BYTES: Final = 128 * 1024
+_READ_BYTES: Final = 64 * 1024
+_MAGIC_AND_SIZE: Final = struct.Struct("<II")
+_idle_zstd: Final[list[zstandard.ZstdDecompressor]] = []
+"""Making one costs 7 µs, more than most payloads. ``pop`` and ``append`` keep it safe for threads."""
+
+
+def _unzstd(data: Buffer, max_bytes: int) -> bytes:
+    try:
+        decompressor = _idle_zstd.pop()
+    except IndexError:
+        decompressor = zstandard.ZstdDecompressor()
+    try:
+        content = _zstd_frames(decompressor, data, max_bytes)
+    except zstandard.ZstdError as error:
+        raise CorruptData(f"zstd: {error}") from None
+    _idle_zstd.append(decompressor)
+    return content
+
+
+def _zstd_frames(decompressor: zstandard.ZstdDecompressor, data: Buffer, max_bytes: int) -> bytes:
+    content, end = _zstd_frame(decompressor, data, max_bytes)
+    if end == len(data):
+        return content
+    parts = [content]
+    rest, left = memoryview(data), max_bytes
+    for _ in range(MAX_MEMBERS - 1):
+        rest, left = rest[end:], left - len(content)
+        content, end = _zstd_frame(decompressor, rest, left)
+        parts.append(content)
+        if end == len(rest):
+            return b"".join(parts)
+    raise CorruptData(f"zstd: more than {MAX_MEMBERS} frames")
+
+
+def _zstd_frame(decompressor: zstandard.ZstdDecompressor, data: Buffer, max_bytes: int) -> tuple[bytes, int]:
+    """Content and length of the first frame (RFC 8878, 3.1)."""
+    if len(data) < 8:
+        raise CorruptData("zstd: ends inside a frame header")
+    magic, size = _MAGIC_AND_SIZE.unpack_from(data)
+    if magic == _ZSTD_MAGIC:
+        content, end = _zstd_content(decompressor, data, max_bytes)
+    elif magic & 0xFFFFFFF0 == _ZSTD_SKIPPABLE:
+        content, end = b"", 8 + size
+    else:
+        raise CorruptData("zstd: no frame")
+    if end > len(data):
+        raise CorruptData("zstd: ends inside a frame")
+    return content, end
+
+
+def _zstd_content(
+    decompressor: zstandard.ZstdDecompressor, data: Buffer, max_bytes: int
+) -> tuple[bytes, int]:
+    declared = zstandard.frame_content_size(data)
+    if declared > max_bytes:
+        raise _too_large()
+    end, ceiling = _zstd_extent(data, max_bytes)
+    if end > len(data):
+        raise CorruptData("zstd: ends inside a frame")
+    if not end or (declared < 0 and ceiling > max_bytes):
+        _zstd_count(decompressor, data, max_bytes)
+    if not end:
+        raise CorruptData("zstd: too many small blocks")
+    if not declared:  # the library would not look at the blocks
+        if ceiling:
+            raise CorruptData("zstd: content in a frame that declares none")
+        return b"", end
+    frame = data if end == len(data) else data[:end]
+    return decompressor.decompress(frame, max_output_size=min(ceiling, max_bytes) + 1), end
+
+
+def _zstd_extent(data: Buffer, max_bytes: int) -> tuple[int, int]:
+    """Length of the frame and a ceiling for its content; length 0 if it has too many blocks to be honest.
+
+    A full block holds 128 kB. Many small ones, below 64 bytes on average, are an attack.
+    """
+    position = zstandard.frame_header_size(data)
+    last_header = len(data) - 3
+    ceiling = 0
+    for _ in range(64 + len(data) // 64 + max_bytes // 4096):
+        if position > last_header:
+            raise CorruptData("zstd: ends inside a block header")
+        header = data[position] | data[position + 1] << 8 | data[position + 2] << 16
+        size, kind = header >> 3, header >> 1 & 3
+        position += 3 + (1 if kind == 1 else size)  # kind 1: one byte, repeated
+        ceiling += _ZSTD_BLOCK_BYTES if kind == 2 else size
+        if header & 1:
+            return position + 4 * (data[4] >> 2 & 1), ceiling  # with the content checksum
+    return 0, ceiling
+
+
+def _zstd_count(decompressor: zstandard.ZstdDecompressor, data: Buffer, max_bytes: int) -> None:
+    """Raise ``TooLarge`` if the content of the first frame is longer than ``max_bytes``."""
+    reader = decompressor.stream_reader(data, read_size=_READ_BYTES)
+    total = 0
+    while chunk := reader.read(_READ_BYTES):
+        total += len(chunk)
+        if total > max_bytes:
+            raise _too_large()
+
+
+def _zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+_DECOMPRESSORS: Final[dict[int, Callable[[Buffer, int], bytes]]] = {
+    Codec.NONE: _stored,
+    Codec.GZIP: _gunzip,
+    Codec.SNAPPY: _unsnappy,
+    Codec.LZ4: _unlz4,
+    Codec.ZSTD: _unzstd,
+}
+_COMPRESSORS: Final[dict[Codec, Callable[[bytes], bytes]]] = {
+    Codec.NONE: bytes,
+    Codec.GZIP: _gzip,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: _lz4,
+    Codec.ZSTD: _zstd,
+}
