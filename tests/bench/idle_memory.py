@@ -1,8 +1,8 @@
 """Memory of an idle connection and of a client instance.
 
-Connections send ApiVersions once and stay; instances are made by GetTelemetrySubscriptions with the nil id, all
-on one connection. What counts is the private memory of the server process: sockets live in the kernel and are the
-same for everyone.
+Connections send ApiVersions once and stay; instances are made by GetTelemetrySubscriptions with the nil id,
+all on one connection. What counts is the private memory of the server process: sockets live in the kernel and
+are the same for everyone.
 
 Usage, from the folder above: ``python -m bench.idle_memory [--connections 5000] [--instances 10000]``
 """
