@@ -1,0 +1,126 @@
+"""The built-in plugin ``stdout``: one JSON line per push, for a person or for jq.
+
+It parses each payload on the host's loop and writes with a blocking call: to look with, not for a fleet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from typing import TextIO
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from odradek.plugin.config import PluginConfig
+from odradek.plugin.context import ClientTelemetryContext
+from odradek.plugin.hookspecs import hookimpl
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.wire.uuid_text import uuid_text
+
+
+@hookimpl
+def odradek_client_telemetry(config: PluginConfig) -> StdoutReceiver:
+    """The table has no keys of its own."""
+    return StdoutReceiver()
+
+
+@dataclass(slots=True, eq=False)
+class StdoutReceiver:
+    """Its own provider and exporter. A stream that broke stays broken: each further push is a failure."""
+
+    stream: TextIO | None = None
+    """None is whatever ``sys.stdout`` is at the time."""
+    closed: bool = False
+
+    def client_telemetry_exporter(self) -> StdoutReceiver:
+        return self
+
+    def export_metrics(self, context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> None:
+        """Write and flush one line.
+
+        Raises:
+            OSError: Nobody reads any more.
+        """
+        if self.closed:
+            raise BrokenPipeError("stdout is closed")
+        line = json.dumps(push_row(context, payload), separators=(",", ":")) + "\n"
+        stream = self.stream or sys.stdout
+        try:
+            stream.write(line)
+            stream.flush()
+        except (OSError, ValueError) as error:
+            self.closed = True
+            silence(stream)
+            raise BrokenPipeError(f"stdout is closed: {error}") from error
+
+
+def silence(stream: TextIO) -> None:
+    """Point the descriptor at nothing: Python flushes it once more at exit, and would fail and say so."""
+    with contextlib.suppress(OSError, ValueError):
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+
+
+def push_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> dict[str, object]:
+    """What one line says.
+
+    Keys: ``context``; ``metrics``, how many; ``names``, sorted, each once; ``labels``, the attributes of the
+    first Resource.
+    """
+    data = MetricsData.FromString(payload.data)
+    names = [
+        metric.name
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    ]
+    attributes = data.resource_metrics[0].resource.attributes if data.resource_metrics else []
+    return {
+        "context": context_row(context, payload),
+        "metrics": len(names),
+        "names": sorted(set(names)),
+        "labels": {attribute.key: plain(attribute.value) for attribute in attributes},
+    }
+
+
+def context_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> dict[str, object]:
+    """Who pushed, when, over which connection."""
+    request, connection = context.request, context.request.connection
+    return {
+        "client_id": request.client_id,
+        "client_instance_id": uuid_text(payload.client_instance_id),
+        "client_software_name": connection.client_software_name,
+        "client_software_version": connection.client_software_version,
+        "client_source_address": connection.client_address,
+        "client_source_port": connection.client_port,
+        "principal": connection.principal,
+        "listener": connection.listener_name,
+        "node_id": connection.node_id,
+        "push_interval_ms": context.push_interval_ms,
+        "received_ms": request.received_ms,
+        "terminating": payload.terminating,
+    }
+
+
+def plain(value: AnyValue) -> object:
+    """An attribute's value as JSON has it: bytes as hexadecimal digits, infinities and NaN as text."""
+    kind = value.WhichOneof("value")
+    match kind:
+        case "array_value":
+            return [plain(item) for item in value.array_value.values]
+        case "kvlist_value":
+            return {item.key: plain(item.value) for item in value.kvlist_value.values}
+        case "bytes_value":
+            return value.bytes_value.hex()
+        case "double_value":
+            finite = abs(value.double_value) < float("inf")
+            return value.double_value if finite else str(value.double_value)
+        case None:
+            return None
+        case _:
+            return getattr(value, kind)

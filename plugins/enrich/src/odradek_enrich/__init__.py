@@ -1,0 +1,41 @@
+"""Labels on client metrics: the eight that KIP-714 names, and fixed ones."""
+
+from __future__ import annotations
+
+from odradek.plugin import PluginConfig, hookimpl
+from odradek_enrich.context_enricher import LABELS, ContextEnricher
+
+__version__ = "0.1.0"
+
+
+@hookimpl
+def odradek_enricher(config: PluginConfig) -> ContextEnricher | None:
+    """Reads ``labels`` and ``static.<name>``; None when both leave nothing to set.
+
+    Raises:
+        ConfigError: A label that does not exist, or a static one that hides another.
+    """
+    names = label_names(config)
+    static = config.table("static")
+    for name in static:
+        refuse_static(config, name, names)
+    if not names and not static:
+        return None
+    return ContextEnricher(names, static)
+
+
+def label_names(config: PluginConfig) -> tuple[str, ...]:
+    """The labels to set, in the order of the KIP."""
+    wanted = config.texts("labels", default=tuple(LABELS))
+    for name in wanted:
+        if name not in LABELS:
+            raise config.error("labels", f"expected some of {', '.join(LABELS)}, found {name!r}")
+    return tuple(name for name in LABELS if name in wanted)
+
+
+def refuse_static(config: PluginConfig, name: str, names: tuple[str, ...]) -> None:
+    """A static label has a name, and one that is free."""
+    if not name:
+        raise config.error("static", "expected a label's name, found an empty one")
+    if name in names:
+        raise config.error(f"static.{name}", f"the host sets this label; take {name!r} out of labels first")

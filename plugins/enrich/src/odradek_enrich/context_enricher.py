@@ -1,0 +1,46 @@
+"""From a request to labels (KIP-714, "Metrics plugin": labels added by the broker)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+
+from odradek.plugin import RequestContext
+
+Label = Callable[[bytes, RequestContext], str | None]
+"""Client instance id and request to a value, or None to leave the label out."""
+
+
+def instance_id_text(client_instance_id: bytes) -> str:
+    """The 22 characters that Kafka's ``Uuid.toString`` prints."""
+    return base64.urlsafe_b64encode(client_instance_id).rstrip(b"=").decode()
+
+
+LABELS: dict[str, Label] = {
+    "client_instance_id": lambda instance, _: instance_id_text(instance),
+    "client_id": lambda _, context: context.client_id,
+    "client_software_name": lambda _, context: context.connection.client_software_name,
+    "client_software_version": lambda _, context: context.connection.client_software_version,
+    "client_source_address": lambda _, context: context.connection.client_address,
+    "client_source_port": lambda _, context: str(context.connection.client_port),
+    "principal": lambda _, context: context.connection.principal,
+    "node_id": lambda _, context: str(context.connection.node_id),
+}
+"""The labels of the KIP, in its order."""
+
+
+class ContextEnricher:
+    """Sets the chosen labels and the static ones."""
+
+    def __init__(self, names: tuple[str, ...], static: Mapping[str, str]) -> None:
+        self.chosen = [(name, LABELS[name]) for name in names]
+        self.static = dict(static)
+
+    def labels(self, client_instance_id: bytes, context: RequestContext) -> dict[str, str]:
+        """A new mapping each time; called once per client instance and connection."""
+        labels = dict(self.static)
+        for name, label in self.chosen:
+            value = label(client_instance_id, context)
+            if value is not None:
+                labels[name] = value
+        return labels

@@ -1,0 +1,144 @@
+"""The labels of KIP-714 and the table that chooses them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.plugin import ConfigError, ConnectionContext, Enricher, PluginConfig, RequestContext
+from odradek_enrich import odradek_enricher
+from odradek_enrich.context_enricher import LABELS
+
+INSTANCE = bytes(range(16))
+
+
+def request_of(client_id: str | None = "orders") -> RequestContext:
+    connection = ConnectionContext(
+        connection_id="127.0.0.1:9092-10.1.2.3:40000-0",
+        listener_name="EXTERNAL",
+        security_protocol="SASL_PLAINTEXT",
+        client_address="10.1.2.3",
+        client_port=40000,
+        node_id=7,
+        principal="User:alice",
+        client_software_name="librdkafka",
+        client_software_version="2.16.1",
+    )
+    return RequestContext(
+        connection=connection,
+        api_key=72,
+        api_version=0,
+        correlation_id=1,
+        client_id=client_id,
+        received_ms=1_700_000_000_000,
+    )
+
+
+def enricher_of(**table: object) -> Enricher:
+    config = PluginConfig("plugins.enrich", {name.replace("__", "."): value for name, value in table.items()})
+    enricher = odradek_enricher(config)
+    config.finish()
+    assert enricher is not None
+    return enricher
+
+
+def test_without_a_table_the_eight_labels_of_the_kip_are_set() -> None:
+    enricher = enricher_of()
+
+    labels = enricher.labels(INSTANCE, request_of())
+
+    assert labels == {
+        "client_instance_id": "AAECAwQFBgcICQoLDA0ODw",
+        "client_id": "orders",
+        "client_software_name": "librdkafka",
+        "client_software_version": "2.16.1",
+        "client_source_address": "10.1.2.3",
+        "client_source_port": "40000",
+        "principal": "User:alice",
+        "node_id": "7",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(LABELS))
+def test_each_label_can_be_the_only_one(name: str) -> None:
+    enricher = enricher_of(labels=[name])
+
+    labels = enricher.labels(INSTANCE, request_of())
+
+    assert list(labels) == [name]
+
+
+def test_a_client_without_a_client_id_has_no_such_label() -> None:
+    enricher = enricher_of(labels=["client_id", "node_id"])
+
+    labels = enricher.labels(INSTANCE, request_of(client_id=None))
+
+    assert labels == {"node_id": "7"}
+
+
+def test_an_empty_client_id_is_a_client_id() -> None:
+    enricher = enricher_of(labels=["client_id"])
+
+    labels = enricher.labels(INSTANCE, request_of(client_id=""))
+
+    assert labels == {"client_id": ""}
+
+
+def test_static_labels_are_set_beside_the_others() -> None:
+    enricher = enricher_of(labels="principal", static__team="payments", static__region="eu")
+
+    labels = enricher.labels(INSTANCE, request_of())
+
+    assert labels == {"principal": "User:alice", "team": "payments", "region": "eu"}
+
+
+def test_a_label_that_is_off_may_be_static() -> None:
+    enricher = enricher_of(labels=["client_id"], static__node_id="edge")
+
+    labels = enricher.labels(INSTANCE, request_of())
+
+    assert labels == {"client_id": "orders", "node_id": "edge"}
+
+
+def test_the_client_instance_id_is_base64url_without_padding() -> None:
+    enricher = enricher_of(labels=["client_instance_id"])
+
+    labels = enricher.labels(b"\xff" * 16, request_of())
+
+    assert labels == {"client_instance_id": "_____________________w"}
+
+
+def test_nothing_to_set_stays_out() -> None:
+    config = PluginConfig("plugins.enrich", {"labels": []})
+
+    enricher = odradek_enricher(config)
+
+    assert enricher is None
+
+
+@pytest.mark.parametrize(
+    ("table", "path"),
+    [
+        ({"labels": ["client_id", "client_name"]}, "plugins.enrich.labels"),
+        ({"labels": 3}, "plugins.enrich.labels"),
+        ({"static.team": 5}, "plugins.enrich.static.team"),
+        ({"static.node_id": "5"}, "plugins.enrich.static.node_id"),
+        ({"static.": "5"}, "plugins.enrich.static"),
+    ],
+)
+def test_a_broken_table_names_its_key(table: dict[str, object], path: str) -> None:
+    config = PluginConfig("plugins.enrich", table)
+
+    with pytest.raises(ConfigError) as caught:
+        odradek_enricher(config)
+
+    assert caught.value.path == path
+
+
+def test_the_readme_lists_every_label() -> None:
+    readme = Path(__file__).parent.parent / "README.md"
+
+    text = readme.read_text()
+
+    assert [name for name in LABELS if f"| `{name}` |" not in text] == []
