@@ -1,0 +1,1 @@
+"""Kafka's measuring primitives, with Kafka's window maths. Time comes in as ``now_ms``."""

@@ -1,0 +1,35 @@
+"""A rate and a total; after org.apache.kafka.common.metrics.stats.Meter over a WindowedCount."""
+
+from __future__ import annotations
+
+from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
+from odradek.metrics.rate import Rate
+from odradek.metrics.windowed_count import WindowedCount
+
+
+class Meter:
+    """Counts occurrences: per second over the windows, and all of them since the beginning."""
+
+    __slots__ = ("total", "windowed")
+
+    def __init__(self, config: MetricConfig = DEFAULT_CONFIG) -> None:
+        self.windowed = WindowedCount(config)
+        self.total = 0
+
+    def record(self, now_ms: int) -> None:
+        """One occurrence. The window is looked up here, not by a call: this is on the way of a push."""
+        self.total += 1
+        windowed = self.windowed
+        if windowed.samples:
+            sample = windowed.samples[windowed.current]
+            config = windowed.config
+            if now_ms - sample.start_ms < config.time_window_ms and sample.event_count < config.event_window:
+                sample.value += 1.0
+                sample.event_count += 1
+                sample.last_event_ms = now_ms
+                return
+        windowed.record(1.0, now_ms)
+
+    def rate(self, now_ms: int) -> float:
+        """Occurrences per second."""
+        return Rate(self.windowed).measure(now_ms)

@@ -1,0 +1,23 @@
+"""How a metric looks back; after org.apache.kafka.common.metrics.MetricConfig."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+UNLIMITED_EVENTS = 2**63 - 1
+"""Long.MAX_VALUE: a window never ends because of its number of events."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricConfig:
+    """Number and length of the windows of a sampled statistic."""
+
+    samples: int = 2
+    """Windows that count (``metrics.num.samples``)."""
+    time_window_ms: int = 30_000
+    """Length of one (``metrics.sample.window.ms``)."""
+    event_window: int = UNLIMITED_EVENTS
+    """A window also ends after that many events."""
+
+
+DEFAULT_CONFIG = MetricConfig()

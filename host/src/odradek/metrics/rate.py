@@ -1,0 +1,38 @@
+"""Events per second; after org.apache.kafka.common.metrics.stats.Rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from odradek.metrics.sampled_stat import SampledStat
+
+
+@dataclass(slots=True, eq=False)
+class Rate:
+    """What a sampled statistic amounts to per second.
+
+    A young rate pretends to be older: with n samples it divides by at least n - 1 full windows, so that the
+    first event is no spike.
+    """
+
+    stat: SampledStat
+
+    def record(self, value: float, now_ms: int) -> None:
+        """Add one value to the statistic."""
+        self.stat.record(value, now_ms)
+
+    def window_size_ms(self, now_ms: int) -> int:
+        """The time that the statistic covers, at least one millisecond."""
+        self.stat.purge(now_ms)
+        config = self.stat.config
+        elapsed_ms = now_ms - self.stat.oldest(now_ms).start_ms
+        full_windows = int(elapsed_ms / config.time_window_ms)
+        missing_windows = config.samples - 1 - full_windows
+        if missing_windows > 0:
+            elapsed_ms += missing_windows * config.time_window_ms
+        return max(elapsed_ms, 1)
+
+    def measure(self, now_ms: int) -> float:
+        """Units per second."""
+        value = self.stat.measure(now_ms)
+        return value / (self.window_size_ms(now_ms) / 1000)
