@@ -1,0 +1,178 @@
+"""One record inside a batch of magic 2: zig-zag varints, nullable key and value, headers.
+
+After org.apache.kafka.common.record.DefaultRecord and utils.ByteUtils (Kafka 4.3). Every length is compared
+with the bytes that are there before it is used; what does not fit is a ``WireError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from odradek.wire.errors import Truncated, WireError
+
+NO_TIMESTAMP: Final = -1
+MIN_RECORD_BYTES: Final = 7
+"""Length, attributes, timestamp delta, offset delta, null key, null value, no headers: a byte each."""
+_INT32_BITS: Final = 0xFFFFFFFF
+_INT64_BITS: Final = 0xFFFFFFFFFFFFFFFF
+_INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+class MalformedRecord(WireError):  # noqa: N818
+    """The lengths inside a record contradict each other."""
+
+
+class Record(NamedTuple):
+    """A message as a producer gave it."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int = NO_TIMESTAMP
+    headers: Headers = ()
+    """Keys that are not UTF-8 carry surrogate escapes, so that writing them again gives the same bytes."""
+    offset: int = 0
+
+
+def parse_records(body: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> Iterator[Record]:
+    """The ``count`` records of ``body``, which must hold nothing else.
+
+    Raises:
+        WireError: While iterating, at the first record that does not hold together.
+    """
+    if count < 0 or count * MIN_RECORD_BYTES > len(body):
+        raise Truncated(f"{count} records in {len(body)} bytes")
+    position = 0
+    try:
+        for _ in range(count):
+            record, position = _record(body, position, base_offset, base_timestamp_ms)
+            yield record
+    except IndexError:
+        raise Truncated(f"record ends after byte {len(body)}") from None
+    if position != len(body):
+        raise MalformedRecord(f"{len(body) - position} bytes after the last of {count} records")
+
+
+def _record(body: bytes, position: int, base_offset: int, base_timestamp_ms: int) -> tuple[Record, int]:
+    length, position = varint(body, position)
+    end = position + length
+    if length < 0 or end > len(body):
+        raise Truncated(f"record of {length} bytes at {position}, {len(body) - position} left")
+    timestamp_delta, position = varlong(body, position + 1)  # after the attributes, which mean nothing yet
+    offset_delta, position = varint(body, position)
+    key, position = _nullable(body, position, end)
+    value, position = _nullable(body, position, end)
+    headers, position = _headers(body, position, end)
+    if position != end:
+        raise MalformedRecord(f"record should end at {end}, ends at {position}")
+    timestamp_ms = base_timestamp_ms + timestamp_delta
+    if not -_INT64_MAX <= timestamp_ms <= _INT64_MAX:
+        raise MalformedRecord(f"timestamp {timestamp_ms}")
+    return Record(key, value, timestamp_ms, headers, base_offset + offset_delta), end
+
+
+def _nullable(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    length, position = varint(body, position)
+    stop = position + length
+    if length < 0:
+        if length != -1:
+            raise MalformedRecord(f"length {length} at {position}")
+        return None, position
+    if stop > end:
+        raise Truncated(f"need {length} bytes at {position}, have {end - position}")
+    return body[position:stop], stop
+
+
+def _headers(body: bytes, position: int, end: int) -> tuple[Headers, int]:
+    if body[position] == 0:
+        return (), position + 1
+    count, position = varint(body, position)
+    if not 0 <= 2 * count <= end - position:
+        raise MalformedRecord(f"{count} headers in {end - position} bytes")
+    headers = []
+    for _ in range(count):
+        key, position = _nullable(body, position, end)
+        if key is None:
+            raise MalformedRecord("null header key")
+        value, position = _nullable(body, position, end)
+        headers.append((key.decode("utf-8", "surrogateescape"), value))
+    return tuple(headers), position
+
+
+def varint(data: bytes, position: int) -> tuple[int, int]:
+    """A signed zig-zag varint of up to 32 bits, and the position behind it; ``IndexError`` at the end."""
+    byte = data[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    return _long_varint(data, position, _INT32_BITS)
+
+
+def varlong(data: bytes, position: int) -> tuple[int, int]:
+    """The same with up to 64 bits."""
+    byte = data[position]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    return _long_varint(data, position, _INT64_BITS)
+
+
+def _long_varint(data: bytes, position: int, largest: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if value > largest or shift > 63:
+            raise MalformedRecord(f"varint too long at {position}")
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+
+
+_ONE_BYTE: Final = tuple(bytes((unsigned,)) for unsigned in range(0x80))
+_TWO_BYTES: Final = tuple(bytes((unsigned & 0x7F | 0x80, unsigned >> 7)) for unsigned in range(0x80, 0x4000))
+_NULL: Final = b"\x01"
+
+
+def encoded_varint(value: int) -> bytes:
+    """``value``, of at most 64 bits, as a signed zig-zag varint."""
+    unsigned = value << 1 if value >= 0 else ~(value << 1)
+    if unsigned < 0x80:
+        return _ONE_BYTE[unsigned]
+    if unsigned < 0x4000:
+        return _TWO_BYTES[unsigned - 0x80]
+    encoded = bytearray()
+    while unsigned > 0x7F:
+        encoded.append(unsigned & 0x7F | 0x80)
+        unsigned >>= 7
+    encoded.append(unsigned)
+    return bytes(encoded)
+
+
+def append_record(parts: list[bytes], record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:
+    """Add the bytes of ``record`` to ``parts``, to be joined by the caller; no value is copied."""
+    body = [b"\x00", encoded_varint(timestamp_delta_ms), encoded_varint(offset_delta)]
+    _append_nullable(body, record.key)
+    _append_nullable(body, record.value)
+    body.append(encoded_headers(record.headers) if record.headers else b"\x00")
+    parts.append(encoded_varint(sum(map(len, body))))
+    parts += body
+
+
+def encoded_headers(headers: Headers) -> bytes:
+    """The number of headers, and each of them."""
+    parts = [encoded_varint(len(headers))]
+    for key, value in headers:
+        _append_nullable(parts, key.encode("utf-8", "surrogateescape"))
+        _append_nullable(parts, value)
+    return b"".join(parts)
+
+
+def _append_nullable(parts: list[bytes], value: bytes | None) -> None:
+    if value is None:
+        parts.append(_NULL)
+    else:
+        length = len(value)
+        parts.append(_ONE_BYTE[length << 1] if length < 64 else encoded_varint(length))
+        parts.append(value)

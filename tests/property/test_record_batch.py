@@ -1,0 +1,98 @@
+"""Any records come back; any damage is an ``ApiError``, a ``WireError`` or a batch, and nothing else."""
+
+from __future__ import annotations
+
+import struct
+
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from odradek.wire.api_error import ApiError
+from odradek.wire.compression import Codec, compress, decompress
+from odradek.wire.errors import WireError
+from odradek.wire.record import Record
+from odradek.wire.record_batch import HEADER_BYTES, build_batch, check_batch, records
+
+MAX_BYTES = 1 << 20
+nullable_bytes = st.none() | st.binary(max_size=80)
+headers = st.lists(st.tuples(st.text(max_size=10), nullable_bytes), max_size=3).map(tuple)
+record_lists = st.lists(
+    st.builds(Record, nullable_bytes, nullable_bytes, st.integers(-1, 1 << 62), headers),
+    min_size=1,
+    max_size=8,
+)
+codecs = st.sampled_from(list(Codec))
+mutations = st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), max_size=6)
+
+
+def mutated(data: bytes, changes: list[tuple[int, int]], keep_bytes: int) -> bytes:
+    other = bytearray(data)
+    for position, byte in changes:
+        other[position % len(other)] = byte
+    return bytes(other[: max(0, len(other) - keep_bytes)])
+
+
+@given(record_lists, codecs, st.integers(0, 1 << 40))
+def test_any_records_come_back(written: list[Record], codec: Codec, base_offset: int) -> None:
+    batch = build_batch(written, codec=codec, base_offset=base_offset)
+
+    found = list(records(batch))
+
+    assert found == [record._replace(offset=base_offset + index) for index, record in enumerate(written)]
+
+
+@given(record_lists, codecs, mutations, st.integers(0, 40), st.booleans())
+def test_a_damaged_batch_is_refused_or_read(
+    written: list[Record], codec: Codec, changes: list[tuple[int, int]], cut_bytes: int, renew_crc: bool
+) -> None:
+    data = mutated(build_batch(written, codec=codec), changes, cut_bytes)
+    if renew_crc and len(data) >= HEADER_BYTES:
+        data = data[:8] + struct.pack(">i", len(data) - 12) + data[12:]
+        data = data[:17] + crc32c(data[21:]).to_bytes(4, "big") + data[21:]
+
+    outcome = read(data)
+
+    assert outcome in {"refused", "malformed", "read"}
+
+
+def read(data: bytes) -> str:
+    try:
+        header = check_batch(data)
+        found = list(records(data, header, MAX_BYTES))
+    except ApiError:
+        return "refused"
+    except WireError:
+        return "malformed"
+    assert len(found) == header.record_count
+    return "read"
+
+
+@given(
+    st.binary(max_size=2000), st.integers(0, 64), codecs, mutations, st.integers(0, 40), st.integers(0, 3000)
+)
+def test_a_damaged_stream_gives_bounded_content_or_a_wire_error(
+    unit: bytes, repeats: int, codec: Codec, changes: list[tuple[int, int]], cut_bytes: int, max_bytes: int
+) -> None:
+    packed = compress(codec, unit * repeats)
+    data = mutated(packed, changes, cut_bytes) if packed else packed
+
+    content_bytes = content_bytes_or_none(codec, data, max_bytes)
+
+    assert content_bytes is None or content_bytes <= max_bytes
+
+
+@given(st.binary(max_size=200), codecs)
+def test_any_bytes_give_bounded_content_or_a_wire_error(data: bytes, codec: Codec) -> None:
+    max_bytes = 4096
+
+    content_bytes = content_bytes_or_none(codec, data, max_bytes)
+
+    assert content_bytes is None or content_bytes <= max_bytes
+
+
+def content_bytes_or_none(codec: Codec, data: bytes, max_bytes: int) -> int | None:
+    try:
+        return len(decompress(codec, data, max_bytes))
+    except WireError:
+        return None
