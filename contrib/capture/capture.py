@@ -1,0 +1,72 @@
+"""Ask a real Apache Kafka broker and write down what it says; see README.md beside this file.
+
+python -m contrib.capture.capture [--only TEXT] [--out FOLDER] [--log]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from contrib.capture import config_scenarios, get_scenarios, list_scenarios, push_scenarios
+from contrib.capture.golden import APPLY_S, GoldenFolder, Scenario
+from contrib.capture.kafka_node import TELEMETRY_MAX_BYTES, TELEMETRY_REPORTER, kafka_node
+from contrib.capture.kafka_requests import list_resources
+
+GOLDEN = Path(__file__).resolve().parent.parent.parent / "tests" / "conformance" / "golden"
+Scenarios = dict[str, tuple[str, Scenario]]
+NODES: dict[str, Scenarios] = {
+    TELEMETRY_REPORTER: config_scenarios.SCENARIOS
+    | get_scenarios.SCENARIOS
+    | push_scenarios.SCENARIOS
+    | list_scenarios.SCENARIOS,
+    "": config_scenarios.WITHOUT_RECEIVER | push_scenarios.WITHOUT_RECEIVER,
+}
+"""By the metrics reporters of the node."""
+
+
+def clean(golden: GoldenFolder) -> None:
+    """Delete every subscription, so that each file starts from nothing."""
+    recorder = golden.recorder("not kept")
+    deletion = config_scenarios.deletion(recorder.ask("names", list_resources(0)))
+    if deletion is not None:
+        recorder.ask("delete", deletion)
+    recorder.channel.close()
+    time.sleep(APPLY_S)
+
+
+def capture(golden: GoldenFolder, scenarios: Scenarios) -> None:
+    for name, (description, scenario) in scenarios.items():
+        clean(golden)
+        recorder = golden.recorder(description)
+        scenario(recorder)
+        golden.save(name, recorder)
+
+
+def run(reporters: str, scenarios: Scenarios, out: Path, show_log: bool) -> None:
+    """Start a node for these scenarios and stop it."""
+    settings = f"telemetry.max.bytes={TELEMETRY_MAX_BYTES}, {'a' if reporters else 'no'} telemetry receiver"
+    with kafka_node(reporters) as node:
+        golden = GoldenFolder(out, node.port, f"kafka {node.version}", settings)
+        capture(golden, scenarios)
+        if show_log:
+            print(node.log.read_text())
+    print(f"{len(golden.written)} files in {out}, {golden.broker}, {settings}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Record golden bytes from a real Kafka node.")
+    parser.add_argument("--only", default="", metavar="TEXT", help="scenarios whose name contains TEXT")
+    parser.add_argument("--out", type=Path, default=GOLDEN, help="folder of the files (default: %(default)s)")
+    parser.add_argument("--log", action="store_true", help="show the node's warnings at the end")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    for reporters, scenarios in NODES.items():
+        chosen = {name: scenario for name, scenario in scenarios.items() if args.only in name}
+        if chosen:
+            run(reporters, chosen, args.out, args.log)
+
+
+if __name__ == "__main__":
+    main()

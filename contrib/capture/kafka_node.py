@@ -1,0 +1,127 @@
+"""One Apache Kafka KRaft node on loopback, in a temporary directory, that offers the telemetry APIs."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+JAVA = Path(__file__).resolve().parent.parent / "java"
+START_TIMEOUT_S = 90
+STOP_TIMEOUT_S = 20
+CLUSTER_ID = "T2RyYWRlay1jYXB0dXJlLQ"
+TELEMETRY_REPORTER = "odradek.SilentTelemetry"
+TELEMETRY_MAX_BYTES = 4096
+"""Small, so that "too large" fits into a file of golden bytes."""
+
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.quorum.voters=1@127.0.0.1:{controller_port}
+log.dirs={data_dir}
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+metric.reporters={reporters}
+telemetry.max.bytes={max_bytes}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaNode:
+    """A running node."""
+
+    port: int
+    version: str
+    log: Path
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+def java_classpath() -> str:
+    command = [sys.executable, str(JAVA / "classpath.py")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip()
+
+
+def kafka_version(classpath: str) -> str:
+    found = re.search(r"kafka-server-(\d[^/:]*)\.jar", classpath)
+    if found is None:
+        raise SystemExit("no kafka-server in the class path")
+    return found.group(1)
+
+
+def java(classpath: str, main_class: str, *args: str) -> list[str]:
+    logging = f"-Dlog4j2.configurationFile={JAVA / 'log4j2.properties'}"
+    return ["java", "-Xmx1g", logging, "-cp", classpath, main_class, *args]
+
+
+def answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def wait_until_up(node: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not answers(port):
+        if node.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"Kafka did not start:\n{log.read_text()[-3000:]}")
+        time.sleep(0.2)
+
+
+def format_storage(classpath: str, folder: Path, port: int, reporters: str) -> str:
+    """Write ``server.properties``, prepare the data directory and return the file's path."""
+    properties = str(folder / "server.properties")
+    settings = {"port": port, "controller_port": free_port(), "reporters": reporters}
+    text = PROPERTIES.format(data_dir=folder / "data", max_bytes=TELEMETRY_MAX_BYTES, **settings)
+    Path(properties).write_text(text)
+    command = java(classpath, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", properties)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return properties
+
+
+def stop(node: subprocess.Popen[bytes]) -> None:
+    node.send_signal(signal.SIGTERM)
+    try:
+        node.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        node.kill()
+        node.wait()
+
+
+@contextmanager
+def kafka_node(reporters: str = TELEMETRY_REPORTER) -> Iterator[KafkaNode]:
+    """Format, start, yield, stop and delete one node. Its log is shown when it does not start."""
+    classpath = java_classpath()
+    with tempfile.TemporaryDirectory(prefix="kafka-node-") as name:
+        folder = Path(name)
+        port = free_port()
+        properties = format_storage(classpath, folder, port, reporters)
+        with (folder / "node.log").open("wb") as log:
+            node = subprocess.Popen(java(classpath, "kafka.Kafka", properties), stdout=log, stderr=log)
+            try:
+                wait_until_up(node, port, folder / "node.log")
+                yield KafkaNode(port=port, version=kafka_version(classpath), log=folder / "node.log")
+            finally:
+                stop(node)
