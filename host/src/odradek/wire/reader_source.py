@@ -2,9 +2,8 @@
 
 The function is straight-line: structures and arrays are read in place, without calls; only arrays loop.
 Fixed-width values that follow each other, length prefixes included, are taken with one ``unpack_from``.
-Local
-names: ``b`` the buffer, ``o`` the offset, ``end`` the end of the buffer, ``room`` the array elements that
-may still come.
+Local names: ``b`` the buffer, ``o`` the offset, ``end`` the end of the buffer, ``room`` the array elements
+that may still come.
 
 Every length and count is compared with what is left in the buffer before anything is made from it.
 Messages are made without ``__init__`` (2.5 times faster): therefore every attribute is set, those of

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, ClassVar, Protocol
 
 LAST_VERSION = 0x7FFF
 NIL_UUID = bytes(16)
@@ -101,6 +101,14 @@ class Blob(Enum):
     BYTES = "bytes"
     RECORDS = "records"
     UUID = "uuid"
+
+
+class Message(Protocol):
+    """What the request and the response of an API have in common."""
+
+    API_KEY: ClassVar[int]
+    VERSIONS: ClassVar[Versions]
+    FLEXIBLE: ClassVar[Versions]
 
 
 Bool = Annotated[bool, Scalar("?")]

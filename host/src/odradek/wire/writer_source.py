@@ -2,9 +2,8 @@
 
 The function collects pieces and joins them once. Fixed-width values that follow each other, length
 prefixes and empty tagged sections included, are packed with one ``pack``; a message of nothing else is a
-single call. Local
-names: ``out`` the pieces, ``add`` its ``append``; a tagged field, which needs its size in front, has a
-list of its own.
+single call. Local names: ``out`` the pieces, ``add`` its ``append``; a tagged field, which needs its size
+in front, has a list of its own.
 """
 
 from __future__ import annotations
