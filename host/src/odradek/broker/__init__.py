@@ -1,0 +1,1 @@
+"""The APIs: a request goes in, a response comes out."""

@@ -1,0 +1,69 @@
+"""What a handler may reach: the rooms of one host, composed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from odradek.broker.topics import Topics
+from odradek.clock import Clock, Timer
+from odradek.log.log_manager import LogManager
+from odradek.metadata.store import MetadataStore
+from odradek.plugin.context import ConnectionContext
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.payload import PayloadWork
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where clients are told to connect."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """The broker's share of the configuration, under Kafka's names."""
+
+    node_id: int = 1
+    auto_create_topics_enable: bool = True
+    num_partitions: int = 1
+    message_max_bytes: int = 1_048_588
+    fetch_max_bytes: int = 57_671_680
+    """``fetch.max.bytes`` of the broker: no response grows beyond it."""
+    max_incremental_fetch_session_cache_slots: int = 1_000
+
+
+Offload = Callable[[PayloadWork, Callable[[bytes | Exception], None]], None]
+"""Run work outside the loop and call back on the loop."""
+
+
+def run_inline(work: PayloadWork, done: Callable[[bytes | Exception], None]) -> None:
+    """The `Offload` of tests and of hosts without workers."""
+    try:
+        result: bytes | Exception = work.run()
+    except Exception as error:  # noqa: BLE001  the caller sorts it out, as if it came from a worker
+        result = error
+    done(result)
+
+
+@dataclass(slots=True, kw_only=True)
+class Broker:
+    """One per host; made by the server, driven by its loop."""
+
+    settings: BrokerSettings
+    cluster_id: str
+    clock: Clock
+    timer: Timer
+    metadata: MetadataStore
+    logs: LogManager
+    topics: Topics
+    telemetry: ClientMetricsManager
+    offload: Offload = run_inline
+    endpoints: dict[str, Endpoint] = field(default_factory=dict)
+    """By listener name: a client is told the address of the listener it came through."""
+
+    def endpoint(self, connection: ConnectionContext) -> Endpoint:
+        """The address to advertise on this connection."""
+        return self.endpoints[connection.listener_name]

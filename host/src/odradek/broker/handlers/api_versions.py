@@ -1,0 +1,54 @@
+"""ApiVersions v0-v4 (KIP-35, KIP-511).
+
+Behavior:
+    * Name and version of the client's software are kept on the connection, for matching and labels. They must look
+      like ``[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?``, else INVALID_REQUEST and nothing is kept.
+    * 71 and 72 are listed only while a telemetry plugin is there: a client that sees them pushes (KIP-714).
+Versions:
+    * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION and the range of ApiVersions alone.
+    * v3 and v4 take the same request; v4 may list features whose minimum is 0 (KAFKA-17492). None are listed yet.
+    * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without it (KAFKA-18659).
+"""
+
+from __future__ import annotations
+
+import re
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import ROUTES, answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+TELEMETRY_KEYS = frozenset({GetTelemetrySubscriptionsRequest.API_KEY, PushTelemetryRequest.API_KEY})
+
+
+def refuse(
+    _request: ApiVersionsRequest | None, code: ErrorCode, _message: str | None
+) -> ApiVersionsResponse:
+    """An error; with UNSUPPORTED_VERSION the range that would have been understood, and nothing else."""
+    keys = [listing(ApiVersionsRequest.API_KEY)] if code is ErrorCode.UNSUPPORTED_VERSION else []
+    return ApiVersionsResponse(error_code=code, api_keys=keys)
+
+
+def listing(api_key: int) -> ApiVersion:
+    """How one API is advertised."""
+    versions = ROUTES[api_key].advertised
+    return ApiVersion(api_key=api_key, min_version=versions.first, max_version=versions.last)
+
+
+@answers(ApiVersionsRequest, ApiVersionsResponse, refusal=refuse)
+def api_versions(
+    request: ApiVersionsRequest, context: RequestContext, broker: Broker
+) -> ApiVersionsResponse:
+    if context.api_version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
+            return refuse(request, ErrorCode.INVALID_REQUEST, None)
+        context.connection.client_software_name = name
+        context.connection.client_software_version = version
+    hidden = TELEMETRY_KEYS if broker.telemetry.plugin.is_empty else frozenset()
+    return ApiVersionsResponse(api_keys=[listing(key) for key in sorted(ROUTES) if key not in hidden])

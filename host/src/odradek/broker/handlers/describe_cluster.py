@@ -1,0 +1,50 @@
+"""DescribeCluster v0-v2 (KIP-700, KIP-919, KIP-1073).
+
+Behavior:
+    * One broker, which is the controller too.
+    * Endpoint type 2 asks for controllers: MISMATCHED_ENDPOINT_TYPE; a type that does not exist is
+      UNSUPPORTED_ENDPOINT_TYPE.
+Ignored fields:
+    * IncludeFencedBrokers: no broker is ever fenced.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS, CONTROLLERS = 1, 2
+
+
+def refuse(
+    request: DescribeClusterRequest, code: ErrorCode, message: str | None
+) -> DescribeClusterResponse:
+    return DescribeClusterResponse(error_code=code, error_message=message, endpoint_type=request.endpoint_type)
+
+
+@answers(DescribeClusterRequest, DescribeClusterResponse, refusal=refuse)
+def describe_cluster(
+    request: DescribeClusterRequest, context: RequestContext, broker: Broker
+) -> DescribeClusterResponse:
+    if request.endpoint_type == CONTROLLERS:
+        raise ApiError(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this endpoint belongs to a broker, not to a controller")
+    if request.endpoint_type != BROKERS:
+        raise ApiError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"unsupported endpoint type {request.endpoint_type}")
+    endpoint = broker.endpoint(context.connection)
+    node_id = broker.settings.node_id
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        cluster_id=broker.cluster_id,
+        controller_id=node_id,
+        brokers=[DescribeClusterBroker(broker_id=node_id, host=endpoint.host, port=endpoint.port)],
+        cluster_authorized_operations=CLUSTER_OPERATIONS if asked else NOT_ASKED_FOR,
+    )

@@ -1,0 +1,55 @@
+"""FindCoordinator v0-v6.
+
+Behavior:
+    * This node coordinates everything; no key is refused but one of a type that does not exist (INVALID_REQUEST) or, for a
+      share group (type 2), one that is not served (INVALID_REQUEST, as Kafka without share groups).
+Versions:
+    * v4 asks for several keys and answers each; before, there is one.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+GROUP, TRANSACTION = 0, 1
+
+
+@answers(FindCoordinatorRequest, FindCoordinatorResponse)
+def find_coordinator(
+    request: FindCoordinatorRequest, context: RequestContext, broker: Broker
+) -> FindCoordinatorResponse:
+    keys = request.coordinator_keys if context.api_version >= 4 else [request.key]
+    coordinators = [coordinator(key, request.key_type, context, broker) for key in keys]
+    if context.api_version >= 4:
+        return FindCoordinatorResponse(coordinators=coordinators)
+    (only,) = coordinators
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message,
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+def coordinator(key: str, key_type: int, context: RequestContext, broker: Broker) -> Coordinator:
+    """Where a group or a transactional id is looked after."""
+    if key_type not in (GROUP, TRANSACTION):
+        return Coordinator(
+            key=key,
+            node_id=-1,
+            host="",
+            port=-1,
+            error_code=ErrorCode.INVALID_REQUEST,
+            error_message=f"unknown coordinator type {key_type}",
+        )
+    endpoint = broker.endpoint(context.connection)
+    return Coordinator(key=key, node_id=broker.settings.node_id, host=endpoint.host, port=endpoint.port)

@@ -1,0 +1,28 @@
+"""GetTelemetrySubscriptions v0 (KIP-714).
+
+Behavior:
+    * The work is `ClientMetricsManager.get_telemetry_subscriptions`; whatever it raises is INVALID_REQUEST.
+    * The throttle time is the request quota's alone, never the rest of the push interval.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.handlers.push_telemetry import invalid_request
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+
+
+@answers(
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+    refusal=invalid_request(GetTelemetrySubscriptionsResponse),
+)
+def get_telemetry_subscriptions(
+    request: GetTelemetrySubscriptionsRequest, context: RequestContext, broker: Broker
+) -> GetTelemetrySubscriptionsResponse:
+    return broker.telemetry.get_telemetry_subscriptions(request, context)

@@ -1,0 +1,76 @@
+"""ListOffsets v1-v11.
+
+Behavior:
+    * Timestamp -2 is the first offset, -1 the next one to be written, -3 the record with the largest timestamp (v7), -4
+      the first local one (v8, the same as -2), -5 and -6 (v9, v11) ask for tiered storage, which is not there: offset -1.
+    * Any other timestamp asks for the first record at or after it; offset -1 when there is none.
+    * A leader epoch above ours is UNKNOWN_LEADER_EPOCH.
+Versions:
+    * v10 has a time-out, ignored: the answer is there at once.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.topics import LEADER_EPOCH, check_leader_epoch
+from odradek.log.partition_log import PartitionLog
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+UNKNOWN = -1
+
+
+@answers(ListOffsetsRequest, ListOffsetsResponse)
+def list_offsets(request: ListOffsetsRequest, context: RequestContext, broker: Broker) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    answer(topic.name, partition, context.api_version, broker) for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def answer(name: str, wanted: ListOffsetsPartition, version: int, broker: Broker) -> ListOffsetsPartitionResponse:
+    """The offset for one partition, or why there is none."""
+    try:
+        log = broker.topics.log(name, wanted.partition_index)
+        check_leader_epoch(wanted.current_leader_epoch)
+        timestamp, offset = look_up(log, wanted.timestamp, version)
+    except ApiError as error:
+        return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=error.code)
+    return ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index,
+        timestamp=timestamp,
+        offset=offset,
+        leader_epoch=UNKNOWN if offset == UNKNOWN else LEADER_EPOCH,
+    )
+
+
+def look_up(log: PartitionLog, timestamp: int, version: int) -> tuple[int, int]:
+    """Timestamp and offset of what is asked for; -1 where there is none."""
+    if version < SINCE_VERSION.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+    if timestamp == LATEST:
+        return UNKNOWN, log.high_watermark
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return UNKNOWN, log.log_start_offset
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+        return UNKNOWN, UNKNOWN
+    found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_time(timestamp)
+    return found or (UNKNOWN, UNKNOWN)

@@ -1,0 +1,97 @@
+"""Metadata v0-v13.
+
+Behavior:
+    * Null topics ask for all, an empty list for none (v0: for all).
+    * A name that is unknown is created when the request and ``auto.create.topics.enable`` allow it and the name is legal;
+      it is there in the same answer (Kafka answers UNKNOWN_TOPIC_OR_PARTITION first and lets the client ask again).
+    * An id that is unknown is UNKNOWN_TOPIC_ID, with a null name.
+    * This node is the only broker, the controller, and the leader of everything, in leader epoch 0.
+Versions:
+    * v10, v12: topics by id. v8-v10: authorized operations of the cluster. v13: an error at the top, never used.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.topics import LEADER_EPOCH, Topic, check_name
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from odradek.wire.types import NIL_UUID
+
+
+@answers(MetadataRequest, MetadataResponse)
+def metadata(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
+    endpoint = broker.endpoint(context.connection)
+    node_id = broker.settings.node_id
+    wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
+    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
+    if wants_all:
+        topics = [description(topic, node_id) for topic in broker.topics]
+    else:
+        may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
+        topics = [look_up(topic, broker, may_create) for topic in request.topics or ()]
+    for topic in topics:
+        topic.topic_authorized_operations = operations if topic.error_code == 0 else NOT_ASKED_FOR
+    cluster_asked = request.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=node_id, host=endpoint.host, port=endpoint.port)],
+        cluster_id=broker.cluster_id,
+        controller_id=node_id,
+        topics=topics,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_asked else NOT_ASKED_FOR,
+    )
+
+
+def look_up(wanted: MetadataRequestTopic, broker: Broker, may_create: bool) -> MetadataResponseTopic:
+    """One topic, or why it cannot be told."""
+    if wanted.topic_id != NIL_UUID:
+        by_id = broker.topics.by_id.get(wanted.topic_id)
+        if by_id is not None:
+            return description(by_id, broker.settings.node_id)
+        return MetadataResponseTopic(
+            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
+        )
+    name = wanted.name or ""
+    try:
+        topic = broker.topics.named(name) or create(name, broker, may_create)
+    except ApiError as error:
+        return MetadataResponseTopic(error_code=error.code, name=name)
+    return description(topic, broker.settings.node_id)
+
+
+def create(name: str, broker: Broker, may_create: bool) -> Topic:
+    """An unknown topic, created if that is allowed."""
+    check_name(name)
+    if not may_create:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return broker.topics.create(name, broker.settings.num_partitions, {})
+
+
+def description(topic: Topic, node_id: int) -> MetadataResponseTopic:
+    """A topic and its partitions."""
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[
+            MetadataResponsePartition(
+                partition_index=index,
+                leader_id=node_id,
+                leader_epoch=LEADER_EPOCH,
+                replica_nodes=[node_id],
+                isr_nodes=[node_id],
+            )
+            for index in range(len(topic.partitions))
+        ],
+    )

@@ -1,0 +1,99 @@
+"""Produce v3-v13.
+
+Behavior:
+    * Each partition's batch is checked and appended on its own (``log/``); what is answered is in the page cache.
+    * With acks=0 there is no answer: if a partition was refused the connection is closed, the only sign that is left.
+    * Transactional batches are INVALID_TXN_STATE: transactions are not served.
+Versions:
+    * v0-v2 are advertised for librdkafka's sake (see ApiVersions) and refused by closing. v13 names topics by id.
+    * zstd needs v7.
+Ignored fields:
+    * TimeoutMs: there are no replicas to wait for.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import CloseConnection, answers
+from odradek.broker.topics import Topic
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from odradek.wire.types import between
+
+ALL_ACKS = (-1, 0, 1)
+TOPIC_ID_VERSION = 13
+
+
+def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> ProduceResponse:
+    """The same error for every partition: there is no room for one at the top."""
+    return ProduceResponse(
+        responses=[
+            TopicProduceResponse(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partition_responses=[refused(partition.index, code, message) for partition in topic.partition_data],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def refused(index: int, code: ErrorCode, message: str | None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(index=index, error_code=code, base_offset=-1, error_message=message)
+
+
+@answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse)
+def produce(request: ProduceRequest, context: RequestContext, broker: Broker) -> ProduceResponse | None:
+    if request.acks not in ALL_ACKS:
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+    response = ProduceResponse(responses=[append(topic, context, broker) for topic in request.topic_data])
+    if request.acks != 0:
+        return response
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code:
+                raise CloseConnection(f"acks=0 and {ErrorCode(partition.error_code).name}")
+    return None
+
+
+def append(data: TopicProduceData, context: RequestContext, broker: Broker) -> TopicProduceResponse:
+    """Append what is there for one topic."""
+    if context.api_version >= TOPIC_ID_VERSION:
+        topic, unknown = broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    else:
+        topic, unknown = broker.topics.named(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    partitions = [
+        refused(partition.index, unknown, None)
+        if topic is None
+        else append_batch(topic, partition, context)
+        for partition in data.partition_data
+    ]
+    return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
+
+
+def append_batch(
+    topic: Topic, data: PartitionProduceData, context: RequestContext
+) -> PartitionProduceResponse:
+    """Append one partition's batch."""
+    log = topic.partition(data.index)
+    if log is None:
+        return refused(data.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    try:
+        appended = log.append(data.records or b"", now_ms=context.received_ms, api_version=context.api_version)
+    except ApiError as error:
+        return refused(data.index, error.code, error.message)
+    return PartitionProduceResponse(
+        index=data.index,
+        base_offset=appended.base_offset,
+        log_append_time_ms=appended.log_append_time_ms,
+        log_start_offset=appended.log_start_offset,
+    )

@@ -1,0 +1,44 @@
+"""PushTelemetry v0 (KIP-714).
+
+Behavior:
+    * The ladder of checks is `ClientMetricsManager.push_telemetry`; whatever it raises is INVALID_REQUEST, as in
+      KafkaApis.
+    * A payload that grows beyond ``telemetry.inline.bytes`` is opened outside the loop; the answer comes later and the
+      connection's next requests wait.
+Differs from Kafka (``telemetry.error.policy = client-safe``, the default; ``kafka`` follows it to the letter):
+    * What a plugin raises is ours: the client gets NONE, the other plugins get the push. Kafka answers INVALID_RECORD, which
+      ends telemetry in its clients for good.
+    * Too large after decompression is measured against ``telemetry.max.decompressed.bytes``, not ``telemetry.max.bytes``.
+    * Bytes that are not OTLP are INVALID_RECORD; Kafka leaves that to the plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from odradek.broker.broker import Broker
+from odradek.broker.deferred import Deferred
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.telemetry.client_metrics_manager import PendingPush
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+
+
+def invalid_request(response: type[Any]) -> Callable[[Any, ErrorCode, str | None], Any]:
+    """The refusal of the telemetry APIs: INVALID_REQUEST, whatever went wrong (KafkaApis)."""
+    return lambda _request, _code, _message: response(error_code=ErrorCode.INVALID_REQUEST)
+
+
+@answers(PushTelemetryRequest, PushTelemetryResponse, refusal=invalid_request(PushTelemetryResponse))
+def push_telemetry(
+    request: PushTelemetryRequest, context: RequestContext, broker: Broker
+) -> PushTelemetryResponse | Deferred:
+    outcome = broker.telemetry.push_telemetry(request, context)
+    if outcome.__class__ is PushTelemetryResponse:
+        return outcome
+    assert isinstance(outcome, PendingPush)
+    finish, deferred = outcome.finish, Deferred()
+    broker.offload(outcome.work, lambda result: deferred.complete(finish(result)))
+    return deferred

@@ -1,0 +1,216 @@
+"""From a frame to an answer: which handler serves which API in which versions, and the one place that turns errors
+into responses.
+
+A handler is a function in ``broker/handlers/<api>.py``, named after the API::
+
+    @answers(HeartbeatRequest, HeartbeatResponse)
+    def heartbeat(request: HeartbeatRequest, context: RequestContext, broker: Broker) -> HeartbeatResponse: ...
+
+It returns a response, or a `Deferred` one, or None where the protocol has no answer (Produce with acks=0). It refuses
+with `ApiError`; what else it raises is a bug, logged and answered with UNKNOWN_SERVER_ERROR.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from odradek.broker.broker import Broker
+from odradek.broker.deferred import Deferred
+from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.codec import reader, writer
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.header import read_request_header
+from odradek.wire.types import Versions
+
+log = logging.getLogger(__name__)
+
+API_VERSIONS_KEY = 18
+
+Handler = Callable[[Any, RequestContext, Broker], Any]
+Refusal = Callable[[Any, ErrorCode, str | None], Any]
+H = TypeVar("H", bound=Callable[..., Any])
+
+
+class CloseConnection(Exception):
+    """A handler's only way to refuse where the protocol has no answer; the connection is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one API is served."""
+
+    request: type[Any]
+    response: type[Any]
+    handler: Handler
+    refusal: Refusal
+    versions: Versions
+    """What is parsed."""
+    advertised: Versions
+    """What ApiVersions says, which may be wider: clients infer features from it."""
+
+
+ROUTES: dict[int, Route] = {}
+"""Filled by importing the handlers; the only module-level table of the host."""
+
+
+def answers(
+    request: type[Any],
+    response: type[Any],
+    *,
+    versions: Versions | None = None,
+    advertised: Versions | None = None,
+    refusal: Refusal | None = None,
+) -> Callable[[H], H]:
+    """Register a handler.
+
+    Args:
+        request: The request's declaration; its ``VERSIONS`` are served unless ``versions`` narrows them.
+        response: The response's declaration.
+        versions: The versions that are parsed.
+        advertised: What ApiVersions says, where that differs.
+        refusal: Makes the response for an `ApiError`; by default a response with this ``error_code``.
+    """
+
+    def register(handler: H) -> H:
+        served = versions or request.VERSIONS
+        refuse = refusal or (lambda _request, code, _message: response(error_code=code))
+        ROUTES[request.API_KEY] = Route(request, response, handler, refuse, served, advertised or served)
+        return handler
+
+    return register
+
+
+def load_handlers() -> dict[int, Route]:
+    """Import every handler and give the finished table."""
+    package = importlib.import_module("odradek.broker.handlers")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return ROUTES
+
+
+LEADING_FIELDS = struct.Struct(">hhi")  # api key, api version, correlation id: the same in every request header
+SHORT_PREFIX = struct.Struct(">ii")  # frame length, correlation id (response header v0)
+TAGGED_PREFIX = struct.Struct(">iib")  # the same and an empty tag section (response header v1)
+
+
+@dataclass(slots=True)
+class CompiledRoute:
+    """A route at one version, with everything looked up."""
+
+    api_key: int
+    version: int
+    handler: Handler
+    refusal: Refusal
+    read: Callable[[Any, int], tuple[Any, int]]
+    write: Callable[[Any], bytes]
+    flexible_request: bool
+    flexible_response: bool
+
+    def frame(self, correlation_id: int, response: Any) -> bytes:
+        """The response as bytes, length in front."""
+        body = self.write(response)
+        if self.flexible_response:
+            return TAGGED_PREFIX.pack(len(body) + 5, correlation_id, 0) + body
+        return SHORT_PREFIX.pack(len(body) + 4, correlation_id) + body
+
+
+@dataclass(slots=True, eq=False)
+class PendingAnswer:
+    """A deferred answer and how to write it."""
+
+    route: CompiledRoute
+    correlation_id: int
+    deferred: Deferred
+
+    def when_done(self, callback: Callable[[bytes], None]) -> None:
+        """Call back with the frame."""
+        self.deferred.when_done(lambda response: callback(self.route.frame(self.correlation_id, response)))
+
+
+class Dispatcher:
+    """Answers frames. One per host."""
+
+    def __init__(self, broker: Broker, routes: dict[int, Route]) -> None:
+        self.broker = broker
+        self.routes = routes
+        self.compiled: dict[tuple[int, int], CompiledRoute] = {}
+        self.unexpected_errors = 0
+        """Exceptions that were bugs."""
+
+    def answer(
+        self, frame: bytes | memoryview, offset: int, connection: ConnectionContext
+    ) -> bytes | PendingAnswer | None:
+        """Answer the request that starts at ``offset`` and ends with ``frame``.
+
+        Returns:
+            The response frame; or a pending one; or None where the protocol has no answer.
+
+        Raises:
+            WireError: The bytes make no sense: close the connection.
+            CloseConnection: The handler refuses by closing.
+        """
+        if len(frame) - offset < LEADING_FIELDS.size:
+            raise WireError(f"a request of {len(frame) - offset} bytes has no header")
+        api_key, version, correlation_id = LEADING_FIELDS.unpack_from(frame, offset)
+        route = self.compiled.get((api_key, version))
+        if route is None:
+            if api_key == API_VERSIONS_KEY and version not in self.routes[API_VERSIONS_KEY].versions:
+                return self.unsupported_api_versions(correlation_id)
+            route = self.compile(api_key, version)
+        header, body = read_request_header(frame, offset, route.flexible_request)
+        request, _ = route.read(frame, body)
+        context = RequestContext(
+            connection, api_key, version, correlation_id, header.client_id, self.broker.clock.now_ms()
+        )
+        response = self.call(route, request, context)
+        if response.__class__ is Deferred:
+            return PendingAnswer(route, correlation_id, response)
+        return None if response is None else route.frame(correlation_id, response)
+
+    def call(self, route: CompiledRoute, request: Any, context: RequestContext) -> Any:
+        """The handler's answer, or the refusal it raised."""
+        try:
+            return route.handler(request, context, self.broker)
+        except ApiError as error:
+            return route.refusal(request, error.code, error.message)
+        except (CloseConnection, WireError):
+            raise
+        except Exception:  # noqa: BLE001  a handler's bug must not end the connection or the host
+            self.unexpected_errors += 1
+            log.exception("handler failed", extra={"api_key": route.api_key, "api_version": route.version})
+            return route.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+    def compile(self, api_key: int, version: int) -> CompiledRoute:
+        """Look up what a request needs, once per API and version."""
+        route = self.routes.get(api_key)
+        if route is None:
+            raise WireError(f"unknown api key {api_key}")
+        if version not in route.versions:
+            raise WireError(f"unsupported version {version} of api key {api_key}")
+        compiled = CompiledRoute(
+            api_key=api_key,
+            version=version,
+            handler=route.handler,
+            refusal=route.refusal,
+            read=reader(route.request, version),
+            write=writer(route.response, version),
+            flexible_request=version in route.request.FLEXIBLE,
+            # clients parse this response before they know anything: its header is always v0 (KIP-511)
+            flexible_response=version in route.response.FLEXIBLE and api_key != API_VERSIONS_KEY,
+        )
+        self.compiled[(api_key, version)] = compiled
+        return compiled
+
+    def unsupported_api_versions(self, correlation_id: int) -> bytes:
+        """ApiVersions of a future: a v0 answer that names the versions of ApiVersions alone (KIP-511)."""
+        route = self.routes[API_VERSIONS_KEY]
+        response = route.refusal(None, ErrorCode.UNSUPPORTED_VERSION, None)
+        return self.compile(API_VERSIONS_KEY, 0).frame(correlation_id, response)

@@ -1,0 +1,193 @@
+"""Topics: their names, ids and partitions, and the logs behind them.
+
+The metadata store is the truth; this keeps the same in memory for the requests, and creates and deletes both together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from odradek.log.log_config import LogConfig
+from odradek.log.log_manager import LogManager
+from odradek.log.partition_log import PartitionLog
+from odradek.metadata.store import MetadataStore, TopicRow
+from odradek.plugin.config import ConfigError
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.types import NIL_UUID
+
+TOPIC_RESOURCE = 2  # ConfigResource.Type.TOPIC
+MAX_NAME_LENGTH = 249  # org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH
+MAX_PARTITIONS = 1_000
+"""Of one topic: a request must not be able to fill the disk with folders."""
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+LEADER_EPOCH = 0
+"""One node, never another leader."""
+
+
+@dataclass(slots=True)
+class Topic:
+    """One topic and its partitions' logs, by index."""
+
+    name: str
+    id: bytes
+    config: LogConfig
+    partitions: list[PartitionLog] = field(default_factory=list)
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    def partition(self, index: int) -> PartitionLog | None:
+        """The log of a partition, if there is such a partition."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+class Topics:
+    """All topics of the host."""
+
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        logs: LogManager,
+        random_uuid: Callable[[], bytes],
+        defaults: Mapping[str, str] | None = None,
+    ) -> None:
+        self.metadata = metadata
+        self.logs = logs
+        self.random_uuid = random_uuid
+        self.defaults = dict(defaults or {})
+        self.by_name: dict[str, Topic] = {}
+        self.by_id: dict[bytes, Topic] = {}
+        for row in metadata.topics():
+            self.open(row)
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self.by_name.values())
+
+    def named(self, name: str) -> Topic | None:
+        """The topic of this name."""
+        return self.by_name.get(name)
+
+    def log(self, name: str, index: int) -> PartitionLog:
+        """The log of a partition.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        topic = self.by_name.get(name)
+        log = topic.partition(index) if topic is not None else None
+        if log is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return log
+
+    def log_of_id(self, topic_id: bytes, index: int) -> PartitionLog:
+        """The log of a partition of the topic with this id.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_ID, or UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        topic = self.by_id.get(topic_id)
+        if topic is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        return self.log(topic.name, index)
+
+    def open(self, row: TopicRow) -> Topic:
+        """Open the logs of a stored topic; a log that is missing starts empty."""
+        config = self.config_of(self.metadata.resource(TOPIC_RESOURCE, row.name))
+        partitions = [self.logs.open(row.name, index, config) for index in range(row.partitions)]
+        topic = Topic(row.name, row.id, config, partitions)
+        self.by_name[row.name] = self.by_id[row.id] = topic
+        return topic
+
+    def config_of(self, properties: Mapping[str, str]) -> LogConfig:
+        """The effective configuration: what is set on the topic, then the host's defaults.
+
+        Raises:
+            ApiError: INVALID_CONFIG.
+        """
+        try:
+            return LogConfig.parse(self.defaults | dict(properties))
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+
+    def create(self, name: str, partitions: int, properties: Mapping[str, str]) -> Topic:
+        """Create a topic and its logs.
+
+        Raises:
+            ApiError: The name, the number of partitions or a property is not legal, or the topic exists.
+        """
+        self.check_new(name, partitions, properties)
+        row = TopicRow(name, self.fresh_id(), partitions)
+        with self.metadata.transaction():
+            self.metadata.put_topic(row)
+            self.metadata.put_resource(TOPIC_RESOURCE, name, properties)
+        return self.open(row)
+
+    def check_new(self, name: str, partitions: int, properties: Mapping[str, str]) -> None:
+        """Whether `create` would work."""
+        check_name(name)
+        if name in self.by_name:
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic '{name}' already exists")
+        rival = self.colliding(name)
+        if rival is not None:
+            raise ApiError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic '{name}' collides with existing topic '{rival}'"
+            )
+        if not 1 <= partitions <= MAX_PARTITIONS:
+            raise ApiError(
+                ErrorCode.INVALID_PARTITIONS,
+                f"the number of partitions must be from 1 to {MAX_PARTITIONS}, found {partitions}",
+            )
+        self.config_of(properties)
+
+    def colliding(self, name: str) -> str | None:
+        """A topic that differs in ``.`` and ``_`` only: their metrics would have the same name, so Kafka refuses."""
+        if "." not in name and "_" not in name:
+            return None
+        folded = name.replace(".", "_")
+        return next((other for other in self.by_name if other.replace(".", "_") == folded), None)
+
+    def delete(self, topic: Topic) -> None:
+        """Delete a topic, its configuration and its logs."""
+        with self.metadata.transaction():
+            self.metadata.delete_topic(topic.name)
+            self.metadata.put_resource(TOPIC_RESOURCE, topic.name, {})
+        del self.by_name[topic.name], self.by_id[topic.id]
+        for index in range(len(topic.partitions)):
+            self.logs.delete(topic.name, index)
+
+    def fresh_id(self) -> bytes:
+        """An id that no topic has. Kafka reserves 0:0 and 0:1, and ids whose text starts with a dash."""
+        while True:
+            candidate = self.random_uuid()
+            reserved = candidate in (NIL_UUID, bytes(15) + b"\x01") or candidate[0] >> 2 == 62
+            if not reserved and candidate not in self.by_id:
+                return candidate
+
+
+def check_name(name: str) -> None:
+    """The rules for topic names (``org.apache.kafka.common.internals.Topic.validate``).
+
+    Raises:
+        ApiError: INVALID_TOPIC_EXCEPTION.
+    """
+    if name in ("", ".", "..") or len(name) > MAX_NAME_LENGTH or not LEGAL_NAME.fullmatch(name):
+        shown = name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}..."
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"topic name {shown!r} is illegal: 1 to {MAX_NAME_LENGTH} characters of a-z, A-Z, 0-9, '.', '_', '-'",
+        )
+
+
+def check_leader_epoch(client_epoch: int) -> None:
+    """Whether a client knows the leader epoch that we are in; -1 means that it does not care.
+
+    Raises:
+        ApiError: UNKNOWN_LEADER_EPOCH: the client is ahead. (Nobody can be behind epoch 0.)
+    """
+    if client_epoch > LEADER_EPOCH:
+        raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)

@@ -1,0 +1,1 @@
+"""The command line: one subcommand per file, found by name in `main`."""

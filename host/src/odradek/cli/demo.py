@@ -1,0 +1,233 @@
+"""``odradek demo``: a host, a real producer and a real consumer, and what they tell about themselves.
+
+Everything is on this machine and temporary: free ports, a temporary directory, and unless ``--otlp`` names another
+one, a small OTLP endpoint that counts what arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import click
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from rich.console import Console
+from rich.live import Live
+
+from odradek.cli.client_view import ClientView
+from odradek.server.config import HostConfig, load_config
+from odradek.server.host import Host
+from odradek.server.process import run
+
+TOPIC = "demo"
+INTERVAL_MS = 1_000
+PLAIN_LINES_EVERY_S = 5
+
+
+@click.command()
+@click.option("--seconds", type=click.IntRange(3, 3600), default=20, show_default=True, help="How long to run.")
+@click.option("--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318.")
+def demo(seconds: int, otlp: str | None) -> None:
+    """Show a producer and a consumer pushing their metrics, labelled.
+
+    Exit status 1 if no labelled push arrived.
+    """
+    kafka = client_library()
+    logging.basicConfig(level="WARNING", stream=sys.stderr)
+    view = ClientView()
+    with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
+        endpoint = otlp or sink.endpoint
+        run(lambda stop: show(demo_config(Path(folder), endpoint), view, sink, kafka, seconds, stop))
+    summary = f"{view.labelled_pushes} labelled pushes of {len(view.rows)} client instances"
+    if otlp is None:
+        summary += f"; {sink.data_points} data points in {sink.requests} requests at the OTLP endpoint"
+    click.echo(summary)
+    if not view.labelled_pushes:
+        raise click.exceptions.Exit(1)
+
+
+def client_library() -> Any:
+    """confluent_kafka, which only the demo needs."""
+    try:
+        return importlib.import_module("confluent_kafka")
+    except ImportError:
+        raise click.ClickException("the demo needs confluent-kafka: pip install 'odradek[demo]'") from None
+
+
+def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:
+    """Free ports, everything temporary, one subscription for everybody."""
+    return load_config(
+        None,
+        [
+            "listeners=PLAINTEXT://127.0.0.1:0",
+            f"data.dir={folder}",
+            "subscriptions.demo.metrics=*",
+            f"subscriptions.demo.interval.ms={INTERVAL_MS}",
+            f"plugins.otlp.endpoint={otlp_endpoint}",
+            "plugins.enrich.static.environment=demo",
+        ],
+    )
+
+
+async def show(
+    config: HostConfig, view: ClientView, sink: OtlpSink, kafka: Any, seconds: int, stop: asyncio.Event
+) -> None:
+    """Run everything for a while."""
+    async with AsyncExitStack() as stack:
+        host = Host(config)
+        stack.push_async_callback(host.stop)
+        host.receivers.register("demo", view)
+        await host.start()
+        bootstrap = f"127.0.0.1:{host.listeners[0].bound_port}"
+        click.echo(f"host on {bootstrap}, OTLP to {config.plugins['otlp']['endpoint']}")
+        clients = Clients(kafka, bootstrap)
+        stack.push_async_callback(asyncio.to_thread, clients.stop)
+        await asyncio.to_thread(clients.start)
+        await watch(view, sink, clients, seconds, stop)
+
+
+async def watch(view: ClientView, sink: OtlpSink, clients: Clients, seconds: int, stop: asyncio.Event) -> None:
+    """Show the rows until time is up."""
+    console = Console()
+    if not console.is_terminal:
+        for elapsed_s in range(1, seconds + 1):
+            if await stopped(stop):
+                return
+            if elapsed_s % PLAIN_LINES_EVERY_S == 0 or elapsed_s == seconds:
+                click.echo(f"after {elapsed_s} s: {clients.status()}, {sink.status()}")
+                for line in view.lines():
+                    click.echo(f"  {line}")
+        return
+    with Live(console=console, auto_refresh=False) as live:
+        for elapsed_s in range(1, seconds + 1):
+            if await stopped(stop):
+                return
+            table = view.table()
+            table.caption = f"{elapsed_s} of {seconds} s, {clients.status()}, {sink.status()}"
+            live.update(table, refresh=True)
+
+
+async def stopped(stop: asyncio.Event) -> bool:
+    """Wait a second; whether a signal came."""
+    try:
+        await asyncio.wait_for(stop.wait(), 1)
+    except TimeoutError:
+        return False
+    return True
+
+
+class Clients:
+    """An unmodified librdkafka producer and consumer at work in threads of their own."""
+
+    def __init__(self, kafka: Any, bootstrap: str) -> None:
+        self.kafka = kafka
+        self.bootstrap = bootstrap
+        self.produced = 0
+        self.consumed = 0
+        self.ended = threading.Event()
+        self.threads = [threading.Thread(target=work, name=work.__name__) for work in (self.produce, self.consume)]
+
+    def start(self) -> None:
+        for thread in self.threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End both; each sends its terminating push."""
+        self.ended.set()
+        for thread in self.threads:
+            thread.join(timeout=10)
+
+    def status(self) -> str:
+        return f"{self.produced} records produced, {self.consumed} read"
+
+    def settings(self, role: str) -> dict[str, object]:
+        return {"bootstrap.servers": self.bootstrap, "client.id": f"demo-{role}", "log_level": 3}
+
+    def produce(self) -> None:
+        producer = self.kafka.Producer(self.settings("producer") | {"linger.ms": 5, "enable.idempotence": True})
+        while not self.ended.is_set():
+            producer.produce(TOPIC, value=b"x" * 100, on_delivery=self.delivered)
+            producer.poll(0)
+            time.sleep(0.005)
+        producer.flush(5)
+        producer.close()
+
+    def delivered(self, error: object, _message: object) -> None:
+        self.produced += error is None
+
+    def consume(self) -> None:
+        consumer = self.kafka.Consumer(
+            self.settings("consumer") | {"group.id": "demo", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        )
+        consumer.assign([self.kafka.TopicPartition(TOPIC, 0, 0)])
+        while not self.ended.is_set():
+            message = consumer.poll(0.2)
+            self.consumed += message is not None and message.error() is None
+        consumer.close()
+
+
+class OtlpSink(ThreadingHTTPServer):
+    """An OTLP/HTTP endpoint that counts data points."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), OtlpSinkHandler)
+        self.requests = 0
+        self.data_points = 0
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def status(self) -> str:
+        return f"{self.data_points} data points at the OTLP endpoint"
+
+    def take(self, body: bytes) -> None:
+        """Count one export: its bytes read as MetricsData, which has the request's shape."""
+        self.requests += 1
+        for resource_metrics in MetricsData.FromString(body).resource_metrics:
+            for scope_metrics in resource_metrics.scope_metrics:
+                for metric in scope_metrics.metrics:
+                    self.data_points += len(metric.gauge.data_points) + len(metric.sum.data_points)
+
+
+class OtlpSinkHandler(BaseHTTPRequestHandler):
+    """POST /v1/metrics, uncompressed."""
+
+    protocol_version = "HTTP/1.1"
+    server: OtlpSink
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self.server.take(body)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-protobuf")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
+        """Say nothing."""
+
+
+@contextmanager
+def otlp_sink() -> Iterator[OtlpSink]:
+    """A sink on a free port."""
+    with OtlpSink() as sink:
+        thread = threading.Thread(target=sink.serve_forever, name="otlp-sink", daemon=True)
+        thread.start()
+        try:
+            yield sink
+        finally:
+            sink.shutdown()
+            thread.join()

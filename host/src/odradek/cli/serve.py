@@ -1,0 +1,54 @@
+"""``odradek serve``: run a host until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from odradek.server.config import HostConfig, load_config
+from odradek.server.host import Host
+from odradek.server.process import log_to_stderr, run, tune_memory
+
+
+@click.command()
+@click.option(
+    "--config", "config_file", type=click.Path(path_type=Path), metavar="FILE", help="TOML file; see the docs for its keys."
+)
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key. May be repeated.")
+@click.option("--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin. May be repeated.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="How much to log on stderr.",
+)
+def serve(config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[str, ...], log_level: str) -> None:
+    """Run the host. Prints one line when it takes connections:
+
+    odradek ready listeners=PLAINTEXT://HOST:PORT[,...] node.id=N data=DIR
+    """
+    log_to_stderr(log_level)
+    config = load_config(config_file, overrides, plugins)
+
+    async def main(stop: asyncio.Event) -> None:
+        host = Host(config)
+        try:
+            await host.start()
+            tune_memory()
+            click.echo(ready_line(config, host))
+            await stop.wait()
+        finally:
+            await host.stop()
+
+    run(main)
+
+
+def ready_line(config: HostConfig, host: Host) -> str:
+    """What a script waits for: the addresses with their real ports."""
+    addresses = ",".join(
+        f"{listener.address.name}://{listener.address.host}:{listener.bound_port}" for listener in host.listeners
+    )
+    return f"odradek ready listeners={addresses} node.id={config.broker.node_id} data={config.data_dir}"

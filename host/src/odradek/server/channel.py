@@ -1,0 +1,187 @@
+"""One connection: frames in, answers out, in order.
+
+Requests of a connection are answered one after the other, as Kafka does: while an answer is pending the channel is
+*muted*, its further requests wait as bytes. Reading goes on up to `READ_AHEAD_BYTES`, so that a client that leaves
+is noticed.
+
+The hot path is a chunk that holds exactly one frame: it is parsed where it lies, answered by a plain call and
+written, without a task, a queue or a copy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from typing import TYPE_CHECKING
+
+from odradek.broker.routing import CloseConnection, PendingAnswer
+from odradek.plugin.context import ConnectionContext
+from odradek.wire.errors import WireError
+
+if TYPE_CHECKING:
+    from odradek.server.listener import Listener
+
+log = logging.getLogger(__name__)
+
+FRAME_LENGTH = struct.Struct(">i")
+READ_AHEAD_BYTES = 65_536
+COPY_BYTES = 4_096  # below, a frame is cut out of its chunk as bytes: cheaper than a view
+
+
+class Channel(asyncio.Protocol):
+    """The host's end of one connection."""
+
+    __slots__ = (
+        "answer", "buffer", "closing", "context", "last_active_ms", "listener", "pending", "reading_paused",
+        "transport", "writing_paused",
+    )  # fmt: skip
+
+    transport: asyncio.Transport
+    context: ConnectionContext
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self.answer = listener.dispatcher.answer
+        self.buffer: bytearray | None = None
+        """Bytes that are not answered yet; None when there are none."""
+        self.pending: PendingAnswer | None = None
+        self.writing_paused = False
+        self.reading_paused = False
+        self.closing = False
+        self.last_active_ms = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.context = self.listener.opened(self, transport)
+        self.last_active_ms = self.listener.clock.now_ms()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closing = True
+        self.buffer = None
+        if self.pending is not None:
+            self.pending.deferred.lost()
+            self.pending = None
+        self.listener.closed(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.last_active_ms = self.listener.clock.now_ms()
+        if self.buffer is None and self.pending is None and not self.writing_paused:
+            size = len(data)
+            if size >= 4 and FRAME_LENGTH.unpack_from(data)[0] == size - 4 <= self.listener.max_request_bytes:
+                self.exchange(data, 4)
+                return
+        if self.closing:
+            return
+        if self.buffer is None:
+            self.buffer = bytearray(data)
+        else:
+            self.buffer += data
+        self.pump()
+
+    def exchange(self, frame: bytes | memoryview, offset: int) -> None:
+        """Answer one request: write the answer, or remember that it comes later."""
+        try:
+            answer = self.answer(frame, offset, self.context)
+        except WireError as error:
+            self.refuse(str(error))
+        except CloseConnection as error:
+            log.debug("closing a connection", extra={"connection": self.context.connection_id, "why": str(error)})
+            self.close()
+        else:
+            if answer.__class__ is bytes:
+                self.transport.write(answer)  # type: ignore[arg-type]  # the class was just compared
+            elif answer is not None:
+                self.wait_for(answer)  # type: ignore[arg-type]
+
+    def pump(self) -> None:
+        """Answer what the buffer holds, as long as nothing holds the channel up."""
+        buffer = self.buffer
+        if buffer is None:
+            return
+        start, end = 0, len(buffer)
+        while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
+            (size,) = FRAME_LENGTH.unpack_from(buffer, start)
+            if size < 0 or size > self.listener.max_request_bytes:
+                self.refuse(f"a frame of {size} bytes, the limit is {self.listener.max_request_bytes}")
+                return
+            if end - start - 4 < size:
+                break
+            if start == 0 and size == end - 4:
+                # the buffer is the frame: hand it over whole, views into it may outlive this call
+                self.buffer = None
+                self.exchange(memoryview(buffer), 4)
+                return
+            with memoryview(buffer) as view, view[start + 4 : start + 4 + size] as cut:
+                frame = bytes(cut)
+            start += 4 + size
+            self.exchange(frame, 0)
+        if self.closing:
+            return
+        del buffer[:start]
+        if not buffer:
+            self.buffer = None
+        self.limit_read_ahead()
+
+    def limit_read_ahead(self) -> None:
+        """Stop reading while a muted channel holds enough; start again when it does not."""
+        held = self.buffer is not None and len(self.buffer) > READ_AHEAD_BYTES
+        pause = held and (self.pending is not None or self.writing_paused)
+        if pause and not self.reading_paused:
+            self.reading_paused = True
+            self.transport.pause_reading()
+        elif not pause and self.reading_paused:
+            self.reading_paused = False
+            self.transport.resume_reading()
+
+    def wait_for(self, answer: PendingAnswer) -> None:
+        """Mute the channel until the answer is there."""
+        self.pending = answer
+        answer.when_done(self.resume)
+
+    def resume(self, frame: bytes) -> None:
+        """The pending answer came: write it and go on with the requests behind it."""
+        self.pending = None
+        self.last_active_ms = self.listener.clock.now_ms()
+        self.transport.write(frame)
+        if self.listener.draining:
+            self.close()
+        elif self.buffer is not None:
+            # in a turn of its own: a chain of answered requests must not grow the stack
+            self.listener.loop.call_soon(self.pump)
+        else:
+            self.limit_read_ahead()
+
+    def pause_writing(self) -> None:
+        self.writing_paused = True
+
+    def resume_writing(self) -> None:
+        self.writing_paused = False
+        self.pump()
+        self.limit_read_ahead()
+
+    def refuse(self, why: str) -> None:
+        """The bytes are bad: nothing that follows can be trusted."""
+        self.listener.refused += 1
+        log.info("closing a connection: %s", why, extra={"connection": self.context.connection_id})
+        self.close()
+
+    def drain(self) -> None:
+        """Close once the pending answer, if there is one, has been written: a push must not go unanswered, its
+        client would never push again.
+        """
+        if self.pending is None:
+            self.close()
+        elif self.pending.deferred.hurry is not None:
+            self.pending.deferred.hurry()
+
+    def close(self) -> None:
+        """Close after what was written has been sent."""
+        self.closing = True
+        self.buffer = None
+        self.transport.close()
+
+    def idle_since_ms(self) -> int | None:
+        """When the client was last active; None while it waits for an answer."""
+        return None if self.pending is not None else self.last_active_ms

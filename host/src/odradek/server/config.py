@@ -1,0 +1,229 @@
+"""The host's configuration: one TOML file under Kafka's key names, and ``--set key=value`` on top.
+
+A dotted key may be quoted or not: tables inside tables are flattened, so ``"socket.request.max.bytes" = 1`` and
+``socket.request.max.bytes = 1`` mean the same. Unknown keys and bad values stop the start with the key's path.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.server.listener import ListenerAddress
+from odradek.telemetry.client_metrics_manager import ClientMetricsConfig, ErrorPolicy
+
+TABLES = ("plugins", "subscriptions")
+"""Tables whose next level is a name, not a key."""
+
+LISTENER_TEXT = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*):(?P<port>\d{1,5})")
+INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostConfig:
+    """Everything that is known before the host starts. `load_config` makes it."""
+
+    data_dir: Path = Path("odradek-data")
+    listeners: tuple[ListenerAddress, ...] = (ListenerAddress("PLAINTEXT", "127.0.0.1", 9092),)
+    advertised: Mapping[str, Endpoint] = field(default_factory=dict)
+    """By listener name; a listener that is not here is advertised where it listens."""
+    broker: BrokerSettings = field(default_factory=BrokerSettings)
+    telemetry: ClientMetricsConfig = field(default_factory=ClientMetricsConfig)
+    socket_request_max_bytes: int = 104_857_600
+    connections_max_idle_ms: int = 600_000
+    shutdown_timeout_ms: int = 5_000
+    payload_workers: int = 1
+    """Processes for payloads above ``telemetry.inline.bytes``; 0 opens them on the loop."""
+    plugin_slow_ms: int = 5
+    metrics_listener: Endpoint | None = None
+    log_defaults: Mapping[str, str] = field(default_factory=dict)
+    """Topic configuration keys and their defaults on this host (Kafka's ``log.*`` broker keys)."""
+    subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    requested_plugins: frozenset[str] = frozenset()
+
+
+def load_config(
+    path: Path | None = None, overrides: Iterable[str] = (), plugins: Iterable[str] = ()
+) -> HostConfig:
+    """Read the file, put the overrides on top and check everything.
+
+    Args:
+        path: A TOML file; None for the defaults alone.
+        overrides: ``key=value`` texts, with the full path of the key: ``plugins.otlp.endpoint=...``.
+        plugins: Names of plugins to activate, as ``--plugin`` gives them.
+
+    Raises:
+        ConfigError: The file cannot be read, or a key or a value is wrong.
+    """
+    values = flatten(read_toml(path)) if path else {}
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError("--set", f"expected key=value, found {override!r}")
+        values[key.strip()] = value
+    return parse(values, frozenset(plugins))
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """The file's content."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), f"is not TOML: {error}") from error
+
+
+def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Dotted keys for everything below ``table``; an empty table below a named one is kept as a mark."""
+    flat: dict[str, object] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.") or {f"{prefix}{key}": {}}
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str, object]]:
+    """The tables ``[<kind>.<name>]`` by name."""
+    tables: dict[str, dict[str, object]] = {}
+    for key, value in values.items():
+        if not key.startswith(f"{kind}."):
+            continue
+        name, _, rest = key.removeprefix(f"{kind}.").partition(".")
+        table = tables.setdefault(name, {})
+        if rest:
+            table[rest] = value
+        elif value != {}:
+            raise ConfigError(key, f"expected a table, found {value!r}")
+    return tables
+
+
+def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> HostConfig:
+    """The checked configuration."""
+    top = PluginConfig("", {key: value for key, value in values.items() if key.split(".")[0] not in TABLES})
+    listeners = read_listeners(top)
+    default = HostConfig()
+    config = HostConfig(
+        data_dir=Path(top.text("data.dir") or default.data_dir),
+        listeners=listeners,
+        advertised=read_advertised(top, listeners),
+        broker=BrokerSettings(
+            node_id=top.integer("node.id", 1, 0, INT32_MAX),
+            auto_create_topics_enable=top.boolean("auto.create.topics.enable", True),
+            num_partitions=top.integer("num.partitions", 1, 1, 1_000),
+            fetch_max_bytes=top.integer("fetch.max.bytes", 57_671_680, 1024, INT32_MAX),
+        ),
+        telemetry=ClientMetricsConfig(
+            telemetry_max_bytes=top.integer("telemetry.max.bytes", 1_048_576, 1, INT32_MAX),
+            max_decompressed_bytes=top.integer("telemetry.max.decompressed.bytes", 16_777_216, 1, INT32_MAX),
+            inline_bytes=top.integer("telemetry.inline.bytes", 65_536, 0, INT32_MAX),
+            error_policy=ErrorPolicy(
+                top.text("telemetry.error.policy", "client-safe", [policy.value for policy in ErrorPolicy])
+            ),
+        ),
+        socket_request_max_bytes=top.integer("socket.request.max.bytes", 104_857_600, 1024, INT32_MAX),
+        connections_max_idle_ms=top.integer("connections.max.idle.ms", 600_000, 1_000),
+        shutdown_timeout_ms=top.integer("shutdown.timeout.ms", 5_000, 0, 600_000),
+        payload_workers=top.integer("payload.workers", 1, 0, 64),
+        plugin_slow_ms=top.integer("plugin.slow.ms", 5, 1, 60_000),
+        metrics_listener=read_metrics_listener(top),
+        log_defaults=read_log_defaults(top),
+        subscriptions=read_subscriptions(values),
+        plugins=named_tables(values, "plugins"),
+        requested_plugins=requested_plugins,
+    )
+    top.finish()
+    return config
+
+
+def read_listeners(top: PluginConfig) -> tuple[ListenerAddress, ...]:
+    """``listeners``: one or more of ``NAME://HOST:PORT``."""
+    texts = top.texts("listeners", ["PLAINTEXT://127.0.0.1:9092"])
+    listeners = tuple(listener_address(top, "listeners", text) for text in texts)
+    names = [listener.name for listener in listeners]
+    if not names or len(set(names)) < len(names):
+        raise top.error("listeners", f"expected one or more listeners with different names, found {texts!r}")
+    for listener in listeners:
+        if listener.name != "PLAINTEXT" and not listener.name.startswith("PLAINTEXT_"):
+            raise top.error("listeners", f"expected a name PLAINTEXT or PLAINTEXT_..., found {listener.name!r}")
+    return listeners
+
+
+def listener_address(top: PluginConfig, key: str, text: str) -> ListenerAddress:
+    """One listener's address."""
+    match = LISTENER_TEXT.fullmatch(text)
+    if match is None or int(match["port"]) > 65_535:
+        raise top.error(key, f"expected NAME://HOST:PORT, found {text!r}")
+    return ListenerAddress(match["name"], match["host"].strip("[]"), int(match["port"]))
+
+
+def read_advertised(top: PluginConfig, listeners: tuple[ListenerAddress, ...]) -> dict[str, Endpoint]:
+    """``advertised.listeners``: what clients are told, for listeners that exist."""
+    names = {listener.name for listener in listeners}
+    advertised: dict[str, Endpoint] = {}
+    for text in top.texts("advertised.listeners"):
+        address = listener_address(top, "advertised.listeners", text)
+        if address.name not in names:
+            raise top.error("advertised.listeners", f"no listener has the name {address.name!r}")
+        advertised[address.name] = Endpoint(address.host, address.port)
+    return advertised
+
+
+def read_metrics_listener(top: PluginConfig) -> Endpoint | None:
+    """``metrics.listener``: where Prometheus may ask, off by default."""
+    text = top.text("metrics.listener")
+    if not text:
+        return None
+    expected = f"expected http://HOST:PORT, found {text!r}"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise top.error("metrics.listener", expected) from None
+    if parts.scheme != "http" or not parts.hostname or port is None or parts.path not in ("", "/"):
+        raise top.error("metrics.listener", expected)
+    return Endpoint(parts.hostname, port)
+
+
+# Kafka's broker keys for the defaults of topic configurations, ServerTopicConfigSynonyms.java
+LOG_DEFAULTS = {
+    "log.segment.bytes": "segment.bytes",
+    "log.roll.ms": "segment.ms",
+    "message.max.bytes": "max.message.bytes",
+    "log.message.timestamp.type": "message.timestamp.type",
+    "compression.type": "compression.type",
+}
+
+
+def read_log_defaults(top: PluginConfig) -> dict[str, str]:
+    """The ``log.*`` keys that were given, as topic configuration keys; their values are checked with the topics'."""
+    given = {key: top.value(key) for key in LOG_DEFAULTS}
+    return {LOG_DEFAULTS[key]: str(value) for key, value in given.items() if value is not None}
+
+
+def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
+    """``[subscriptions.<name>]``: CLIENT_METRICS resources, as the texts that Kafka stores."""
+    subscriptions: dict[str, dict[str, str]] = {}
+    for name, table in named_tables(values, "subscriptions").items():
+        config = PluginConfig(f"subscriptions.{name}", table)
+        subscriptions[name] = {key: property_text(config, key) for key in table}
+    return subscriptions
+
+
+def property_text(config: PluginConfig, key: str) -> str:
+    """A value as Kafka stores it: lists are joined with commas."""
+    value = config.value(key)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value)
+    raise config.error(key, f"expected a string, a whole number or a list of strings, found {value!r}")

@@ -1,0 +1,36 @@
+"""The data directory: made on the first start, and in use by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from odradek.plugin.config import ConfigError
+
+LOCK_FILE = ".lock"  # LogManager.LOCK_FILE_NAME in Kafka
+
+
+class DataDir:
+    """A directory that is ours while the object is open. The lock ends with the process, however that ends.
+
+    Raises:
+        ConfigError: It cannot be made or written, or another process uses it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self.lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise ConfigError("data.dir", f"{path} cannot be used: {error.strerror}") from error
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self.lock)
+            raise ConfigError("data.dir", f"{path} is in use by another process") from None
+
+    def close(self) -> None:
+        """Let another process have it."""
+        os.close(self.lock)

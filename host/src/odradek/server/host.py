@@ -1,0 +1,201 @@
+"""One host: the rooms put together, started and stopped.
+
+Order of a start: configuration (before), data directory, metadata and logs, plugins, subscriptions, forwarders,
+listeners. What is wrong is found before the first connection. A stop goes the other way and loses nothing that was
+acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from uuid import uuid4
+
+from odradek.broker.broker import Broker, Endpoint
+from odradek.broker.config_resources import CLIENT_METRICS
+from odradek.broker.routing import Dispatcher, load_handlers
+from odradek.broker.topics import Topics
+from odradek.clock import Clock, SystemClock, Timer
+from odradek.log.log_manager import LogManager
+from odradek.metadata.store import MetadataStore, StoreError
+from odradek.plugin.config import ConfigError
+from odradek.server.config import HostConfig
+from odradek.server.data_dir import DataDir
+from odradek.server.forwarding import ForwarderRunner
+from odradek.server.listener import Listener
+from odradek.server.metrics import MetricsEndpoint
+from odradek.server.payload_workers import PayloadWorkers
+from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
+from odradek.server.timer_driver import TimerDriver
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.receiver_plugin import ReceiverPlugin
+from odradek.wire.api_error import ApiError
+from odradek.wire.uuid_text import uuid_text
+
+log = logging.getLogger(__name__)
+
+IDLE_SWEEPS = 10
+"""Looks at idle connections per ``connections.max.idle.ms``."""
+
+
+def random_uuid() -> bytes:
+    """A type 4 uuid, raw."""
+    return uuid4().bytes
+
+
+class Host:
+    """A host on the running event loop.
+
+    Raises:
+        ConfigError: The data directory, a plugin or a subscription is not usable.
+    """
+
+    def __init__(
+        self, config: HostConfig, clock: Clock | None = None, plugins: HostPluginManager | None = None
+    ) -> None:
+        self.config = config
+        self.clock = clock or SystemClock()
+        self.timer = Timer()
+        self.plugins: list[ActivePlugin] = activate(
+            plugins or load_plugins(), config.plugins, config.requested_plugins
+        )
+        self.data_dir = DataDir(config.data_dir)
+        try:
+            self.metadata = MetadataStore(config.data_dir / "metadata.db")
+        except StoreError as error:
+            raise ConfigError("data.dir", str(error)) from error
+        self.logs = LogManager(config.data_dir / "logs", now_ms=self.clock.now_ms())
+        self.receivers = ReceiverPlugin(self.clock, slow_ms=config.plugin_slow_ms)
+        self.telemetry = ClientMetricsManager(
+            config=config.telemetry,
+            clock=self.clock,
+            timer=self.timer,
+            random_uuid=random_uuid,
+            plugin=self.receivers,
+            enrichers=[(plugin.name, enricher) for plugin in self.plugins for enricher in plugin.enrichers],
+        )
+        self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
+        self.broker = self.make_broker()
+        self.dispatcher = Dispatcher(self.broker, load_handlers())
+        self.forwarders = self.join_plugins()
+        self.listeners = [self.make_listener(index) for index in range(len(config.listeners))]
+        self.driver: TimerDriver | None = None
+        self.metrics_endpoint: MetricsEndpoint | None = None
+
+    def make_broker(self) -> Broker:
+        cluster_id = self.metadata.value("cluster.id")
+        if cluster_id is None:
+            cluster_id = uuid_text(random_uuid())
+            self.metadata.put_value("cluster.id", cluster_id)
+        topics = Topics(self.metadata, self.logs, random_uuid, self.config.log_defaults)
+        broker = Broker(
+            settings=self.config.broker,
+            cluster_id=cluster_id,
+            clock=self.clock,
+            timer=self.timer,
+            metadata=self.metadata,
+            logs=self.logs,
+            topics=topics,
+            telemetry=self.telemetry,
+        )
+        if self.workers is not None:
+            broker.offload = self.workers.offload
+        return broker
+
+    def join_plugins(self) -> list[ForwarderRunner]:
+        """Put receivers, exporters and forwarders into the chain; the forwarders are not running yet."""
+        runners = []
+        for plugin in self.plugins:
+            for provider in plugin.providers:
+                self.receivers.register(plugin.name, provider)
+            for forwarder in plugin.forwarders:
+                runner = ForwarderRunner(plugin.name, forwarder, plugin.forwarder_settings, self.clock)
+                self.receivers.register(plugin.name, runner)
+                runners.append(runner)
+        return runners
+
+    def make_listener(self, index: int) -> Listener:
+        return Listener(
+            self.config.listeners[index],
+            dispatcher=self.dispatcher,
+            clock=self.clock,
+            node_id=self.config.broker.node_id,
+            max_request_bytes=self.config.socket_request_max_bytes,
+            disconnected=self.telemetry.connection_closed,
+        )
+
+    def reconcile_subscriptions(self) -> None:
+        """Make the stored CLIENT_METRICS resources what the configuration says, and load them all.
+
+        A subscription that an earlier configuration set and this one does not is removed. Those that were set over
+        the network stay.
+        """
+        before = set(json.loads(self.metadata.value("subscriptions.from.config") or "[]"))
+        wanted = self.config.subscriptions
+        with self.metadata.transaction():
+            for name in before - wanted.keys():
+                self.metadata.put_resource(CLIENT_METRICS, name, {})
+            for name, properties in wanted.items():
+                self.metadata.put_resource(CLIENT_METRICS, name, properties)
+            self.metadata.put_value("subscriptions.from.config", json.dumps(sorted(wanted)))
+        for name in self.metadata.resource_names(CLIENT_METRICS):
+            try:
+                self.telemetry.update_subscription(name, self.metadata.resource(CLIENT_METRICS, name))
+            except ApiError as error:
+                raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
+
+    async def start(self) -> None:
+        """Take connections.
+
+        Raises:
+            ConfigError: A listener's port is in use, or a subscription is not legal.
+        """
+        self.driver = TimerDriver(self.timer, self.clock)
+        self.reconcile_subscriptions()
+        for runner in self.forwarders:
+            runner.start()
+        for listener in self.listeners:
+            await self.listen(listener)
+        if self.config.metrics_listener is not None:
+            self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
+        self.sweep_idle()
+
+    async def listen(self, listener: Listener) -> None:
+        """Open one listener and settle what its clients are told."""
+        address = listener.address
+        try:
+            await listener.start()
+        except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise ConfigError("listeners", f"cannot listen on {address}: {reason.lower()}") from error
+        here = Endpoint(address.host or "localhost", listener.bound_port)
+        self.broker.endpoints[address.name] = self.config.advertised.get(address.name, here)
+
+    def sweep_idle(self) -> None:
+        """Close what was idle for too long, now and again later."""
+        max_idle_ms = self.config.connections_max_idle_ms
+        now_ms = self.clock.now_ms()
+        for listener in self.listeners:
+            listener.close_idle(now_ms, max_idle_ms)
+        self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)
+
+    async def stop(self) -> None:
+        """Answer what waits, flush the forwarders within ``shutdown.timeout.ms`` and close everything."""
+        timeout_s = self.config.shutdown_timeout_ms / 1000
+        await asyncio.gather(*(listener.close(timeout_s) for listener in self.listeners if listener.server))
+        if self.workers is not None:
+            await self.workers.close()
+        await asyncio.gather(
+            *(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders)
+        )
+        if self.metrics_endpoint is not None:
+            self.metrics_endpoint.close()
+        if self.driver is not None:
+            self.driver.stop()
+        self.telemetry.close()
+        self.receivers.close()
+        self.logs.close()
+        self.metadata.close()
+        self.data_dir.close()

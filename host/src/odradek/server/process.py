@@ -1,0 +1,58 @@
+"""What a host does to the process that it has to itself: loop, memory, logging, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+# glibc's malloc.h. Buffers of 20 kB to 1 MB come and go with each push; without these thresholds the allocator gives
+# them back to the kernel every time, which doubles the cost of the payload path (tests/bench/push.py).
+MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
+
+
+def tune_memory() -> None:
+    """Keep buffers between pushes, and leave what is loaded by now out of garbage collection."""
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None)
+        for option, value in MALLOC_OPTIONS.items():
+            library.mallopt(option, value)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """uvloop's loop where it is installed, asyncio's own otherwise."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return new_loop
+
+
+def log_to_stderr(level: str) -> None:
+    """Lines for a person; standard output belongs to the ready line and to plugins."""
+    logging.basicConfig(
+        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+
+
+def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Run ``main`` until it returns; SIGTERM and SIGINT set the event it is given."""
+
+    async def with_signals() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        await main(stop)
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(with_signals())
