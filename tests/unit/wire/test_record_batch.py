@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from crc32c import crc32c
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from crc32c import crc32c
 
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, TooLarge
