@@ -1,0 +1,99 @@
+"""A bounded queue in memory that hands out batches by bytes, count and age.
+
+Without a lock between its two sides: one thread may `offer` while another takes. Each counter has one writer,
+``append`` and ``popleft`` of a deque are atomic, and the offering side may see the queue fuller than it is,
+never emptier.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import Enum, auto
+
+from odradek.delivery.delivery_ledger import DeliveryLedger, count
+from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.plugin.protocols import TelemetryRecord
+
+
+class Offer(Enum):
+    """What became of a record, and whether whoever waits for a batch should look again."""
+
+    DROPPED = auto()
+    QUEUED = auto()
+    QUEUED_LOOK = auto()
+    """The first record (its age counts from now) or the one that fills a batch."""
+
+
+class BatchQueue:
+    """Holds records until they are settled in the ledger: those on their way count against the bounds too."""
+
+    def __init__(self, settings: ForwarderSettings, ledger: DeliveryLedger) -> None:
+        self.settings = settings
+        self.ledger = ledger
+        self.waiting: deque[tuple[TelemetryRecord, int]] = deque()
+        """Record and the time it was offered, milliseconds."""
+        self.offered = 0
+        self.dropped: dict[str, int] = {}
+        self.accepted = 0
+        self.accepted_bytes = 0
+        self.taken_bytes = 0
+
+    def offer(self, record: TelemetryRecord, now_ms: int) -> Offer:
+        """Queue a record, or drop it when a bound is reached: the newest loses. Never blocks."""
+        settings = self.settings
+        size_bytes = len(record.payload.data)
+        if self.accepted - self.ledger.settled >= settings.queue_max_records:
+            return self.refuse("queue.max.records")
+        if self.held_bytes + size_bytes > settings.queue_max_bytes:
+            return self.refuse("queue.max.bytes")
+        waiting_bytes = self.accepted_bytes - self.taken_bytes
+        self.offered += 1
+        self.accepted += 1
+        self.accepted_bytes += size_bytes
+        self.waiting.append((record, now_ms))
+        filled = waiting_bytes < settings.batch_max_bytes <= waiting_bytes + size_bytes
+        if filled or len(self.waiting) in (1, settings.batch_max_records):
+            return Offer.QUEUED_LOOK
+        return Offer.QUEUED
+
+    def refuse(self, reason: str) -> Offer:
+        """Count a record that was offered and is not wanted."""
+        self.offered += 1
+        count(self.dropped, reason, 1)
+        return Offer.DROPPED
+
+    @property
+    def held_bytes(self) -> int:
+        """Payload bytes that wait or are on their way."""
+        return self.accepted_bytes - self.ledger.settled_bytes
+
+    def due_in_ms(self, now_ms: int) -> int | None:
+        """How long until a batch is due: 0 is now, None when nothing waits."""
+        settings = self.settings
+        if not self.waiting:
+            return None
+        waiting_bytes = self.accepted_bytes - self.taken_bytes
+        if len(self.waiting) >= settings.batch_max_records or waiting_bytes >= settings.batch_max_bytes:
+            return 0
+        _, oldest_ms = self.waiting[0]
+        return max(0, oldest_ms + settings.batch_max_age_ms - now_ms)
+
+    def take(self, now_ms: int, flush: bool = False) -> list[TelemetryRecord]:
+        """The next batch in the order of the offers, at most as large as the bounds; empty when none is due.
+
+        Args:
+            now_ms: On the same clock as the offers.
+            flush: Whatever waits is due.
+        """
+        if not flush and self.due_in_ms(now_ms) != 0:
+            return []
+        batch: list[TelemetryRecord] = []
+        room_bytes = self.settings.batch_max_bytes
+        while self.waiting and len(batch) < self.settings.batch_max_records:
+            size_bytes = len(self.waiting[0][0].payload.data)
+            if batch and size_bytes > room_bytes:
+                break
+            room_bytes -= size_bytes
+            self.taken_bytes += size_bytes
+            batch.append(self.waiting.popleft()[0])
+        return batch

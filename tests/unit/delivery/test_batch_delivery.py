@@ -1,0 +1,195 @@
+"""A batch until each of its records is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from odradek.delivery.batch_delivery import BatchDelivery
+from odradek.delivery.delivery_ledger import OTHER, DeliveryLedger, ForwarderStats
+from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.plugin import Reject, Retry, TelemetryRecord
+
+RecordOf = Callable[[int], TelemetryRecord]
+DeliveryOf = Callable[..., BatchDelivery]
+
+
+@pytest.fixture
+def delivery_of(record_of: RecordOf) -> DeliveryOf:
+    def delivery(uniform: float = 0.5, records: int = 3, **settings: int) -> BatchDelivery:
+        batch = [record_of(10) for _ in range(records)]
+        return BatchDelivery(batch, ForwarderSettings(**settings), DeliveryLedger(), lambda: uniform)
+
+    return delivery
+
+
+def test_a_delivered_batch_is_settled(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of()
+
+    delivery.delivered()
+
+    assert delivery.records == []
+    assert delivery.ledger.delivered == 3
+    assert (delivery.ledger.settled, delivery.ledger.settled_bytes) == (3, 30)
+
+
+def test_retries_back_off_twice_as_long_up_to_a_bound(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(retry_backoff_ms=100, retry_backoff_max_ms=1_000)
+
+    waits_ms = [delivery.retry(Retry("busy")) for _ in range(6)]
+
+    assert waits_ms == [100, 200, 400, 800, 1_000, 1_000]
+    assert delivery.ledger.retries == 6
+    assert delivery.ledger.last_error == "busy"
+
+
+@pytest.mark.parametrize(("uniform", "wait_ms"), [(0.0, 80), (0.5, 100), (0.999999, 120)])
+def test_jitter_is_a_fifth_either_way(delivery_of: DeliveryOf, uniform: float, wait_ms: int) -> None:
+    delivery = delivery_of(uniform, retry_backoff_ms=100)
+
+    found_ms = delivery.retry(Retry("busy"))
+
+    assert found_ms == wait_ms
+
+
+def test_the_far_side_may_say_how_long(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(retry_backoff_ms=100)
+
+    waits_ms = [delivery.retry(Retry("busy", after_s)) for after_s in (7.0, 0.25, 86_400.0)]
+
+    assert waits_ms == [7_000, 250, 300_000]
+
+
+@pytest.mark.parametrize("after_s", [0.0, -1.0, float("nan"), "soon"])
+def test_a_wait_that_is_none_is_left_to_the_backoff(delivery_of: DeliveryOf, after_s: float) -> None:
+    delivery = delivery_of(retry_backoff_ms=100)
+
+    wait_ms = delivery.retry(Retry("busy", after_s))
+
+    assert wait_ms == 100
+
+
+def test_a_wait_without_end_is_bounded(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of()
+
+    wait_ms = delivery.retry(Retry("busy", float("inf")))
+
+    assert wait_ms == 300_000
+
+
+def test_retries_end(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(retry_max_attempts=2)
+
+    waits_ms = [delivery.retry(Retry("busy")) for _ in range(3)]
+
+    assert waits_ms[2] == 0
+    assert delivery.records == []
+    assert delivery.ledger.dropped == {"retry.max.attempts": 3}
+
+
+def test_retries_without_a_bound_do_not_end(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(retry_max_attempts=0)
+
+    waits_ms = [delivery.retry(Retry("busy")) for _ in range(1_000)]
+
+    assert waits_ms[-1] == 30_000
+    assert len(delivery.records) == 3
+
+
+def test_failures_end(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(failure_max_attempts=3, retry_backoff_ms=100)
+
+    waits_ms = [delivery.failed("ValueError: 1") for _ in range(3)]
+
+    assert waits_ms == [100, 200, 0]
+    assert delivery.ledger.failures == 3
+    assert delivery.ledger.dropped == {"failure.max.attempts": 3}
+
+
+def test_retries_do_not_count_as_failures(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(failure_max_attempts=1, retry_max_attempts=5)
+
+    delivery.retry(Retry("busy"))
+
+    assert len(delivery.records) == 3
+    assert delivery.ledger.failures == 0
+
+
+def test_a_rejection_without_names_is_the_whole_batch(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of()
+
+    delivery.reject(Reject("HTTP 400"))
+
+    assert delivery.records == []
+    assert delivery.ledger.rejected == {"HTTP 400": 3}
+
+
+def test_a_rejection_with_names_leaves_the_others(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of()
+    first, second, third = delivery.records
+
+    delivery.reject(Reject("too large", [second]))
+
+    assert delivery.records == [first, third]
+    assert delivery.ledger.rejected == {"too large": 1}
+    assert delivery.ledger.settled == 1
+
+
+def test_a_rejection_of_strangers_is_the_whole_batch(delivery_of: DeliveryOf, record_of: RecordOf) -> None:
+    delivery = delivery_of()
+
+    delivery.reject(Reject("liar", [record_of(1)]))
+
+    assert delivery.records == []
+    assert delivery.ledger.rejected == {"liar": 3}
+
+
+def test_a_rejection_of_all_by_name_ends(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of()
+
+    delivery.reject(Reject("bad", list(delivery.records)))
+
+    assert delivery.records == []
+    assert delivery.ledger.settled == 3
+
+
+def test_an_abandoned_batch_cannot_be_settled_twice(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of()
+
+    delivery.abandon("stopped")
+    delivery.delivered()
+
+    assert delivery.ledger.dropped == {"stopped": 3}
+    assert delivery.ledger.delivered == 0
+
+
+def test_reasons_are_bounded_in_number_and_length(record_of: RecordOf) -> None:
+    ledger = DeliveryLedger()
+
+    for number in range(50):
+        ledger.reject([record_of(1)], f"{number} " + "x" * 1_000)
+
+    assert len(ledger.rejected) == 21
+    assert ledger.rejected[OTHER] == 30
+    assert max(len(reason) for reason in ledger.rejected) == 200
+
+
+@pytest.mark.parametrize(("queued", "balanced"), [(1, True), (0, False), (2, False)])
+def test_the_law_notices_one_record_too_many_or_too_few(queued: int, balanced: bool) -> None:
+    stats = ForwarderStats(
+        offered=10,
+        delivered=3,
+        dropped={"a": 1, "b": 1},
+        rejected={"c": 2},
+        retries=9,
+        failures=9,
+        queued=queued,
+        in_flight=2,
+        queued_bytes=0,
+        last_error=None,
+    )
+
+    found = stats.balanced
+
+    assert found is balanced
