@@ -1,7 +1,8 @@
 """Messages filled at random, for whatever wants to see all of them.
 
-Values are picked with a taste for edges: null, empty, smallest, largest, and sizes whose varint takes two bytes.
-Fields that a version does not have keep their defaults, so that a message equals what is read back from its bytes.
+Values are picked with a taste for edges: null, empty, smallest, largest, and sizes whose varint takes two
+bytes. Fields that a version does not have keep their defaults, so that a message equals what is read back
+from its bytes.
 """
 
 from __future__ import annotations

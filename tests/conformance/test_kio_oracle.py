@@ -1,8 +1,10 @@
-"""Every message in every version, compared with kio, a foreign implementation generated from Kafka's JSON files.
+"""Every message in every version, compared with kio, a foreign implementation generated from Kafka's JSON
+files.
 
-Random objects are written, read and written again by kio, and read back. ODRADEK_ORACLE_OBJECTS is how many of them
-per message and version (default 10). kio knows no unknown tags, no error codes beyond its list and no times that a
-calendar cannot show; those are drawn accordingly here and fully in the property tests.
+Random objects are written, read and written again by kio, and read back. ODRADEK_ORACLE_OBJECTS is how
+many of them per message and version (default 10). kio knows no unknown tags, no error codes beyond its
+list and no times that a calendar cannot show; those are drawn accordingly here and fully in the property
+tests.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from typing import Any
 
 import pytest
 from kio.serial import entity_reader, entity_writer
-from random_messages import MessageMaker, declared_versions
 
 from odradek.wire.codec import decode, encode
+from random_messages import MessageMaker, declared_versions
 
 OBJECTS = int(os.environ.get("ODRADEK_ORACLE_OBJECTS", "10"))
 CASES = declared_versions()
