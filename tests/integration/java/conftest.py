@@ -1,0 +1,40 @@
+"""Fixtures: a Java class path and a host that prints pushes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.java.host_process import HostProcess, host_process
+from integration.java.jvm import Jvm
+
+CLASSPATH = Path(__file__).resolve().parents[3] / "contrib" / "java" / "classpath.py"
+BUILD_TIMEOUT_S = 900
+"""Maven may have to download a hundred artefacts the first time."""
+
+
+@pytest.fixture(scope="session")
+def java_classpath() -> str:
+    """Kafka's artefacts and the compiled sources of contrib/java; built once, kept in the user's cache."""
+    command = [sys.executable, str(CLASSPATH)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+    if done.returncode == 3:
+        pytest.skip(f"no Java class path: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def jvm(java_classpath: str) -> Jvm:
+    return Jvm(java_classpath)
+
+
+@pytest.fixture(scope="session")
+def host(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
+    """One host for all tests here: each uses names of its own. Not started when there is no Java."""
+    with host_process(tmp_path_factory.mktemp("java-host")) as running:
+        yield running

@@ -1,0 +1,106 @@
+"""``odradek serve`` in a process of its own, as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+READY = "odradek ready listeners=PLAINTEXT://"
+START_TIMEOUT_S = 20
+STOP_TIMEOUT_S = 20
+
+Push = dict[str, Any]
+"""One line of the plugin ``stdout``: context, metrics, names, labels."""
+
+
+@dataclass(slots=True)
+class HostProcess:
+    """A running host and the lines it prints."""
+
+    process: subprocess.Popen[str]
+    lines: queue.Queue[str]
+    bootstrap: str = ""
+    pushes: list[Push] = field(default_factory=list)
+    """All that were read so far."""
+
+    def read_until_ready(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        line = self.next_line(deadline)
+        assert line is not None, "no ready line"
+        assert line.startswith(READY), line
+        self.bootstrap = line.removeprefix(READY).split()[0]
+
+    def next_line(self, deadline: float) -> str | None:
+        """None when the deadline (``time.monotonic``) comes first."""
+        try:
+            return self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            return None
+
+    def wait_for_push(self, wanted: Callable[[Push], bool], timeout_s: float = 20) -> Push:
+        """The first push that is ``wanted``, read already or still to come.
+
+        Raises:
+            AssertionError: None came in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        for push in self.pushes:
+            if wanted(push):
+                return push
+        while (line := self.next_line(deadline)) is not None:
+            self.pushes.append(json.loads(line))
+            if wanted(self.pushes[-1]):
+                return self.pushes[-1]
+        raise AssertionError(f"no such push in {timeout_s} s among {len(self.pushes)}")
+
+
+def pump(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+
+
+def serve_command(data_dir: Path) -> list[str]:
+    settings = ["--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", f"data.dir={data_dir}"]
+    return [sys.executable, "-m", "odradek", "serve", *settings, "--plugin", "stdout"]
+
+
+@contextmanager
+def host_process(folder: Path) -> Iterator[HostProcess]:
+    """Start, wait for the ready line, yield, stop with SIGTERM. The log is ``folder/host.log``."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    with (folder / "host.log").open("w") as log:
+        process = subprocess.Popen(
+            serve_command(folder / "data"), stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+        )
+        lines: queue.Queue[str] = queue.Queue()
+        reader = threading.Thread(target=pump, args=(process, lines))
+        reader.start()
+        try:
+            host = HostProcess(process, lines)
+            host.read_until_ready()
+            yield host
+        finally:
+            stop(process)
+            reader.join(STOP_TIMEOUT_S)
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
