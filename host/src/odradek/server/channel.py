@@ -52,8 +52,7 @@ class Channel(asyncio.Protocol):
         self.last_active_ms = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
         self.context = self.listener.opened(self, transport)
         self.last_active_ms = self.listener.clock.now_ms()
 
