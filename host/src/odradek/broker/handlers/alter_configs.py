@@ -1,0 +1,69 @@
+"""AlterConfigs v0-v2 (KIP-133), kept for old clients; IncrementalAlterConfigs replaces it.
+
+Behavior:
+    * The keys of the request become all keys of the resource: what is not named goes back to its default.
+    * Everything else as in IncrementalAlterConfigs.
+Versions:
+    * v1: as v0. v2: flexible.
+Differs from Kafka:
+    * The same resource twice is INVALID_REQUEST for both; Kafka 4.3 never answers such a request.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.config_changes import KeyChange, ResourceChange, alter
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.config_resource import ConfigOperation
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+
+def outcome(
+    resource: AlterConfigsResource, code: ErrorCode, message: str | None
+) -> AlterConfigsResourceResponse:
+    """What became of one resource."""
+    return AlterConfigsResourceResponse(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def refused(request: AlterConfigsRequest, code: ErrorCode, message: str | None) -> AlterConfigsResponse:
+    """The same refusal for every resource."""
+    return AlterConfigsResponse(
+        responses=[outcome(resource, code, message) for resource in request.resources]
+    )
+
+
+@answers(AlterConfigsRequest, AlterConfigsResponse, refusal=refused)
+def alter_configs(
+    request: AlterConfigsRequest, context: RequestContext, broker: Broker
+) -> AlterConfigsResponse:
+    """Replace all keys."""
+    changes = [
+        ResourceChange(
+            type=resource.resource_type,
+            name=resource.resource_name,
+            keys=[KeyChange(key.name, ConfigOperation.SET, key.value) for key in resource.configs],
+            replace=True,
+        )
+        for resource in request.resources
+    ]
+    refusals = alter(changes, request.validate_only, broker)
+    return AlterConfigsResponse(
+        responses=[
+            outcome(resource, refusal.code, refusal.message)
+            if refusal
+            else outcome(resource, ErrorCode.NONE, None)
+            for resource, refusal in zip(request.resources, refusals, strict=True)
+        ]
+    )

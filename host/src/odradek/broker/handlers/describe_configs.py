@@ -1,0 +1,106 @@
+"""DescribeConfigs v1-v4 (KIP-133, KIP-226).
+
+Behavior:
+    * All keys of a resource with the value in force and its source; unset keys with their defaults.
+    * Key names in the request narrow the answer, unknown ones give nothing; an empty list asks for all.
+    * A CLIENT_METRICS resource or group that nobody configured has its defaults: its name is no error.
+    * A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; a resource type that cannot be described is
+      INVALID_REQUEST.
+Versions:
+    * v1: synonyms. v3: type and documentation of keys. v4: flexible.
+Differs from Kafka:
+    * BROKER shows the keys this host has, all read-only; BROKER_LOGGER is not described.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.config_key import ConfigEntry
+from odradek.broker.config_resources import RESOURCES
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was "
+    "sent to an incompatible broker. See the broker logs for more details."
+)
+"""What Kafka says to a resource type it does not know (Errors.INVALID_REQUEST)."""
+
+
+def refused(request: DescribeConfigsRequest, code: ErrorCode, message: str | None) -> DescribeConfigsResponse:
+    """The same refusal for every resource."""
+    return DescribeConfigsResponse(
+        results=[refusal(resource, code, message) for resource in request.resources]
+    )
+
+
+def refusal(resource: DescribeConfigsResource, code: ErrorCode, message: str | None) -> DescribeConfigsResult:
+    """Why one resource is not described."""
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+@answers(DescribeConfigsRequest, DescribeConfigsResponse, refusal=refused)
+def describe_configs(
+    request: DescribeConfigsRequest, context: RequestContext, broker: Broker
+) -> DescribeConfigsResponse:
+    """Describe each resource, in the order of the request."""
+    return DescribeConfigsResponse(
+        results=[described(resource, request, broker) for resource in request.resources]
+    )
+
+
+def described(
+    resource: DescribeConfigsResource, request: DescribeConfigsRequest, broker: Broker
+) -> DescribeConfigsResult:
+    """One resource."""
+    try:
+        entries = entries_of(resource, broker)
+    except ApiError as error:
+        return refusal(resource, error.code, error.message)
+    keys = resource.configuration_keys
+    return DescribeConfigsResult(
+        error_message="",  # Kafka sends an empty text here, not null
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[shown(entry, request) for entry in entries if not keys or entry.key.name in keys],
+    )
+
+
+def entries_of(resource: DescribeConfigsResource, broker: Broker) -> list[ConfigEntry]:
+    """All keys of one resource, by name."""
+    kind = RESOURCES.get(resource.resource_type)
+    if kind is None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED)
+    return sorted(kind.entries(resource.resource_name, broker), key=lambda entry: entry.key.name)
+
+
+def shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    """One key, with what the request wants to know of it."""
+    synonyms = entry.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=entry.key.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        synonyms=[
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in synonyms
+        ],
+        config_type=entry.key.type,
+        documentation=entry.key.documentation if request.include_documentation else None,
+    )

@@ -1,0 +1,77 @@
+"""TOPIC resources: how the logs of a topic are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from odradek.broker.broker import Broker
+from odradek.broker.config_key import ConfigEntry, ConfigSynonym, rendered
+from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS, TYPES, TopicConfigKey, value_text
+from odradek.broker.topics import Topic, check_name
+from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
+from odradek.wire.error_code import ErrorCode
+
+
+class TopicResource:
+    """All topics."""
+
+    def entries(self, name: str, broker: Broker) -> Sequence[ConfigEntry]:
+        """Every key of the log's configuration."""
+        check_name(name)
+        if broker.topics.named(name) is None:
+            raise ApiError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+            )
+        properties = broker.metadata.resource(ResourceType.TOPIC, name)
+        return [entry(row, properties, broker) for row in TOPIC_CONFIG_KEYS]
+
+    def type_of(self, key: str) -> ConfigType:
+        """``cleanup.policy`` is a list."""
+        return TYPES.get(key, ConfigType.UNKNOWN)
+
+    def validate(
+        self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
+    ) -> None:
+        """The name, the keys, then whether the topic is there: Kafka's order."""
+        if not name:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        check_name(name)
+        for key in after:
+            if key not in TYPES:
+                raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
+        broker.topics.config_of(after)
+        if broker.topics.named(name) is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+    def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
+        """The logs go by the new configuration from the next append on."""
+        topic = broker.topics.named(name)
+        if topic is not None:
+            reconfigure(topic, properties, broker)
+
+
+def reconfigure(topic: Topic, properties: Mapping[str, str], broker: Broker) -> None:
+    """Give a topic and its logs the configuration that its properties mean."""
+    topic.config = broker.topics.config_of(properties)
+    for log in topic.partitions:
+        log.config = topic.config
+
+
+def entry(row: TopicConfigKey, properties: Mapping[str, str], broker: Broker) -> ConfigEntry:
+    """One key with everything that stands behind it."""
+    synonyms = list(synonyms_of(row, properties, broker))
+    return ConfigEntry(key=row.key, value=synonyms[0].value, source=synonyms[0].source, synonyms=synonyms)
+
+
+def synonyms_of(
+    row: TopicConfigKey, properties: Mapping[str, str], broker: Broker
+) -> Iterator[ConfigSynonym]:
+    """What the topic says, what this host says to all topics, what Kafka says."""
+    key = row.key
+    if key.name in properties:
+        yield ConfigSynonym(key.name, rendered(key.type, properties[key.name]), ConfigSource.TOPIC)
+    host_value = value_text(broker.topics.defaults, key.name)
+    if host_value != key.default:
+        yield ConfigSynonym(row.broker_key, host_value, ConfigSource.STATIC_BROKER)
+    yield ConfigSynonym(row.broker_key, key.default, ConfigSource.DEFAULT)

@@ -1,0 +1,62 @@
+"""``--command-config FILE``: the properties file of Kafka's tools, as far as a plaintext client needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from odradek.plugin.config import ConfigError, PluginConfig
+
+DEFAULT_CLIENT_ID = "odradek"
+DEFAULT_TIMEOUT_MS = 30_000
+"""As long as Kafka's own tools wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandConfig:
+    """The keys that mean something here. Others are passed over, as Kafka's tools pass over unknown ones."""
+
+    client_id: str = DEFAULT_CLIENT_ID
+    request_timeout_ms: int = DEFAULT_TIMEOUT_MS
+
+
+def load_command_config(path: Path | None) -> CommandConfig:
+    """Read the file; without one, the defaults.
+
+    Raises:
+        ConfigError: The file cannot be read, or asks for what this client cannot do.
+    """
+    if path is None:
+        return CommandConfig()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--command-config {path}", f"cannot be read: {error}") from error
+    config = PluginConfig(str(path), properties(text))
+    config.text("security.protocol", "PLAINTEXT", choices=["PLAINTEXT"])
+    return CommandConfig(
+        client_id=config.text("client.id") or DEFAULT_CLIENT_ID,
+        request_timeout_ms=config.integer("request.timeout.ms", DEFAULT_TIMEOUT_MS, least=1),
+    )
+
+
+def properties(text: str) -> Mapping[str, str]:
+    """The lines ``key=value``, ``key: value`` or ``key value`` (java.util.Properties).
+
+    ``#`` and ``!`` begin comments, a final backslash continues the line.
+    """
+    found: dict[str, str] = {}
+    for line in text.replace("\\\n", "").splitlines():
+        stripped = line.strip()
+        if stripped and stripped[0] not in "#!":
+            key, value = parted(stripped)
+            found[key] = value
+    return found
+
+
+def parted(line: str) -> tuple[str, str]:
+    """Key and value of one line."""
+    end = next((at for at, letter in enumerate(line) if letter in "=: \t"), len(line))
+    key, rest = line[:end], line[end:].strip()
+    return key, rest[1:].strip() if rest[:1] in ("=", ":") else rest

@@ -1,0 +1,118 @@
+"""The command ``odradek``: finds subcommands and turns errors into one line on stderr and an exit status.
+
+Exit status: 0 done, 1 the operation failed, 2 the command line or the configuration is unusable, 130
+interrupted.
+
+Subcommands are imported when they are called: ``odradek --help`` must not wait for protobuf or grpc.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+import click
+
+from odradek import __version__
+from odradek.cli.errors import CommandFailed
+from odradek.client.errors import ClientError
+from odradek.plugin.config import ConfigError
+
+FAILED = 1
+UNUSABLE = 2
+INTERRUPTED = 130
+
+SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
+    "client-metrics": (
+        "odradek.cli.client_metrics:client_metrics",
+        "List, describe, alter and delete subscriptions.",
+    ),
+    "demo": ("odradek.cli.demo:demo", "Show a real producer and consumer pushing their metrics."),
+    "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
+    "serve": ("odradek.cli.serve:serve", "Run a host."),
+}
+"""Name: where the command is, and what it does in one line (the help page does not import it)."""
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are imported on first use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        module, _, name = SUBCOMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUBCOMMANDS[name][1]) for name in sorted(SUBCOMMANDS)])
+
+
+@click.group(
+    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, prog_name="odradek", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """A Kafka-protocol host for client telemetry (KIP-714)."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+        context.exit(UNUSABLE)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Args:
+        arguments: Without the program's name; None for those of the process.
+    """
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    try:
+        status = cli.main(args=arguments, prog_name="odradek", standalone_mode=False)
+        sys.stdout.flush()
+    except (click.ClickException, ClientError, CommandFailed, ConfigError) as error:
+        return explained(error)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return reader_left()
+    return status if isinstance(status, int) else 0
+
+
+def explained(error: Exception) -> int:
+    """Tell the user in one line; the exit status."""
+    if isinstance(error, click.ClickException):
+        return complain(located(error), UNUSABLE)
+    if isinstance(error, CommandFailed):
+        return complain(str(error), FAILED)
+    return complain(f"odradek: {error}", UNUSABLE if isinstance(error, ConfigError) else FAILED)
+
+
+def complain(message: str, status: int) -> int:
+    """One line on stderr, whatever is in the message."""
+    click.echo(" ".join(message.split()), err=True)
+    return status
+
+
+def located(error: click.ClickException) -> str:
+    """What is wrong with the command line, after the name of the command it was given to."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "odradek"
+    return f"{command}: {error.format_message()}"
+
+
+def reader_left() -> int:
+    """Whoever read our output has seen enough (``| head``). Python shall not complain on its way out."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED

@@ -1,0 +1,91 @@
+"""``odradek plugins``: what is installed, and what a host with this configuration would make of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from odradek.server.plugins import ActivePlugin, activate, load_plugins
+
+COLUMNS = ("name", "distribution", "version", "state", "hooks")
+
+
+@click.command()
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A host's TOML file: its [plugins.<name>] tables decide the state.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def plugins(config_file: Path | None, as_json: bool) -> None:
+    """List installed plugins.
+
+    State: active; idle (nothing to offer with this configuration); disabled; broken (it cannot be loaded).
+    """
+    found = configured(config_file)
+    if as_json:
+        for plugin in found:
+            click.echo(json.dumps(row(plugin)))
+    elif sys.stdout.isatty():
+        print_table(found)
+    else:
+        for line in aligned([COLUMNS, *(cells(plugin) for plugin in found)]):
+            click.echo(line)
+
+
+def configured(config_file: Path | None) -> list[ActivePlugin]:
+    """Every installed plugin, after its hooks were called with its table.
+
+    Raises:
+        ConfigError: A table is not usable.
+    """
+    if config_file is None:
+        return activate(load_plugins(), {})
+    from odradek.server.config import load_config  # it imports most of the host
+
+    config = load_config(config_file)
+    return activate(load_plugins(), config.plugins, config.requested_plugins)
+
+
+def row(plugin: ActivePlugin) -> dict[str, object]:
+    """A plugin as JSON; ``problem`` says why it is broken."""
+    shown: dict[str, object] = {
+        "name": plugin.name,
+        "distribution": plugin.distribution,
+        "version": plugin.version,
+        "state": plugin.state.value,
+        "hooks": list(plugin.hooks),
+    }
+    return shown | {"problem": plugin.problem} if plugin.problem else shown
+
+
+def cells(plugin: ActivePlugin) -> tuple[str, ...]:
+    """A plugin as one line of a table."""
+    last = plugin.problem or " ".join(plugin.hooks)
+    return plugin.name, plugin.distribution, plugin.version, plugin.state.value, last
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with columns as wide as their widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(cells_, widths, strict=True)).rstrip()
+        for cells_ in rows
+    ]
+
+
+def print_table(found: Sequence[ActivePlugin]) -> None:
+    """The table for a terminal."""
+    from rich.console import Console  # 60 ms that nobody else pays
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*COLUMNS, box=None)
+    for plugin in found:
+        table.add_row(*map(Text, cells(plugin)))
+    Console().print(table)

@@ -1,0 +1,55 @@
+"""Where brokers are: ``host:port``, and lists of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from odradek.plugin.config import ConfigError
+
+EXPECTED = "expected host:port[,host:port...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One broker's listener."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def addresses(bootstrap: str, path: str = "bootstrap.servers") -> list[Address]:
+    """The brokers of a bootstrap list, in order. A ``PROTOCOL://`` in front is ignored, as in Kafka.
+
+    Args:
+        bootstrap: ``h1:9092,[::1]:9093``.
+        path: How to name the list in an error.
+
+    Raises:
+        ConfigError: The list is empty, or an item is no address.
+    """
+    found = [address(item.strip(), path) for item in bootstrap.split(",") if item.strip()]
+    if not found:
+        raise ConfigError(path, f"{EXPECTED}, found {bootstrap!r}")
+    return found
+
+
+def address(text: str, path: str) -> Address:
+    """One address.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    host, colon, digits = text.rpartition("://")[2].rpartition(":")
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    bracketed = bare is not host
+    if not colon or not bare or (":" in bare and not bracketed) or not is_port(digits):
+        raise ConfigError(path, f"{EXPECTED}, found {text!r}")
+    return Address(bare, int(digits))
+
+
+def is_port(digits: str) -> bool:
+    """Whether the text is a port that can be connected to."""
+    return digits.isascii() and digits.isdigit() and 0 < int(digits) < 65536

@@ -1,0 +1,106 @@
+"""The brokers of one cluster and a connection to each that is needed."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from odradek.client.address import Address, addresses
+from odradek.client.connection import DEFAULT_TIMEOUT_S, SOFTWARE_NAME, Connection
+from odradek.client.errors import ClientError, ConnectFailed, check
+from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+NO_NODE = -1
+
+
+class Cluster:
+    """Connections to the brokers of a cluster, opened when they are needed; a context manager.
+
+    Args:
+        bootstrap: ``h1:p1,h2:p2``, tried in this order.
+        client_id: What quotas and logs of the brokers know the client by.
+        timeout_s: For connecting, and for each request with its answer.
+
+    Raises:
+        ConfigError: ``bootstrap`` is no list of addresses. Nothing is connected yet.
+    """
+
+    def __init__(
+        self, bootstrap: str, client_id: str = SOFTWARE_NAME, timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> None:
+        self.bootstrap = addresses(bootstrap)
+        self.client_id = client_id
+        self.timeout_s = timeout_s
+        self.connections: dict[Address, Connection] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up everywhere; harmless twice."""
+        for connection in self.connections.values():
+            connection.close()
+        self.connections.clear()
+
+    def connection(self, address: Address) -> Connection:
+        """A live connection to one broker."""
+        known = self.connections.get(address)
+        if known is None or known.broken:
+            known = Connection(address.host, address.port, self.client_id, self.timeout_s)
+            self.connections[address] = known
+        return known
+
+    def any(self) -> Connection:
+        """A connection to some broker: one that is open, or the first of the bootstrap list that answers.
+
+        Raises:
+            ClientError: None of them does; the reasons of all of them.
+        """
+        for connection in self.connections.values():
+            if not connection.broken:
+                return connection
+        failures: list[ClientError] = []
+        for address in self.bootstrap:
+            try:
+                return self.connection(address)
+            except ClientError as error:
+                failures.append(error)
+        if len(failures) == 1:
+            raise failures[0]
+        raise ConnectFailed(f"no broker answers: {'; '.join(map(str, failures))}")
+
+    def metadata(self, topics: list[str] | None = None) -> MetadataResponse:
+        """Brokers, and the leaders of topics.
+
+        Args:
+            topics: Names; None for all topics. None of them is created.
+        """
+        wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        response: MetadataResponse = self.any().send(
+            MetadataRequest(topics=wanted, allow_auto_topic_creation=False), least_version=4
+        )
+        check(response.error_code, subject="Metadata")
+        return response
+
+    def node(self, node_id: int, metadata: MetadataResponse | None = None) -> Connection:
+        """A connection to the broker with this id.
+
+        Raises:
+            ClientError: There is none, or it does not answer.
+        """
+        for broker in (metadata or self.metadata([])).brokers:
+            if broker.node_id == node_id:
+                return self.connection(Address(broker.host, broker.port))
+        raise ConnectFailed(f"the cluster has no broker {node_id}")
+
+    def controller(self) -> Connection:
+        """A connection to the broker that carries out changes; in KRaft any broker forwards them."""
+        metadata = self.metadata([])
+        if metadata.controller_id == NO_NODE:
+            return self.any()
+        return self.node(metadata.controller_id, metadata)

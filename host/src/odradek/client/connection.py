@@ -1,0 +1,178 @@
+"""A connection that knows what its broker speaks.
+
+The first request is ApiVersions. A broker too old for its version answers in version 0 with
+UNSUPPORTED_VERSION and the range it has, or without one; then version 0 is the one to use (KIP-511).
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import TracebackType
+from typing import Any, Self
+
+import odradek
+from odradek.client.address import Address
+from odradek.client.channel import Channel
+from odradek.client.errors import ClientError, ConnectFailed, UnsupportedVersion, check
+from odradek.wire.codec import decode, encode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.header import (
+    RequestHeader,
+    flexible_request_header,
+    flexible_response_header,
+    read_response_header,
+    request_header,
+)
+from odradek.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from odradek.wire.types import Versions, between
+
+SOFTWARE_NAME = "odradek"
+DEFAULT_TIMEOUT_S = 30.0
+"""As long as Kafka's command line tools wait."""
+
+
+class Connection:
+    """An open, negotiated connection; a context manager.
+
+    Args:
+        host: Name or address of the broker.
+        port: Its port.
+        client_id: What quotas and logs of the broker know the client by.
+        timeout_s: For connecting, and for each request with its answer.
+
+    Raises:
+        ClientError: Nobody answers, or not in Kafka's protocol.
+    """
+
+    def __init__(
+        self, host: str, port: int, client_id: str = SOFTWARE_NAME, timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> None:
+        self.address = Address(host, port)
+        self.client_id = client_id
+        self.timeout_s = timeout_s
+        self.correlation_id = 0
+        self.broken = False
+        self.channel = Channel(self.address, timeout_s)
+        try:
+            self.offered = self.negotiate()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up; harmless twice."""
+        self.broken = True
+        self.channel.close()
+
+    def negotiate(self) -> dict[int, Versions]:
+        """What the broker speaks, by API key."""
+        request = ApiVersionsRequest(
+            client_software_name=SOFTWARE_NAME, client_software_version=odradek.__version__
+        )
+        response = self.api_versions(request, ApiVersionsRequest.VERSIONS.last)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            response = self.api_versions(request, best_api_versions(response))
+        check(response.error_code, subject=f"{self.address}: ApiVersions")
+        return {row.api_key: between(row.min_version, row.max_version) for row in response.api_keys}
+
+    def api_versions(self, request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
+        """The answer in the version asked for, or in version 0 where it says that this one is unknown."""
+        body = self.exchange(request, version)
+        if int.from_bytes(body[:2], signed=True) == ErrorCode.UNSUPPORTED_VERSION:
+            version = 0
+        response: ApiVersionsResponse = self.decoded(ApiVersionsResponse, version, body)
+        return response
+
+    def send(self, request: Any, least_version: int = 0) -> Any:
+        """Send a request in the highest version that both sides know, and wait for the answer.
+
+        Args:
+            request: A message with ``API_KEY``, ``VERSIONS`` and ``FLEXIBLE``.
+            least_version: The version from which on the request means what is meant.
+
+        Returns:
+            The response of the same API.
+
+        Raises:
+            UnsupportedVersion: There is no common version; nothing was sent.
+            ClientError: The exchange failed; the connection is closed.
+        """
+        response_type = answer_type(type(request))
+        version = self.version(request, least_version)
+        try:
+            return self.decoded(response_type, version, self.exchange(request, version))
+        except BaseException:
+            self.close()  # an answer may still come: nothing that follows could be told from it
+            raise
+
+    def version(self, request: Any, least_version: int = 0) -> int:
+        """The highest common version.
+
+        Raises:
+            UnsupportedVersion: There is none from ``least_version`` on.
+        """
+        ours, theirs = request.VERSIONS, self.offered.get(request.API_KEY)
+        name = type(request).__name__.removesuffix("Request")
+        if theirs is None:
+            raise UnsupportedVersion(f"{self.address}: the broker does not support {name}")
+        highest = min(ours.last, theirs.last)
+        if highest < max(ours.first, theirs.first, least_version):
+            first = max(ours.first, least_version)
+            raise UnsupportedVersion(
+                f"{self.address}: {name} needs a version from {first} to {ours.last}, "
+                f"the broker supports {theirs.first} to {theirs.last}"
+            )
+        return int(highest)
+
+    def exchange(self, request: Any, version: int) -> bytes:
+        """Send one request; the response after its header."""
+        self.correlation_id += 1
+        header = RequestHeader(request.API_KEY, version, self.correlation_id, self.client_id)
+        try:
+            head = request_header(header, flexible_request_header(request, version))
+            frame = head + encode(request, version)
+        except WireError as error:
+            raise ClientError(f"{type(request).__name__} v{version} cannot carry this: {error}") from error
+        answer = self.channel.exchange(frame, self.timeout_s)
+        try:
+            tagged = flexible_response_header(request, version)
+            correlation_id, start = read_response_header(answer, 0, tagged)
+        except WireError as error:
+            raise ConnectFailed(f"{self.address}: unreadable answer: {error}") from error
+        if correlation_id != self.correlation_id:
+            raise ConnectFailed(
+                f"{self.address}: answer to request {correlation_id}, expected {self.correlation_id}"
+            )
+        return answer[start:]
+
+    def decoded(self, response_type: Any, version: int, body: bytes) -> Any:
+        """The response behind the bytes."""
+        try:
+            return decode(response_type, version, body)
+        except WireError as error:
+            name = response_type.__name__
+            raise ConnectFailed(f"{self.address}: unreadable {name} v{version}: {error}") from error
+
+
+def best_api_versions(refusal: ApiVersionsResponse) -> int:
+    """The version of ApiVersions to use after a refusal."""
+    for row in refusal.api_keys:
+        if row.api_key == ApiVersionsRequest.API_KEY:
+            return min(row.max_version, ApiVersionsRequest.VERSIONS.last)
+    return 0
+
+
+def answer_type(request_type: type[Any]) -> type[Any]:
+    """The response that is declared beside a request."""
+    module = importlib.import_module(request_type.__module__)
+    found: type[Any] = getattr(module, request_type.__name__.removesuffix("Request") + "Response")
+    return found
