@@ -25,7 +25,7 @@ LAST_MS = 253_402_300_799_000
 """The end of the year 9999, where foreign implementations with calendar types stop."""
 
 
-def declared_messages() -> list[type]:
+def declared_messages() -> list[type[Any]]:
     """Every class with versions in ``odradek.wire.messages``."""
     found = []
     for info in pkgutil.iter_modules(messages.__path__):
@@ -36,12 +36,12 @@ def declared_messages() -> list[type]:
     return [cls for cls in found if cls.__name__ != "Versions"]
 
 
-def declared_versions() -> list[tuple[type, int]]:
+def declared_versions() -> list[tuple[type[Any], int]]:
     """Every message in every version."""
     return [
         (cls, version)
         for cls in declared_messages()
-        for version in range(cls.VERSIONS.first, cls.VERSIONS.last + 1)  # type: ignore[attr-defined]
+        for version in range(cls.VERSIONS.first, cls.VERSIONS.last + 1)
     ]
 
 

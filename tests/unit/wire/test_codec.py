@@ -1,0 +1,348 @@
+"""The codec, on bytes written by hand."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import pytest
+
+from odradek.wire.codec import MAX_ELEMENTS, decode, encode, reader, writer
+from odradek.wire.errors import Truncated, WireError
+from odradek.wire.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
+from odradek.wire.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
+from odradek.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from odradek.wire.messages.delete_groups import DeleteGroupsRequest
+from odradek.wire.messages.describe_quorum import DescribeQuorumResponse, Listener, Node
+from odradek.wire.messages.fetch import FetchRequest, ReplicaState
+from odradek.wire.messages.heartbeat import HeartbeatRequest
+from odradek.wire.messages.list_groups import ListGroupsRequest
+from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from odradek.wire.messages.sync_group import SyncGroupResponse
+from odradek.wire.types import NIL_UUID
+
+ID = bytes(range(16))
+PUSH = PushTelemetryRequest(
+    client_instance_id=ID, subscription_id=-2, terminating=True, compression_type=4, metrics=b"otlp"
+)
+PUSH_BYTES = ID + bytes.fromhex("fffffffe 01 04 05") + b"otlp" + b"\0"
+HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m", group_instance_id=None)
+HEADLESS_FETCH = bytes.fromhex("00000000 00000000 7fffffff 00 00000000 ffffffff 01 01 01")
+"""FetchRequest v15 up to its tagged section."""
+
+
+def test_a_flexible_request_is_read() -> None:
+    data = PUSH_BYTES
+
+    message = decode(PushTelemetryRequest, 0, data)
+
+    assert message == PUSH
+
+
+def test_a_flexible_request_is_written() -> None:
+    message = PUSH
+
+    data = encode(message, 0)
+
+    assert data == PUSH_BYTES
+
+
+def test_a_response_of_fixed_width_is_written() -> None:
+    message = PushTelemetryResponse(throttle_time_ms=256, error_code=117)
+
+    data = encode(message, 0)
+
+    assert data == bytes.fromhex("00000100 0075 00")
+
+
+@pytest.mark.parametrize(
+    ("version", "data"),
+    [
+        (0, "0001 67 00000001 0001 6d"),
+        (3, "0001 67 00000001 0001 6d ffff"),
+        (4, "02 67 00000001 02 6d 00 00"),
+    ],
+)
+def test_lengths_are_compact_from_the_first_flexible_version(version: int, data: str) -> None:
+    message = HEARTBEAT
+
+    written = encode(message, version)
+
+    assert written == bytes.fromhex(data)
+    assert decode(HeartbeatRequest, version, written) == message
+
+
+def test_a_length_of_two_bytes() -> None:
+    message = HeartbeatRequest(group_id="g" * 300)
+
+    data = encode(message, 4)
+
+    assert data[:2] == bytes.fromhex("ad02")
+    assert decode(HeartbeatRequest, 4, data) == message
+
+
+def test_offsets_are_respected_and_returned() -> None:
+    data = b"before" + PUSH_BYTES + b"after"
+
+    message, offset = reader(PushTelemetryRequest, 0)(data, 6)
+
+    assert message == PUSH
+    assert data[offset:] == b"after"
+
+
+def test_a_memoryview_is_read_like_bytes() -> None:
+    data = memoryview(b"before" + PUSH_BYTES)[6:]
+
+    message = decode(PushTelemetryRequest, 0, data)
+
+    assert message == PUSH
+    assert type(message.metrics) is bytes
+
+
+def test_records_are_a_view_into_the_frame() -> None:
+    partition = PartitionProduceData(index=1, records=b"batch")
+    data = encode(ProduceRequest(topic_data=[TopicProduceData(name="t", partition_data=[partition])]), 9)
+
+    records = decode(ProduceRequest, 9, data).topic_data[0].partition_data[0].records
+
+    assert isinstance(records, memoryview)
+    assert records.obj is data
+    assert bytes(records) == b"batch"
+
+
+def test_fields_of_other_versions_have_their_defaults_when_read() -> None:
+    data = encode(FetchRequest(replica_state=ReplicaState(replica_id=3), session_id=7, rack_id="r"), 4)
+
+    message = decode(FetchRequest, 4, data)
+
+    assert message == FetchRequest()
+
+
+def test_fields_of_other_versions_are_left_out_when_written() -> None:
+    message = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+
+    data = encode(message, 1)
+
+    assert data == bytes.fromhex("ffffffff")
+
+
+@pytest.mark.parametrize("assignment", [None, Assignment(), Assignment(topic_partitions=[TopicPartitions()])])
+def test_a_structure_may_be_null(assignment: Assignment | None) -> None:
+    message = ConsumerGroupHeartbeatResponse(member_id="m", assignment=assignment)
+
+    data = encode(message, 1)
+
+    assert decode(ConsumerGroupHeartbeatResponse, 1, data) == message
+    marker = data[len(encode(ConsumerGroupHeartbeatResponse(member_id="m"), 1)) - 2]
+    assert marker == (0xFF if assignment is None else 1)
+
+
+def test_floats_and_unsigned_numbers() -> None:
+    quota = AlterClientQuotasRequest(entries=[RequestEntryData(ops=[OpData(key="k", value=0.1)])])
+    quorum = DescribeQuorumResponse(nodes=[Node(listeners=[Listener(port=65_535)])])
+
+    data = encode(quota, 1), encode(quorum, 2)
+
+    assert decode(AlterClientQuotasRequest, 1, data[0]) == quota
+    assert decode(DescribeQuorumResponse, 2, data[1]) == quorum
+
+
+def test_null_is_refused_where_a_version_does_not_allow_it() -> None:
+    allowed = decode(MetadataRequest, 1, bytes.fromhex("ffffffff"))
+
+    with pytest.raises(WireError, match="topics is null"):
+        decode(MetadataRequest, 0, bytes.fromhex("ffffffff"))
+
+    assert allowed.topics is None
+
+
+@pytest.mark.parametrize(
+    ("message", "version"),
+    [
+        (HeartbeatRequest(group_id=None), 0),  # type: ignore[arg-type]
+        (MetadataRequest(topics=None), 0),
+        (MetadataRequest(topics=[MetadataRequestTopic(name=None)]), 9),
+        (MetadataRequest(topics=[None]), 9),  # type: ignore[list-item]
+        (PushTelemetryRequest(metrics=None), 0),  # type: ignore[arg-type]
+        (PushTelemetryRequest(metrics="text"), 0),  # type: ignore[arg-type]
+        (PushTelemetryRequest(client_instance_id=b"short"), 0),
+        (PushTelemetryRequest(client_instance_id=None), 0),  # type: ignore[arg-type]
+        (PushTelemetryRequest(subscription_id=2**31), 0),
+        (PushTelemetryRequest(subscription_id=None), 0),  # type: ignore[arg-type]
+        (HeartbeatRequest(group_id="g" * 40_000), 0),
+        (HeartbeatRequest(group_id="\ud800"), 0),
+        (ApiVersionsResponse(supported_features=None), 3),  # type: ignore[arg-type]
+        (SyncGroupResponse(assignment=7), 0),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_written_is_a_wire_error(message: object, version: int) -> None:
+    write = writer(type(message), version)
+
+    with pytest.raises(WireError):
+        write(message)
+
+
+@pytest.mark.parametrize("version", [-1, 5])
+def test_an_undeclared_version_is_a_wire_error(version: int) -> None:
+    message = HeartbeatRequest()
+
+    with pytest.raises(WireError, match="HeartbeatRequest has versions 0 to 4"):
+        encode(message, version)
+    with pytest.raises(WireError, match="HeartbeatRequest has versions 0 to 4"):
+        decode(HeartbeatRequest, version, b"")
+
+
+def test_unknown_tags_are_skipped() -> None:
+    data = HEADLESS_FETCH + bytes.fromhex("02 05 02 aaaa a38801 00")
+
+    message, offset = reader(FetchRequest, 15)(data, 0)
+
+    assert message == FetchRequest()
+    assert offset == len(data)
+
+
+def test_known_tags_between_unknown_ones_are_kept() -> None:
+    data = HEADLESS_FETCH + bytes.fromhex("03 00 03 03 6364 01 0d 00000003 0000000000000004 00 07 01 ff")
+
+    message = decode(FetchRequest, 15, data)
+
+    assert message == FetchRequest(cluster_id="cd", replica_state=ReplicaState(replica_id=3, replica_epoch=4))
+
+
+@pytest.mark.parametrize(
+    ("tags", "complaint"),
+    [
+        ("02 05 00 05 00", "tag 5 after tag 5"),
+        ("02 05 00 04 00", "tag 4 after tag 5"),
+        ("01 00 04 03 6364 00", "tagged field cluster_id ends"),
+        ("01 00 02 03 6364", "tagged field cluster_id ends"),
+        ("01 00 05 03 6364", "need 5 bytes"),
+        ("01 05 8080808010", "exceeds"),
+        ("01 05 808080808000", "more than 5 bytes"),
+    ],
+)
+def test_broken_tagged_sections_are_refused(tags: str, complaint: str) -> None:
+    data = HEADLESS_FETCH + bytes.fromhex(tags)
+
+    with pytest.raises(WireError, match=complaint):
+        decode(FetchRequest, 15, data)
+
+
+def test_tags_of_nested_structures_are_skipped() -> None:
+    data = bytes.fromhex("02 02 74 01 09 01 ff 01 00 00 01 03 00")
+
+    message = decode(MetadataRequest, 9, data)
+
+    assert message == MetadataRequest(
+        topics=[MetadataRequestTopic(name="t")],
+        allow_auto_topic_creation=True,
+        include_topic_authorized_operations=False,
+    )
+
+
+def test_a_tagged_field_is_written_once_it_differs_from_its_default() -> None:
+    feature = SupportedFeatureKey(name="f", min_version=0, max_version=1)
+    message = ApiVersionsResponse(supported_features=[feature], finalized_features_epoch=0)
+
+    data = encode(message, 3)
+
+    assert encode(ApiVersionsResponse(), 3) == bytes.fromhex("0000 01 00000000 00")
+    assert data == bytes.fromhex("0000 01 00000000 02 00 08 02 02 66 0000 0001 00 01 08 0000000000000000")
+
+
+@pytest.mark.parametrize("size", range(len(PUSH_BYTES)))
+def test_a_cut_message_is_truncated(size: int) -> None:
+    data = PUSH_BYTES[:size]
+
+    with pytest.raises(Truncated):
+        decode(PushTelemetryRequest, 0, data)
+
+
+@pytest.mark.parametrize(
+    ("version", "data"),
+    [
+        (0, "7fff 67"),
+        (0, "0001 ff 00000001 0001 6d"),
+        (4, "ffffffff07 67"),
+        (4, "ffffffff0f 67"),
+        (4, "ffffffffff0f 67"),
+        (4, "00"),
+        (0, "8000"),
+    ],
+)
+def test_bad_lengths_and_bad_text_are_wire_errors(version: int, data: str) -> None:
+    cls = HeartbeatRequest
+
+    with pytest.raises(WireError):
+        decode(cls, version, bytes.fromhex(data))
+
+
+def test_a_count_is_compared_with_what_is_left() -> None:
+    data = bytes.fromhex("7fffffff") + bytes(100)
+
+    with pytest.raises(Truncated, match="need 4294967294 bytes at 4, have 100"):
+        decode(DeleteGroupsRequest, 0, data)
+
+
+def many_strings(count: int) -> bytes:
+    return count.to_bytes(4, "big") + bytes(2 * count)
+
+
+def test_as_many_elements_as_allowed_are_read() -> None:
+    data = many_strings(MAX_ELEMENTS)
+
+    message = decode(DeleteGroupsRequest, 0, data)
+
+    assert len(message.groups_names) == MAX_ELEMENTS
+
+
+def test_one_element_more_is_refused() -> None:
+    data = many_strings(MAX_ELEMENTS + 1)
+
+    with pytest.raises(WireError, match="groups_names") as raised:
+        decode(DeleteGroupsRequest, 0, data)
+
+    assert raised.type is WireError
+
+
+def test_elements_are_counted_over_all_arrays() -> None:
+    half = ["" for _ in range(MAX_ELEMENTS // 2)]
+    data = encode(ListGroupsRequest(states_filter=half, types_filter=[*half, ""]), 5)
+
+    with pytest.raises(WireError, match="types_filter"):
+        decode(ListGroupsRequest, 5, data)
+
+
+def test_codecs_are_compiled_once() -> None:
+    first = reader(PushTelemetryRequest, 0), writer(PushTelemetryRequest, 0)
+
+    second = reader(PushTelemetryRequest, 0), writer(PushTelemetryRequest, 0)
+
+    assert first == second
+
+
+def test_tracebacks_show_the_compiled_lines() -> None:
+    cause: Any = None
+    try:
+        decode(HeartbeatRequest, 4, b"\x05ab")
+    except Truncated as error:
+        cause = error
+
+    text = "".join(traceback.format_exception(cause))
+
+    assert "<odradek.wire HeartbeatRequest v4 reader>" in text
+    assert "raise short(" in text
+
+
+def test_uuids_default_to_nil() -> None:
+    message = PushTelemetryRequest()
+
+    data = encode(message, 0)
+
+    assert data[:16] == NIL_UUID

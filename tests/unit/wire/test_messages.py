@@ -1,0 +1,109 @@
+"""The declared messages against the facts of Kafka 4.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from odradek.wire.codec import decode, encode
+from odradek.wire.types import LAST_VERSION, NEVER, Versions
+from random_messages import declared_messages, declared_versions
+
+APIS = [
+    # key, name, first and last version, first flexible version
+    (0, "Produce", 3, 13, 9),
+    (1, "Fetch", 4, 18, 12),
+    (2, "ListOffsets", 1, 11, 6),
+    (3, "Metadata", 0, 13, 9),
+    (8, "OffsetCommit", 2, 10, 8),
+    (9, "OffsetFetch", 1, 10, 6),
+    (10, "FindCoordinator", 0, 6, 3),
+    (11, "JoinGroup", 0, 9, 6),
+    (12, "Heartbeat", 0, 4, 4),
+    (13, "LeaveGroup", 0, 5, 4),
+    (14, "SyncGroup", 0, 5, 4),
+    (15, "DescribeGroups", 0, 6, 5),
+    (16, "ListGroups", 0, 5, 3),
+    (17, "SaslHandshake", 0, 1, None),
+    (18, "ApiVersions", 0, 4, 3),
+    (19, "CreateTopics", 2, 7, 5),
+    (20, "DeleteTopics", 1, 6, 4),
+    (21, "DeleteRecords", 0, 2, 2),
+    (22, "InitProducerId", 0, 6, 2),
+    (23, "OffsetForLeaderEpoch", 2, 4, 4),
+    (24, "AddPartitionsToTxn", 0, 5, 3),
+    (25, "AddOffsetsToTxn", 0, 4, 3),
+    (26, "EndTxn", 0, 5, 3),
+    (28, "TxnOffsetCommit", 0, 5, 3),
+    (32, "DescribeConfigs", 1, 4, 4),
+    (33, "AlterConfigs", 0, 2, 2),
+    (34, "AlterReplicaLogDirs", 1, 2, 2),
+    (35, "DescribeLogDirs", 1, 5, 2),
+    (36, "SaslAuthenticate", 0, 2, 2),
+    (37, "CreatePartitions", 0, 3, 2),
+    (42, "DeleteGroups", 0, 2, 2),
+    (43, "ElectLeaders", 0, 2, 2),
+    (44, "IncrementalAlterConfigs", 0, 1, 1),
+    (46, "ListPartitionReassignments", 0, 0, 0),
+    (47, "OffsetDelete", 0, 0, None),
+    (48, "DescribeClientQuotas", 0, 1, 1),
+    (49, "AlterClientQuotas", 0, 1, 1),
+    (50, "DescribeUserScramCredentials", 0, 0, 0),
+    (51, "AlterUserScramCredentials", 0, 0, 0),
+    (55, "DescribeQuorum", 0, 2, 0),
+    (57, "UpdateFeatures", 0, 2, 0),
+    (60, "DescribeCluster", 0, 2, 0),
+    (61, "DescribeProducers", 0, 0, 0),
+    (65, "DescribeTransactions", 0, 0, 0),
+    (66, "ListTransactions", 0, 2, 0),
+    (68, "ConsumerGroupHeartbeat", 0, 1, 0),
+    (69, "ConsumerGroupDescribe", 0, 1, 0),
+    (71, "GetTelemetrySubscriptions", 0, 0, 0),
+    (72, "PushTelemetry", 0, 0, 0),
+    (74, "ListConfigResources", 0, 1, 0),
+    (75, "DescribeTopicPartitions", 0, 0, 0),
+]
+MESSAGES: dict[str, Any] = {cls.__name__: cls for cls in declared_messages()}
+
+
+@pytest.mark.parametrize("kind", ["Request", "Response"])
+@pytest.mark.parametrize(("key", "name", "first", "last", "flexible"), APIS)
+def test_versions_are_those_of_kafka(
+    key: int, name: str, first: int, last: int, flexible: int | None, kind: str
+) -> None:
+    cls = MESSAGES[name + kind]
+
+    facts = cls.API_KEY, cls.VERSIONS, cls.FLEXIBLE
+
+    assert facts == (
+        key,
+        Versions(first, last),
+        NEVER if flexible is None else Versions(flexible, LAST_VERSION),
+    )
+
+
+@pytest.mark.parametrize("name", ["ConsumerProtocolSubscription", "ConsumerProtocolAssignment"])
+def test_what_consumers_exchange_has_versions_of_its_own(name: str) -> None:
+    cls = MESSAGES[name]
+
+    facts = cls.VERSIONS, cls.FLEXIBLE
+
+    assert facts == (Versions(0, 3), NEVER)
+
+
+def test_nothing_else_is_declared() -> None:
+    expected = {name + kind for _, name, *_ in APIS for kind in ("Request", "Response")}
+
+    names = set(MESSAGES)
+
+    assert names == expected | {"ConsumerProtocolSubscription", "ConsumerProtocolAssignment"}
+
+
+@pytest.mark.parametrize(("cls", "version"), declared_versions())
+def test_defaults_travel(cls: type, version: int) -> None:
+    message = cls()
+
+    data = encode(message, version)
+
+    assert decode(cls, version, data) == message
