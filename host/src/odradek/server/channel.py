@@ -53,7 +53,7 @@ class Channel(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
-        self.context = self.listener.opened(self, transport)
+        self.context = self.listener.opened(self, self.transport)
         self.last_active_ms = self.listener.clock.now_ms()
 
     def connection_lost(self, exc: Exception | None) -> None:
