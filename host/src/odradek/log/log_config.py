@@ -1,0 +1,150 @@
+"""Configuration of one topic's logs, in Kafka's keys.
+
+After org.apache.kafka.storage.internals.log.LogConfig (Kafka 4.3): names, defaults and least values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from odradek.plugin.config import ConfigError
+from odradek.wire.compression import Codec
+from odradek.wire.record_batch import TimestampType
+
+_INT32_MAX: Final = 0x7FFFFFFF
+_INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
+_DAY_MS: Final = 24 * 60 * 60 * 1000
+_TIMESTAMP_TYPES: Final = {
+    "CreateTime": TimestampType.CREATE_TIME,
+    "LogAppendTime": TimestampType.LOG_APPEND_TIME,
+}
+_COMPRESSION_TYPES: Final = {
+    "producer": None,
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
+
+
+def _number(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise ValueError
+        return value
+
+    return parse
+
+
+def _ratio(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise ValueError
+    return value
+
+
+def _boolean(text: str) -> bool:
+    return {"true": True, "false": False}[text.strip().lower()]
+
+
+def _timestamp_type(text: str) -> TimestampType:
+    return _TIMESTAMP_TYPES[text]
+
+
+def _compression_type(text: str) -> Codec | None:
+    return _COMPRESSION_TYPES[text]
+
+
+def _policies(text: str) -> frozenset[str]:
+    policies = frozenset(policy.strip() for policy in text.split(","))
+    if not policies <= {"compact", "delete"}:
+        raise ValueError
+    return policies
+
+
+def _key(default: Any, parse: Callable[[str], Any]) -> Any:
+    """A field whose name, with dots for underscores, is a key of Kafka."""
+    return field(default=default, metadata={"parse": parse})
+
+
+def _int32(default: int, least: int = 0) -> Any:
+    return _key(default, _number(least, _INT32_MAX))
+
+
+def _int64(default: int, least: int = 0) -> Any:
+    return _key(default, _number(least, _INT64_MAX))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """What a `PartitionLog` acts on, and what the cleaner and the retention will.
+
+    The constructor takes any value, so that tests can have segments of a few kB; ``parse`` has Kafka's
+    bounds.
+    """
+
+    segment_bytes: int = _int32(1 << 30, 1 << 20)
+    segment_ms: int = _int64(7 * _DAY_MS, 1)
+    segment_jitter_ms: int = _int64(0)
+    segment_index_bytes: int = _int32(10 << 20, 4)
+    index_interval_bytes: int = _int32(4096)
+    max_message_bytes: int = _int32((1 << 20) + 12)
+    message_timestamp_type: TimestampType = _key(TimestampType.CREATE_TIME, _timestamp_type)  # noqa: RUF009
+    message_timestamp_before_max_ms: int = _int64(_INT64_MAX)
+    message_timestamp_after_max_ms: int = _int64(60 * 60 * 1000)
+    compression_type: Codec | None = _key(None, _compression_type)  # noqa: RUF009
+    """None keeps the codec of the producer."""
+    compression_gzip_level: int = _key(-1, _number(-1, 9))
+    compression_lz4_level: int = _key(9, _number(1, 17))
+    compression_zstd_level: int = _key(3, _number(-131072, 22))
+    cleanup_policy: frozenset[str] = _key(frozenset({"delete"}), _policies)
+    retention_ms: int = _int64(7 * _DAY_MS, -1)
+    retention_bytes: int = _int64(-1, -1)
+    delete_retention_ms: int = _int64(_DAY_MS)
+    min_compaction_lag_ms: int = _int64(0)
+    max_compaction_lag_ms: int = _int64(_INT64_MAX, 1)
+    min_cleanable_dirty_ratio: float = _key(0.5, _ratio)
+    file_delete_delay_ms: int = _int64(60_000)
+    flush_messages: int = _int64(_INT64_MAX, 1)
+    flush_ms: int = _int64(_INT64_MAX)
+    min_insync_replicas: int = _int32(1, 1)
+    preallocate: bool = _key(False, _boolean)
+    unclean_leader_election_enable: bool = _key(False, _boolean)
+
+    validate_records: bool = False
+    """Open every batch on append, as Kafka does; else only those whose topic needs it. Not a key of Kafka."""
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in self.cleanup_policy
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, str], defaults: LogConfig | None = None) -> LogConfig:
+        """The configuration that ``properties`` make out of ``defaults``.
+
+        Raises:
+            ConfigError: An unknown key, or a value out of its bounds.
+        """
+        values = {key.replace(".", "_"): _parsed(key, text) for key, text in properties.items()}
+        return replace(defaults or cls(), **values)
+
+
+_PARSERS: Final[dict[str, Callable[[str], Any]]] = {
+    each.name.replace("_", "."): each.metadata["parse"] for each in fields(LogConfig) if each.metadata
+}
+LOG_CONFIG_KEYS: Final = frozenset(_PARSERS)
+"""The keys that ``LogConfig.parse`` takes."""
+
+
+def _parsed(key: str, text: str) -> Any:
+    parse = _PARSERS.get(key)
+    if parse is None:
+        raise ConfigError(key, "unknown topic config")
+    try:
+        return parse(text)
+    except (ValueError, KeyError):
+        raise ConfigError(key, f"invalid value {text}") from None

@@ -1,0 +1,56 @@
+"""From timestamps to offsets, for ListOffsets.
+
+After org.apache.kafka.storage.internals.log.UnifiedLog.fetchOffsetByTimestamp: the indexes find the batch,
+which is opened to find the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from odradek.log.segment import Located, Segment
+from odradek.wire.errors import WireError
+from odradek.wire.record_batch import TimestampType, records
+
+
+class TimestampOffset(NamedTuple):
+    """A record's timestamp, and its offset."""
+
+    timestamp_ms: int
+    offset: int
+
+
+def first_at_or_after(segments: Sequence[Segment], timestamp_ms: int) -> TimestampOffset | None:
+    """The first record with a timestamp of ``timestamp_ms`` or later, None if there is none."""
+    for segment in segments:
+        if segment.max_timestamp_ms >= timestamp_ms:
+            found = segment.locate_time(timestamp_ms)
+            if found is not None:
+                return _record_in(segment, found, timestamp_ms)
+    return None
+
+
+def first_with_max_timestamp(segments: Sequence[Segment]) -> TimestampOffset | None:
+    """The first record that has the greatest timestamp, None if there is no batch."""
+    segment = max((each for each in segments if each.size_bytes), key=_max_timestamp_ms, default=None)
+    if segment is None:
+        return None
+    found = segment.locate(segment.index.offset_of_max_timestamp)
+    return _record_in(segment, found, _max_timestamp_ms(segment)) if found else None
+
+
+def _max_timestamp_ms(segment: Segment) -> int:
+    return segment.max_timestamp_ms
+
+
+def _record_in(segment: Segment, found: Located, timestamp_ms: int) -> TimestampOffset:
+    _, header = found
+    if header.timestamp_type is TimestampType.CREATE_TIME:
+        try:
+            for record in records(segment.read_batch(found), header):
+                if record.timestamp_ms >= timestamp_ms:
+                    return TimestampOffset(record.timestamp_ms, record.offset)
+        except WireError:
+            pass  # a batch that was never opened may hold anything: its first offset is as near as it gets
+    return TimestampOffset(header.max_timestamp_ms, header.base_offset)

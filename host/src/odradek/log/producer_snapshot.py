@@ -1,0 +1,105 @@
+"""Producer state in a file, so that a restart reads only the batches behind it.
+
+Kafka's snapshots keep one batch of each producer; ours keep all five, so that a retry across a restart is
+still recognized. ``<offset>.snapshot`` holds the state before the batch at that offset.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from pathlib import Path
+from typing import Final
+
+from crc32c import crc32c
+
+from odradek.log.producer_state_manager import BATCHES_KEPT, AppendedBatch, ProducerState
+
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+VERSION: Final = 1
+_HEAD: Final = struct.Struct(">hII")
+"""Version, CRC of the rest, number of producers."""
+_PRODUCER: Final = struct.Struct(">qhqiqb")
+_BATCH: Final = struct.Struct(">iiqqq")
+
+Producers = dict[int, ProducerState]
+
+
+def encode_snapshot(producers: Producers) -> bytes:
+    parts: list[bytes] = []
+    for producer_id, state in producers.items():
+        parts.append(
+            _PRODUCER.pack(
+                producer_id,
+                state.producer_epoch,
+                state.last_timestamp_ms,
+                state.coordinator_epoch,
+                state.current_txn_first_offset,
+                len(state.batches),
+            )
+        )
+        parts += (_BATCH.pack(*batch) for batch in state.batches)
+    body = b"".join(parts)
+    return _HEAD.pack(VERSION, crc32c(body), len(producers)) + body
+
+
+def decode_snapshot(data: bytes) -> Producers | None:
+    """None if the bytes are damaged or of another version."""
+    if len(data) < _HEAD.size:
+        return None
+    version, crc, count = _HEAD.unpack_from(data)
+    if version != VERSION or crc32c(memoryview(data)[_HEAD.size :]) != crc:
+        return None
+    producers: Producers = {}
+    position = _HEAD.size
+    for _ in range(count):
+        producer_id, epoch, last_timestamp_ms, coordinator_epoch, txn_offset, batches = _PRODUCER.unpack_from(
+            data, position
+        )
+        position += _PRODUCER.size
+        end = position + batches * _BATCH.size
+        kept = deque(
+            (AppendedBatch(*batch) for batch in _BATCH.iter_unpack(data[position:end])), BATCHES_KEPT
+        )
+        producers[producer_id] = ProducerState(epoch, kept, last_timestamp_ms, coordinator_epoch, txn_offset)
+        position = end
+    return producers
+
+
+def snapshot_offsets(directory: Path) -> list[int]:
+    """The offsets of the snapshots in ``directory``, newest first."""
+    names = (path.stem for path in directory.glob("*" + SNAPSHOT_SUFFIX))
+    return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
+
+
+def snapshot_path(directory: Path, offset: int) -> Path:
+    return directory / f"{offset:020d}{SNAPSHOT_SUFFIX}"
+
+
+def save_snapshot(directory: Path, offset: int, producers: Producers) -> None:
+    """Write a snapshot, and keep only one before it, in case this one cannot be read.
+
+    Raises:
+        OSError: There is no new snapshot.
+    """
+    path = snapshot_path(directory, offset)
+    draft = path.with_name(path.name + ".tmp")
+    draft.write_bytes(encode_snapshot(producers))
+    draft.rename(path)
+    older = [each for each in snapshot_offsets(directory) if each < offset]
+    for each in older[1:]:
+        snapshot_path(directory, each).unlink(missing_ok=True)
+
+
+def load_snapshot(directory: Path, end_offset: int) -> tuple[int, Producers]:
+    """The newest readable snapshot up to ``end_offset``, and its offset; later ones are removed.
+
+    Without any: nobody, at offset 0.
+    """
+    for offset in snapshot_offsets(directory):
+        path = snapshot_path(directory, offset)
+        producers = decode_snapshot(path.read_bytes()) if offset <= end_offset else None
+        if producers is not None:
+            return offset, producers
+        path.unlink(missing_ok=True)
+    return 0, {}

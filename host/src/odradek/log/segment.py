@@ -1,0 +1,294 @@
+"""One file of batches, and its indexes.
+
+After org.apache.kafka.storage.internals.log.LogSegment. A write goes to the known end of the file, so what a
+failed or killed write left behind is overwritten by the next one or cut by recovery.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from odradek.log.open_files import OpenFiles
+from odradek.log.segment_index import SegmentIndex
+from odradek.wire.api_error import ApiError
+from odradek.wire.compression import Buffer
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatchHeader, parse_header
+
+LOG_SUFFIX: Final = ".log"
+WINDOW_BYTES: Final = 8 * 1024
+"""Read at once when walking over headers: a little more than the distance of two index entries."""
+
+Located = tuple[int, RecordBatchHeader]
+"""Position of a batch in its segment, and its header."""
+
+
+def segment_stem(directory: Path, offset: int) -> Path:
+    """Kafka's file name for an offset, without a suffix."""
+    return directory / f"{offset:020d}"
+
+
+def storage_error(action: str, path: Path, error: OSError) -> ApiError:
+    return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot {action} {path.name}: {error.strerror}")
+
+
+class Segment:
+    """Batches from ``base_offset`` on; the newest segment of a log is written to, the others are sealed.
+
+    The descriptor is opened when it is needed, and `OpenFiles` may close it; a sealed segment then drops its
+    indexes, too.
+    """
+
+    __slots__ = (
+        "_closed",
+        "_descriptor",
+        "_files",
+        "_first_timestamp_ms",
+        "_index",
+        "_interval_bytes",
+        "_max_timestamp_ms",
+        "base_offset",
+        "created_ms",
+        "path",
+        "sealed",
+        "size_bytes",
+        "stem",
+    )
+
+    def __init__(
+        self, directory: Path, base_offset: int, interval_bytes: int, created_ms: int, files: OpenFiles
+    ) -> None:
+        self.stem = segment_stem(directory, base_offset)
+        self.path = self.stem.with_suffix(LOG_SUFFIX)
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        """When it became the newest; restarting counts as that."""
+        self.size_bytes = 0
+        self.sealed = False
+        self._interval_bytes = interval_bytes
+        self._files = files
+        self._descriptor = -1
+        self._closed = False
+        self._max_timestamp_ms: int | None = None
+        self._first_timestamp_ms: int | None = None
+        self._index: SegmentIndex | None = None
+
+    # Files
+
+    def create(self) -> None:
+        """Make the file, empty.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        self._open(os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        self._first_timestamp_ms = None
+        self._index = SegmentIndex(self.base_offset, self._interval_bytes)
+
+    def _open(self, flags: int) -> int:
+        if self._closed:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path.name} is closed")
+        try:
+            self._descriptor = os.open(self.path, flags | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise storage_error("open", self.path, error) from error
+        self._files.opened(self)
+        return self._descriptor
+
+    @property
+    def descriptor(self) -> int:
+        if self._descriptor < 0:
+            return self._open(os.O_RDWR)
+        self._files.used(self)
+        return self._descriptor
+
+    def release(self) -> None:
+        """Close the descriptor; it is opened again when it is needed."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if self.sealed:
+            self._index = None
+
+    def close(self) -> None:
+        """For good: the name may soon be that of another file."""
+        self._closed = True
+        self._files.closed(self)
+        self.release()
+
+    def flush(self) -> None:
+        """Force the content to the disk. Blocks for milliseconds."""
+        try:
+            os.fsync(self.descriptor)
+        except OSError as error:
+            raise storage_error("flush", self.path, error) from error
+
+    def remove(self) -> None:
+        self.close()
+        self.path.unlink(missing_ok=True)
+        SegmentIndex.remove(self.stem)
+
+    # Index
+
+    @property
+    def index(self) -> SegmentIndex:
+        if self._index is None:
+            self._index = self._loaded_index() or self.rebuilt_index()
+            if self._descriptor < 0:
+                self._open(os.O_RDWR)  # so that OpenFiles knows of the index
+        return self._index
+
+    @index.setter
+    def index(self, index: SegmentIndex) -> None:
+        self._index = index
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """The greatest timestamp, -1 if there is none; the indexes of a sealed segment are read once for it."""
+        if not self.sealed:
+            return self.index.max_timestamp_ms
+        if self._max_timestamp_ms is None:
+            self._max_timestamp_ms = self.index.max_timestamp_ms
+        return self._max_timestamp_ms
+
+    def _loaded_index(self) -> SegmentIndex | None:
+        return SegmentIndex.load(self.stem, self.base_offset, self._interval_bytes, self.size_bytes)
+
+    def rebuilt_index(self) -> SegmentIndex:
+        """The index as the batches of the file have it; their CRCs are not looked at."""
+        index = SegmentIndex(self.base_offset, self._interval_bytes)
+        for position, header in self.walk(0):
+            index.note(position, header.size_bytes, header.last_offset, header.max_timestamp_ms)
+        return index
+
+    def seal(self) -> None:
+        """Nothing will be appended; write the indexes.
+
+        Raises:
+            OSError: The segment is sealed; its indexes will be rebuilt when they are needed.
+        """
+        index = self.index
+        self.sealed = True
+        index.save(self.stem)
+        self._index = None
+
+    # Writing
+
+    def append(
+        self, parts: Sequence[Buffer], size_bytes: int, last_offset: int, max_timestamp_ms: int
+    ) -> None:
+        """Write one batch, given in parts, into the page cache.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; the segment is what it was.
+        """
+        try:
+            written = os.pwritev(self.descriptor, parts, self.size_bytes)
+            if written != size_bytes:
+                self._write_rest(b"".join(parts), written)
+        except OSError as error:
+            self._cut_quietly()
+            raise storage_error("append to", self.path, error) from error
+        self.index.note(self.size_bytes, size_bytes, last_offset, max_timestamp_ms)
+        if not self.size_bytes:
+            self._first_timestamp_ms = max_timestamp_ms
+        self.size_bytes += size_bytes
+
+    def _write_rest(self, batch: bytes, written: int) -> None:
+        # A full disk shows as a short write first; the next one names the error.
+        rest = memoryview(batch)
+        while written < len(batch):
+            written += os.pwrite(self.descriptor, rest[written:], self.size_bytes + written)
+
+    def _cut_quietly(self) -> None:
+        try:
+            os.truncate(self.path, self.size_bytes)
+        except OSError:
+            return  # the next append overwrites the torn tail, or recovery cuts it
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut the file. The index must be built anew."""
+        os.truncate(self.path, size_bytes)
+        self.size_bytes = size_bytes
+        self._first_timestamp_ms = None
+
+    # Reading
+
+    def pread(self, length: int, position: int) -> bytes:
+        try:
+            return os.pread(self.descriptor, length, position)
+        except OSError as error:
+            raise storage_error("read", self.path, error) from error
+
+    def walk(self, position: int) -> Iterator[Located]:
+        """The batches from the one at ``position`` on.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE, where the file holds something else; KAFKA_STORAGE_ERROR.
+        """
+        window, start = b"", position
+        while position < self.size_bytes:
+            at = position - start
+            if at + HEADER_BYTES > len(window):
+                window, start, at = self.pread(WINDOW_BYTES, position), position, 0
+            if at + HEADER_BYTES > len(window):
+                raise self._corrupt(position)
+            header = parse_header(window, at)
+            if header.magic != MAGIC or header.size_bytes < HEADER_BYTES:
+                raise self._corrupt(position)
+            yield position, header
+            position += header.size_bytes
+
+    def _corrupt(self, position: int) -> ApiError:
+        return ApiError(ErrorCode.CORRUPT_MESSAGE, f"no record batch at {position} in {self.path.name}")
+
+    def locate(self, offset: int) -> Located | None:
+        """The batch that contains ``offset``, or the next one; None if there is none in this segment."""
+        for position, header in self.walk(self.index.position_before(offset)):
+            if header.last_offset >= offset:
+                return position, header
+        return None
+
+    def locate_time(self, timestamp_ms: int) -> Located | None:
+        """The first batch with a timestamp of ``timestamp_ms`` or later."""
+        for position, header in self.walk(self.index.position_before_time(timestamp_ms)):
+            if header.max_timestamp_ms >= timestamp_ms:
+                return position, header
+        return None
+
+    def read(self, offset: int, max_bytes: int, min_one_message: bool) -> bytes | None:
+        """Whole batches from the one that contains ``offset`` on; None if that is in no batch here."""
+        found = self.locate(offset)
+        if found is None:
+            return None
+        position, header = found
+        if header.size_bytes > max_bytes:
+            return self.pread(header.size_bytes, position) if min_one_message else b""
+        return self.pread(self._boundary(position, position + max_bytes) - position, position)
+
+    def _boundary(self, position: int, limit: int) -> int:
+        """The last end of a batch up to ``limit``; the batch at ``position`` ends before it."""
+        if limit >= self.size_bytes:
+            return self.size_bytes
+        boundary = max(position, self.index.boundary_before(limit))
+        for start, header in self.walk(boundary):
+            boundary = start
+            if start + header.size_bytes > limit:
+                break
+        return boundary
+
+    def read_batch(self, found: Located) -> bytes:
+        position, header = found
+        return self.pread(header.size_bytes, position)
+
+    @property
+    def first_timestamp_ms(self) -> int | None:
+        """The greatest timestamp of the first batch, from which ``segment.ms`` counts; None if empty."""
+        if self._first_timestamp_ms is None:
+            for _, header in self.walk(0):
+                self._first_timestamp_ms = header.max_timestamp_ms
+                break
+        return self._first_timestamp_ms

@@ -1,0 +1,121 @@
+"""Where offsets and timestamps are found in one segment.
+
+After org.apache.kafka.storage.internals.log.LogSegment: the first batch after each ``index.interval.bytes``
+has an entry in the offset index, with its *last* offset and the position of its first byte; beside it stands
+an entry of the time index, if a greater timestamp has come since the one before.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from odradek.log.sparse_index import OFFSET_ENTRY, TIME_ENTRY, SparseIndex
+from odradek.wire.record import NO_TIMESTAMP
+
+_OFFSET_SUFFIX: Final = ".index"
+_TIME_SUFFIX: Final = ".timeindex"
+
+
+class SegmentIndex:
+    """Both indexes of one segment and its greatest timestamp.
+
+    The files are there only for a segment that will not be appended to again before they are removed, so
+    their presence says that they are complete.
+    """
+
+    __slots__ = (
+        "_bytes_since_entry",
+        "base_offset",
+        "interval_bytes",
+        "max_timestamp_ms",
+        "offset_of_max_timestamp",
+        "offsets",
+        "times",
+    )
+
+    def __init__(
+        self,
+        base_offset: int,
+        interval_bytes: int,
+        offsets: SparseIndex | None = None,
+        times: SparseIndex | None = None,
+    ) -> None:
+        self.base_offset = base_offset
+        self.offsets = offsets or SparseIndex(OFFSET_ENTRY)
+        self.times = times or SparseIndex(TIME_ENTRY)
+        self.interval_bytes = interval_bytes
+        self._bytes_since_entry = 0
+        timestamp_ms, relative_offset = self.times.last or (NO_TIMESTAMP, 0)
+        self.max_timestamp_ms = timestamp_ms
+        self.offset_of_max_timestamp = base_offset + relative_offset
+        """The last offset of the first batch that has the greatest timestamp."""
+
+    def note(self, position: int, size_bytes: int, last_offset: int, max_timestamp_ms: int) -> None:
+        """A batch stands at ``position``; called once for each, in order."""
+        if max_timestamp_ms > self.max_timestamp_ms:
+            self.max_timestamp_ms = max_timestamp_ms
+            self.offset_of_max_timestamp = last_offset
+        if self._bytes_since_entry > self.interval_bytes:
+            self.offsets.append(last_offset - self.base_offset, position)
+            self._note_time()
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += size_bytes
+
+    def _note_time(self) -> None:
+        last = self.times.last
+        if self.max_timestamp_ms > (last[0] if last else NO_TIMESTAMP):
+            self.times.append(self.max_timestamp_ms, self.offset_of_max_timestamp - self.base_offset)
+
+    def is_full(self, max_bytes: int) -> bool:
+        """Whether ``segment.index.bytes`` leaves no room for another entry."""
+        return (
+            self.offsets.size_bytes + OFFSET_ENTRY.size > max_bytes
+            or self.times.size_bytes + TIME_ENTRY.size > max_bytes
+        )
+
+    def position_before(self, offset: int) -> int:
+        """Position of a batch that is not behind the one with ``offset``."""
+        entry = self.offsets.floor(offset - self.base_offset)
+        return entry[1] if entry else 0
+
+    def boundary_before(self, position: int) -> int:
+        """Position of a batch that starts at ``position`` or before."""
+        entry = self.offsets.floor_of_second(position)
+        return entry[1] if entry else 0
+
+    def position_before_time(self, timestamp_ms: int) -> int:
+        """Position of a batch that is not behind the first with a timestamp of ``timestamp_ms`` or later."""
+        entry = self.times.floor(timestamp_ms)
+        return self.position_before(self.base_offset + entry[1]) if entry else 0
+
+    def save(self, stem: Path) -> None:
+        """Write both files; what is not there is rebuilt from the segment.
+
+        Raises:
+            OSError: Nothing is left behind.
+        """
+        self._note_time()
+        try:
+            self.times.save(stem.with_suffix(_TIME_SUFFIX))
+            self.offsets.save(stem.with_suffix(_OFFSET_SUFFIX))
+        except OSError:
+            self.remove(stem)
+            raise
+
+    @staticmethod
+    def remove(stem: Path) -> None:
+        for suffix in (_OFFSET_SUFFIX, _TIME_SUFFIX):
+            stem.with_suffix(suffix).unlink(missing_ok=True)
+            stem.with_suffix(suffix + ".tmp").unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, stem: Path, base_offset: int, interval_bytes: int, size_bytes: int) -> SegmentIndex | None:
+        """None if a file is missing, or does not fit a segment of ``size_bytes``."""
+        offsets = SparseIndex.load(stem.with_suffix(_OFFSET_SUFFIX), OFFSET_ENTRY)
+        times = SparseIndex.load(stem.with_suffix(_TIME_SUFFIX), TIME_ENTRY)
+        if offsets is None or times is None:
+            return None
+        if offsets.last and not 0 < offsets.last[1] < size_bytes:
+            return None
+        return cls(base_offset, interval_bytes, offsets, times)
