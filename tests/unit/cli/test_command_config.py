@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.cli.command_config import CommandConfig, load_command_config, properties
+from odradek.plugin.config import ConfigError
+
+
+def test_no_file_means_the_defaults() -> None:
+    config = load_command_config(None)
+
+    assert config == CommandConfig(client_id="odradek", request_timeout_ms=30_000)
+
+
+def test_known_keys_are_taken_and_others_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("client.id=me\nrequest.timeout.ms: 500\nlinger.ms=5\nsecurity.protocol=PLAINTEXT\n")
+
+    config = load_command_config(file)
+
+    assert config == CommandConfig(client_id="me", request_timeout_ms=500)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("request.timeout.ms=soon", "request.timeout.ms"),
+        ("request.timeout.ms=0", "request.timeout.ms"),
+        ("security.protocol=SASL_SSL", "security.protocol"),
+    ],
+)
+def test_what_cannot_be_done_names_the_file_and_the_key(tmp_path: Path, text: str, key: str) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(text)
+
+    with pytest.raises(ConfigError) as refused:
+        load_command_config(file)
+
+    assert refused.value.path == f"{file}.{key}"
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_command_config(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=b", {"a": "b"}),
+        ("a : b", {"a": "b"}),
+        ("a b c", {"a": "b c"}),
+        ("a", {"a": ""}),
+        ("# x\n! y\n\n  a = b = c  ", {"a": "b = c"}),
+        ("a=one,\\\ntwo", {"a": "one,two"}),
+        ("a=1\na=2", {"a": "2"}),
+    ],
+)
+def test_properties_are_read_as_java_reads_them(text: str, expected: dict[str, str]) -> None:
+    found = properties(text)
+
+    assert found == expected

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+import odradek
+from odradek.cli import main as command_line
+from odradek.cli.errors import CommandFailed
+from odradek.cli.main import SUBCOMMANDS, cli, main, run
+from odradek.client.errors import ConnectFailed
+from odradek.plugin.config import ConfigError
+
+HEAVY = ("google.protobuf", "grpc", "aiohttp", "opentelemetry", "rich", "sqlite3", "asyncio")
+
+
+@pytest.fixture
+def raising(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseException]]:
+    """A subcommand ``raise`` that raises what is put in the list."""
+    errors: list[BaseException] = []
+
+    @click.command("raise")
+    def fail() -> None:
+        raise errors.pop()
+
+    monkeypatch.setattr(command_line, "SUBCOMMANDS", {"raise": ("tests:raise", "Raise.")})
+    monkeypatch.setattr(command_line.LazyGroup, "get_command", lambda self, ctx, name: fail)
+    yield errors
+    assert errors == []
+
+
+def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["--version"])
+
+    assert status == 0
+    assert capsys.readouterr().out == f"odradek {odradek.__version__}\n"
+
+
+def test_the_help_page_names_every_subcommand(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["--help"])
+
+    page = capsys.readouterr().out
+    assert status == 0
+    assert all(name in page and text in page for name, (_, text) in SUBCOMMANDS.items())
+
+
+def test_without_arguments_there_is_help_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run([])
+
+    assert status == 2
+    assert "client-metrics" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", sorted(SUBCOMMANDS))
+def test_every_subcommand_is_where_the_table_says(name: str) -> None:
+    context = click.Context(cli)
+
+    command = cli.get_command(context, name)
+
+    assert isinstance(command, click.Command)
+    assert command.name == name
+
+
+def test_help_imports_nothing_heavy() -> None:
+    loaded = f"[name for name in {HEAVY} if name in sys.modules]"
+    script = f"import sys; from odradek.cli.main import run; run(['--help']); print({loaded})"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command", "culprit"),
+    [
+        (["--bogus"], "odradek", "--bogus"),
+        (["nonsense"], "odradek", "nonsense"),
+        (["client-metrics", "--list"], "odradek client-metrics", "--bootstrap-server"),
+        (["plugins", "--config", "/no/such/file"], "odradek plugins", "/no/such/file"),
+    ],
+)
+def test_a_bad_command_line_is_one_line_and_status_2(
+    arguments: list[str], command: str, culprit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(arguments)
+
+    streams = capsys.readouterr()
+    assert status == 2
+    assert streams.err.startswith(f"{command}: ")
+    assert culprit in streams.err
+    assert streams.err.count("\n") == 1
+    assert streams.out == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (
+            ConfigError("plugins.otlp.timeout.ms", "expected a number"),
+            2,
+            "odradek: plugins.otlp.timeout.ms: expected a number",
+        ),
+        (ConnectFailed("localhost:1: connection refused"), 1, "odradek: localhost:1: connection refused"),
+        (CommandFailed("it failed"), 1, "it failed"),
+        (CommandFailed("two\n  lines"), 1, "two lines"),
+        (click.UsageError("no such thing"), 2, "odradek raise: no such thing"),
+        (click.ClickException("no good"), 2, "odradek: no good"),
+    ],
+)
+def test_an_expected_error_is_one_line_and_its_status(
+    raising: list[BaseException], error: Exception, status: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raising.append(error)
+
+    found = run(["raise"])
+
+    assert (found, capsys.readouterr().err) == (status, f"{line}\n")
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt(), click.Abort()])
+def test_an_interruption_is_silent(
+    raising: list[BaseException], interruption: BaseException, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raising.append(interruption)
+
+    status = run(["raise"])
+
+    assert status == 130
+    assert capsys.readouterr().err.strip() == ""
+
+
+def test_a_bug_keeps_its_traceback(raising: list[BaseException]) -> None:
+    raising.append(ZeroDivisionError("a bug"))
+
+    with pytest.raises(ZeroDivisionError):
+        run(["raise"])
+
+
+def test_main_exits_with_the_status() -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+
+    assert ended.value.code == 0
+
+
+def test_the_module_can_be_run() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "odradek", "nonsense"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("odradek: No such command")
+
+
+def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
+    pipeline = f"{sys.executable} -m odradek --help | true; exit ${{PIPESTATUS[0]}}"
+
+    done = subprocess.run(["bash", "-c", pipeline], capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+    assert done.returncode in (0, 1)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from odradek.cli import plugins as command
+from odradek.cli.main import run
+from odradek.plugin.config import PluginConfig
+from odradek.plugin.hookspecs import hookimpl
+from odradek.plugin.protocols import Enricher
+from odradek.server.plugins import HostPluginManager, InstalledPlugin
+
+
+class Labels:
+    """A plugin that offers something only with a key."""
+
+    @hookimpl
+    def odradek_enricher(self, config: PluginConfig) -> Enricher | None:
+        return Constant() if config.text("team") else None
+
+
+class Constant:
+    def labels(self, client_instance_id: bytes, context: object) -> dict[str, str]:
+        return {}
+
+
+def installed() -> HostPluginManager:
+    """One plugin that works and one that cannot be imported."""
+    manager = HostPluginManager()
+    manager.add("labels", Labels(), "odradek-labels", "1.2.3")
+    manager.installed["broken"] = InstalledPlugin(
+        name="broken", distribution="odradek-broken", version="0.1", problem="ImportError: no module named x"
+    )
+    return manager
+
+
+@pytest.fixture(autouse=True)
+def two_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "load_plugins", installed)
+
+
+def table(folder: Path, text: str) -> str:
+    file = folder / "odradek.toml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_plain_lines_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["plugins"])
+
+    assert status == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "name    distribution    version  state   hooks",
+        "broken  odradek-broken  0.1      broken  ImportError: no module named x",
+        "labels  odradek-labels  1.2.3    idle    odradek_enricher",
+    ]
+
+
+def test_json_is_one_object_per_line(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["plugins", "--json"])
+
+    broken, labels = map(json.loads, capsys.readouterr().out.splitlines())
+    assert status == 0
+    assert labels == {
+        "name": "labels",
+        "distribution": "odradek-labels",
+        "version": "1.2.3",
+        "state": "idle",
+        "hooks": ["odradek_enricher"],
+    }
+    assert (broken["state"], broken["problem"]) == ("broken", "ImportError: no module named x")
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [('[plugins.labels]\nteam = "x"\n', "active"), ("[plugins.labels]\nenabled = false\n", "disabled")],
+)
+def test_the_configuration_decides_the_state(
+    text: str, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(["plugins", "--json", "--config", table(tmp_path, text)])
+
+    states = {row["name"]: row["state"] for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert status == 0
+    assert states["labels"] == state
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("[plugins.labels]\nteem = 1\n", "plugins.labels.teem"),
+        ("[plugins.missing]\n", "plugins.missing"),
+        ('[plugins.broken]\nkey = "x"\n', "plugins.broken"),
+    ],
+)
+def test_a_bad_table_is_one_line_and_status_2(
+    text: str, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = run(["plugins", "--config", table(tmp_path, text)])
+
+    error = capsys.readouterr().err
+    assert status == 2
+    assert error.startswith(f"odradek: {path}: ")
+    assert error.count("\n") == 1
+
+
+def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    status = run(["plugins"])
+
+    page = capsys.readouterr().out
+    assert status == 0
+    assert all(
+        text in page for text in ("odradek-labels", "1.2.3", "idle", "odradek_enricher", "no module named x")
+    )
