@@ -225,6 +225,7 @@ def test_known_tags_between_unknown_ones_are_kept() -> None:
         ("01 00 05 03 6364", "need 5 bytes"),
         ("01 05 8080808010", "exceeds"),
         ("01 05 808080808000", "more than 5 bytes"),
+        ("91a10f", "250001 more elements in a tagged section"),
     ],
 )
 def test_broken_tagged_sections_are_refused(tags: str, complaint: str) -> None:

@@ -86,7 +86,9 @@ def test_less_than_an_api_key_and_version_is_truncated(size: int) -> None:
         peek_api(data)
 
 
-@pytest.mark.parametrize("broken", ["0001 ff 00", "0001 61 02 05 00 05 00", "0001 61 ffffffffff01"])
+@pytest.mark.parametrize(
+    "broken", ["0001 ff 00", "0001 61 02 05 00 05 00", "0001 61 ffffffffff01", "0001 61 e907"]
+)
 def test_a_broken_header_is_a_wire_error(broken: str) -> None:
     data = bytes.fromhex("0048 0000 00000007" + broken)
 

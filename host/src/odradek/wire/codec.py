@@ -4,10 +4,10 @@ A codec is straight-line Python, compiled on first use for one version of one me
 through it show its lines.
 
 Bounds: a reader takes no memory for a length or count before it has seen that the buffer holds as much,
-and no message has more than `MAX_ELEMENTS` elements in all its arrays together. What a message occupies is
-therefore less than four times its bytes (a string with one rare character takes four bytes for each; six
-times while it is decoded) plus 1000 bytes for each element. The largest element is a partition of a
-FetchResponse with about 900; most have less than 300.
+and no message has more than `MAX_ELEMENTS` elements in all its arrays (and tags) together. What a message
+occupies is therefore less than four times its bytes (a string with one rare character takes four bytes
+for each; six times while it is decoded) plus 1000 bytes for each element. The largest element is a
+partition of a FetchResponse with about 900; most have less than 300.
 
 Bytes behind the end of a message are ignored, as Kafka does.
 """

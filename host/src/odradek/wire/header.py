@@ -1,9 +1,9 @@
 """Headers in front of requests and responses.
 
 Source: RequestHeader.json and ResponseHeader.json, Kafka 4.3. Flexible versions of an API have request
-header 2 and response header 1, others 1 and 0. Two oddities are Kafka's: the client id has a legacy length even
-in header 2, and ApiVersions has response header 0 in all versions, since a client reads it before it knows what
-the broker speaks.
+header 2 and response header 1, others 1 and 0. Two oddities are Kafka's: the client id has a legacy
+length even in header 2, and ApiVersions has response header 0 in all versions, since a client reads it
+before it knows what the broker speaks.
 """
 
 from __future__ import annotations

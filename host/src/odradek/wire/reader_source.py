@@ -3,7 +3,7 @@
 The function is straight-line: structures and arrays are read in place, without calls; only arrays loop.
 Fixed-width values that follow each other, length prefixes included, are taken with one ``unpack_from``.
 Local names: ``b`` the buffer, ``o`` the offset, ``end`` the end of the buffer, ``room`` the array elements
-that may still come.
+and tags that may still come.
 
 Every length and count is compared with what is left in the buffer before anything is made from it.
 Messages are made without ``__init__`` (2.5 times faster): therefore every attribute is set, those of
@@ -23,7 +23,7 @@ from odradek.wire.types import Blob, Scalar
 from odradek.wire.varint import read_varint, tag_disorder
 
 MAX_ELEMENTS = 250_000
-"""Elements of all arrays of a message together, structures and numbers alike."""
+"""Elements of all arrays of a message together, structures and numbers alike; tags count too."""
 
 
 def short(needed: int, offset: int, end: int) -> Truncated:
@@ -42,7 +42,7 @@ def wrong_size(name: str, offset: int, stop: int) -> WireError:
 
 
 def too_many(name: str, count: int) -> WireError:
-    """More array elements than `MAX_ELEMENTS`."""
+    """More array elements and tags than `MAX_ELEMENTS`."""
     return WireError(f"{count} more elements in {name} make more than {MAX_ELEMENTS}")
 
 
@@ -207,9 +207,7 @@ class ReaderSource:
         smallest = max(smallest_size(element, flexible), 1)
         with self.source.block(f"if {count} * {smallest} > end - o:"):
             self.source.line(f"raise short({count} * {smallest}, o, end)")
-        self.line(f"room -= {count}")
-        with self.source.block("if room < 0:"):
-            self.source.line(f"raise too_many({name!r}, {count})")
+        self.charge(count, name)
         if isinstance(element, Scalar):
             self.line(f"{target} = list(unpack_from(f'>{{{count}}}{element.format}', b, o))")
             self.line(f"o += {count} * {smallest}")
@@ -219,6 +217,12 @@ class ReaderSource:
         with self.source.block(f"for _ in range({count}):"):
             self.element(items, element, flexible, name)
             self.flush()
+
+    def charge(self, count: str, name: str) -> None:
+        """Take from what the message may still have."""
+        self.line(f"room -= {count}")
+        with self.source.block("if room < 0:"):
+            self.source.line(f"raise too_many({name!r}, {count})")
 
     def element(self, items: str, element: Kind, flexible: bool, name: str) -> None:
         """Read one element and add it to the others."""
@@ -235,6 +239,7 @@ class ReaderSource:
         count, last, number, size, stop = name("n"), name("last"), name("tag"), name("n"), name("stop")
         self.varint(count)
         with block(f"if {count}:"):
+            self.charge(count, "a tagged section")
             line(f"{last} = -1")
             with block(f"for _ in range({count}):"):
                 self.varint(number)

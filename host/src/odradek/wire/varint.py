@@ -7,6 +7,8 @@ from odradek.wire.types import Buffer
 
 LARGEST = 0x7FFF_FFFF
 """Whatever a varint counts fits into a Java int."""
+MAX_TAGS = 1000
+"""Of a section in a header. Nobody sends more than a few; skipping them costs time, not memory."""
 
 
 def read_varint(buffer: Buffer, offset: int) -> tuple[int, int]:
@@ -46,10 +48,12 @@ def skip_tags(buffer: Buffer, offset: int) -> int:
     """The offset behind the tagged section at ``offset``, none of whose tags is known.
 
     Raises:
-        IndexError: The buffer ends first.
-        WireError: Tags do not ascend, or one reaches beyond the buffer.
+        IndexError: The buffer ends first, or a tag reaches beyond it.
+        WireError: Tags do not ascend, or are more than `MAX_TAGS`.
     """
     count, offset = read_varint(buffer, offset)
+    if count > MAX_TAGS:
+        raise WireError(f"{count} tags are more than {MAX_TAGS}")
     last = -1
     for _ in range(count):
         number, offset = read_varint(buffer, offset)
