@@ -141,7 +141,7 @@ def shape(message: Any, structure: type) -> StructOf:
 def test_all_tagged_fields_have_the_tag_and_first_version_of_kafka() -> None:
     found: dict[tuple[type, type, str, int], int] = {}
     for cls in declared_messages():
-        for version in range(cls.VERSIONS.last, cls.VERSIONS.first - 1, -1):  # type: ignore[attr-defined]
+        for version in range(cls.VERSIONS.last, cls.VERSIONS.first - 1, -1):
             for *place, first in tagged_fields(cls, layout(cls, version), version):
                 found[tuple(place)] = first  # type: ignore[index]
 
