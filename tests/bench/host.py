@@ -14,8 +14,13 @@ import time
 from pathlib import Path
 
 import odradek_enrich
-
-from odradek.plugin import ClientTelemetryPayload, ClientTelemetryReceiver, PluginConfig, RequestContext, hookimpl
+from odradek.plugin import (
+    ClientTelemetryPayload,
+    ClientTelemetryReceiver,
+    PluginConfig,
+    RequestContext,
+    hookimpl,
+)
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins import HostPluginManager

@@ -20,7 +20,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from bench import attribute_loop
 from bench.harness import head, spread
 from bench.payloads import PAYLOADS
-from odradek.telemetry import payload as one_pass
+from odradek.telemetry.labels import encode_labels
+from odradek.telemetry.payload import PayloadLimits, label
 
 GOAL = 10.0
 GOAL_PAYLOAD = "java25k"
@@ -41,11 +42,9 @@ Seen = tuple[dict[str, str], list[bytes]]
 
 
 def contestants(raw: bytes) -> dict[str, Labelled]:
-    encoded = one_pass.EncodedLabels(LABELS)
-    limits = one_pass.PayloadLimits()
     return {
         "attribute loop": partial(attribute_loop.label, raw, LABELS),
-        "odradek": partial(one_pass.label, raw, encoded, limits),
+        "odradek": partial(label, raw, encode_labels(LABELS), PayloadLimits()),
     }
 
 

@@ -29,7 +29,7 @@ def first_answer(directory: str) -> tuple[float, float]:
     Raises:
         UnavailableError: The host did not start.
     """
-    options = ["serve", "--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", f"log.dir={directory}"]
+    options = ["serve", "--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", f"data.dir={directory}/data"]
     begin = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
