@@ -1,0 +1,91 @@
+"""OTLP over gRPC (OpenTelemetry Protocol specification 1.x, "OTLP/gRPC")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import grpc
+import grpc.aio
+
+from odradek.plugin import Reject, Retry
+from odradek_otlp.otlp_settings import Compression, OtlpSettings
+from odradek_otlp.rpc_status import RpcStatus, read_status
+from odradek_otlp.transport import refusal
+
+METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+STATUS_DETAILS = "grpc-status-details-bin"
+RETRYABLE = frozenset(
+    {
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+"""RESOURCE_EXHAUSTED is retryable only with a RetryInfo: without one a request may be too large for good."""
+RECONNECT_MS = 500
+RECONNECT_MAX_MS = 5_000
+"""gRPC waits up to two minutes for a server that was down; the host has a backoff of its own."""
+
+
+class GrpcTransport:
+    """One unary call per batch, the bodies as they are."""
+
+    def __init__(self, settings: OtlpSettings, user_agent: str) -> None:
+        self.settings = settings
+        self.metadata = tuple(settings.headers.items())
+        self.options = (
+            ("grpc.primary_user_agent", user_agent),
+            ("grpc.initial_reconnect_backoff_ms", RECONNECT_MS),
+            ("grpc.max_reconnect_backoff_ms", RECONNECT_MAX_MS),
+        )
+        self.channel: grpc.aio.Channel | None = None
+
+    async def open(self) -> None:
+        gzip = self.settings.compression is Compression.GZIP
+        compression = grpc.Compression.Gzip if gzip else grpc.Compression.NoCompression
+        if self.settings.secure:
+            self.channel = grpc.aio.secure_channel(
+                self.settings.target, grpc.ssl_channel_credentials(), self.options, compression
+            )
+        else:
+            self.channel = grpc.aio.insecure_channel(self.settings.target, self.options, compression)
+
+    async def send(self, body: bytes) -> bytes:
+        assert self.channel is not None, "send before open"
+        # Without serializers gRPC passes bytes through.
+        export = self.channel.unary_unary(METHOD, None, None)
+        try:
+            answer: bytes = await export(
+                body, timeout=self.settings.timeout_ms / 1000, metadata=self.metadata
+            )
+        except grpc.aio.AioRpcError as error:
+            raise refused(error) from error
+        return answer
+
+    async def close(self) -> None:
+        channel, self.channel = self.channel, None
+        if channel is not None:
+            await channel.close(None)
+
+
+def refused(error: grpc.aio.AioRpcError) -> Retry | Reject:
+    """Retry or reject, as the specification's table of status codes says."""
+    code = error.code()
+    said = status_details(error)
+    retryable = code in RETRYABLE
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        retryable = said.retry_after_s is not None
+    return refusal(f"gRPC {code.name}", error.details() or said.message, retryable, said.retry_after_s)
+
+
+def status_details(error: grpc.aio.AioRpcError) -> RpcStatus:
+    """The ``google.rpc.Status`` of the trailing metadata; empty when there is none."""
+    metadata = cast("Iterable[tuple[str, str | bytes]]", error.trailing_metadata() or ())
+    for key, value in metadata:
+        if key == STATUS_DETAILS and isinstance(value, bytes):
+            return read_status(value)
+    return RpcStatus()

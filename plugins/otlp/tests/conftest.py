@@ -1,0 +1,215 @@
+"""Endpoints on the loopback that do what a script says, and pushes to send them."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+
+import grpc
+import grpc.aio
+import pytest
+import zstandard
+from aiohttp import web
+from google.protobuf.any_pb2 import Any
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    Gauge,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+)
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+
+HANG_S = 30.0
+
+
+def record_of(client_id: str, *names: str) -> TelemetryRecord:
+    """A push of gauges, labelled with its client id."""
+    data = MetricsData(
+        resource_metrics=[
+            ResourceMetrics(
+                resource=Resource(
+                    attributes=[KeyValue(key="client_id", value=AnyValue(string_value=client_id))]
+                ),
+                scope_metrics=[ScopeMetrics(metrics=[gauge(name) for name in names])],
+            )
+        ]
+        if names
+        else []
+    )
+    connection = ConnectionContext(
+        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=40000,
+        node_id=1,
+    )
+    request = RequestContext(
+        connection=connection, api_key=72, api_version=0, correlation_id=1, client_id=client_id, received_ms=0
+    )
+    payload = ClientTelemetryPayload(bytes(16), terminating=False, data=data.SerializeToString())
+    return TelemetryRecord(request, 1_000, payload)
+
+
+def gauge(name: str) -> Metric:
+    return Metric(name=name, gauge=Gauge(data_points=[NumberDataPoint(as_double=1.5)]))
+
+
+@dataclass(kw_only=True)
+class Answer:
+    """What an endpoint does with one request."""
+
+    status: int = 200
+    code: grpc.StatusCode | None = None
+    """gRPC: None is success."""
+    message: str = ""
+    body: bytes = b""
+    content_type: str = "application/x-protobuf"
+    headers: dict[str, str] = field(default_factory=dict)
+    trailing: tuple[tuple[str, bytes], ...] = ()
+    hang: bool = False
+    cut: bool = False
+    """Close the connection in the middle of the answer."""
+
+
+@dataclass
+class Sink:
+    """An endpoint; answers success when the script is over."""
+
+    port: int = 0
+    script: list[Answer] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    """Of all requests, decompressed."""
+    paths: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+    def next(self) -> Answer:
+        return self.script.pop(0) if self.script else Answer()
+
+    def requests(self) -> list[ExportMetricsServiceRequest]:
+        return [ExportMetricsServiceRequest.FromString(body) for body in self.bodies]
+
+
+UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    "": lambda body: body,
+    "gzip": gzip.decompress,
+    "zstd": lambda body: zstandard.ZstdDecompressor().decompress(body),
+}
+
+
+@asynccontextmanager
+async def http_endpoint(*script: Answer) -> AsyncIterator[Sink]:
+    sink = Sink(script=list(script))
+
+    async def post(request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        sink.bodies.append(UNPACK[request.headers.get("content-encoding", "")](body))
+        sink.paths.append(request.path)
+        sink.headers.append({name.lower(): value for name, value in request.headers.items()})
+        answer = sink.next()
+        if answer.hang:
+            await asyncio.sleep(HANG_S)
+        if answer.cut:
+            response = web.StreamResponse(headers={"Content-Length": "1000"})
+            await response.prepare(request)
+            await response.write(b"half")
+            assert request.transport is not None
+            request.transport.close()
+            return response
+        return web.Response(
+            status=answer.status,
+            body=answer.body or answer.message.encode(),
+            headers=answer.headers | {"Content-Type": answer.content_type},
+        )
+
+    application = web.Application(handler_args={"auto_decompress": False}, client_max_size=1 << 26)
+    application.router.add_post("/{path:.*}", post)
+    runner = web.AppRunner(application, shutdown_timeout=0.05)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    sink.port = runner.addresses[0][1]
+    try:
+        yield sink
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def grpc_endpoint(*script: Answer) -> AsyncIterator[Sink]:
+    sink = Sink(script=list(script))
+
+    async def export(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        sink.bodies.append(body)
+        sink.headers.append({str(key): str(value) for key, value in context.invocation_metadata() or ()})
+        answer = sink.next()
+        if answer.hang:
+            await asyncio.sleep(HANG_S)
+        if answer.code is not None:
+            await context.abort(answer.code, answer.message, answer.trailing)
+        return answer.body
+
+    export_handler = grpc.unary_unary_rpc_method_handler(export)
+    service = "opentelemetry.proto.collector.metrics.v1.MetricsService"
+    server = grpc.aio.server(options=(("grpc.so_reuseport", 0),))
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(service, {"Export": export_handler}),)
+    )
+    sink.port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    try:
+        yield sink
+    finally:
+        await server.stop(0)
+
+
+def retry_details(seconds: int, nanos: int) -> bytes:
+    """A ``google.rpc.Status`` with a ``RetryInfo``, written byte by byte as the wire has it."""
+    delay = b"\x08" + bytes([seconds]) + b"\x10" + varint(nanos)
+    retry_info = b"\x0a" + bytes([len(delay)]) + delay
+    detail = Any(type_url="type.googleapis.com/google.rpc.RetryInfo", value=retry_info).SerializeToString()
+    return b"\x08\x08\x12\x04busy\x1a" + bytes([len(detail)]) + detail
+
+
+def varint(number: int) -> bytes:
+    digits = bytearray()
+    while number > 127:
+        digits.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*digits, number])
+
+
+Endpoint = Callable[..., AbstractAsyncContextManager[Sink]]
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What the tests need; tests do not import each other's files."""
+
+    record: Callable[..., TelemetryRecord] = record_of
+    answer: type[Answer] = Answer
+    http: Endpoint = http_endpoint
+    grpc: Endpoint = grpc_endpoint
+    retry_details: Callable[[int, int], bytes] = retry_details
+
+
+@pytest.fixture
+def kit() -> Kit:
+    return Kit()
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is set on the machine is not meant for the tests."""
+    for signal in ("", "METRICS_"):
+        for name in ("ENDPOINT", "PROTOCOL", "HEADERS", "COMPRESSION", "TIMEOUT", "INSECURE"):
+            monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{signal}{name}", raising=False)

@@ -1,0 +1,322 @@
+"""Against a real HTTP endpoint on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from email.utils import formatdate
+from typing import TYPE_CHECKING
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsPartialSuccess,
+    ExportMetricsServiceResponse,
+)
+
+from odradek.plugin import PluginConfig, Reject, Retry
+from odradek_otlp.http_transport import HttpTransport, retry_after_s
+from odradek_otlp.otlp_forwarder import OtlpForwarder
+from odradek_otlp.otlp_settings import read_settings
+
+if TYPE_CHECKING:
+    from plugins.otlp.tests.conftest import Kit, Sink
+
+
+def forwarder_of(endpoint: str, **table: object) -> OtlpForwarder:
+    values = {name.replace("__", "."): value for name, value in table.items()} | {"endpoint": endpoint}
+    settings = read_settings(PluginConfig("plugins.otlp", values), {})
+    assert settings is not None
+    return OtlpForwarder(settings, user_agent="odradek-otlp/test")
+
+
+def with_forwarder(
+    kit: Kit,
+    work: Callable[[OtlpForwarder, Sink], Awaitable[None]],
+    *script: object,
+    path: str = "",
+    **table: object,
+) -> Sink:
+    """Run something with an endpoint and a forwarder that was started, and close both."""
+
+    async def run() -> Sink:
+        async with kit.http(*script) as sink:
+            forwarder = forwarder_of(f"http://127.0.0.1:{sink.port}{path}", **table)
+            await forwarder.start()
+            try:
+                await work(forwarder, sink)
+            finally:
+                await forwarder.close()
+        return sink
+
+    return asyncio.run(run())
+
+
+def test_a_batch_is_one_request_with_every_metric_and_label(kit: Kit) -> None:
+    batch = [kit.record("orders", "a", "b"), kit.record("billing", "c")]
+
+    sink = with_forwarder(kit, lambda forwarder, _: forwarder.deliver(batch))
+
+    (request,) = sink.requests()
+    labels = [resource.resource.attributes[0].value.string_value for resource in request.resource_metrics]
+    scopes = [resource.scope_metrics[0] for resource in request.resource_metrics]
+    names = [metric.name for scope in scopes for metric in scope.metrics]
+    assert labels == ["orders", "billing"]
+    assert names == ["a", "b", "c"]
+
+
+def test_the_bytes_on_the_wire_are_the_payloads(kit: Kit) -> None:
+    batch = [kit.record("orders", "a"), kit.record("billing", "b")]
+
+    sink = with_forwarder(kit, lambda forwarder, _: forwarder.deliver(batch))
+
+    assert sink.bodies == [b"".join(record.payload.data for record in batch)]
+
+
+def test_path_and_headers_are_those_of_the_table(kit: Kit) -> None:
+    batch = [kit.record("orders", "a")]
+
+    sink = with_forwarder(
+        kit, lambda forwarder, _: forwarder.deliver(batch), path="/otlp", headers__Authorization="Bearer abc"
+    )
+
+    assert sink.paths == ["/otlp/v1/metrics"]
+    assert sink.headers[0]["authorization"] == "Bearer abc"
+    assert sink.headers[0]["content-type"] == "application/x-protobuf"
+    assert sink.headers[0]["user-agent"] == "odradek-otlp/test"
+    assert "content-encoding" not in sink.headers[0]
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_a_body_may_be_compressed(kit: Kit, compression: str) -> None:
+    batch = [kit.record("orders", *["metric.name"] * 1_000)]
+
+    sink = with_forwarder(kit, lambda forwarder, _: forwarder.deliver(batch), compression=compression)
+
+    assert sink.headers[0]["content-encoding"] == compression
+    assert int(sink.headers[0]["content-length"]) < len(batch[0].payload.data) / 10
+    assert sink.bodies == [batch[0].payload.data]
+
+
+def test_a_body_of_some_megabytes_arrives_whole(kit: Kit) -> None:
+    batch = [kit.record("orders", *["x" * 100_000] * 30)]
+
+    sink = with_forwarder(kit, lambda forwarder, _: forwarder.deliver(batch))
+
+    assert sink.bodies == [batch[0].payload.data]
+
+
+def test_a_batch_without_metrics_is_not_sent(kit: Kit) -> None:
+    batch = [kit.record("orders"), kit.record("billing")]
+
+    sink = with_forwarder(kit, lambda forwarder, _: forwarder.deliver(batch))
+
+    assert sink.bodies == []
+
+
+def test_connections_are_kept(kit: Kit) -> None:
+    async def twice(forwarder: OtlpForwarder, _: Sink) -> None:
+        for _number in range(5):
+            await forwarder.deliver([kit.record("orders", "a")])
+        assert isinstance(forwarder.transport, HttpTransport)
+        assert forwarder.transport.session is not None
+        assert forwarder.transport.session.connector is not None
+        assert len(forwarder.transport.session.connector._conns) == 1
+
+    sink = with_forwarder(kit, twice)
+
+    assert len(sink.bodies) == 5
+
+
+def refused(kit: Kit, answer: object, timeout_ms: int = 10_000) -> Retry | Reject:
+    """What `deliver` raises after this answer."""
+    caught: list[Retry | Reject] = []
+
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        with pytest.raises((Retry, Reject)) as raised:
+            await forwarder.deliver([kit.record("orders", "a")])
+        assert isinstance(raised.value, Retry | Reject)
+        caught.append(raised.value)
+
+    with_forwarder(kit, deliver, answer, timeout__ms=timeout_ms)
+    return caught[0]
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_retryable_status_is_a_retry(kit: Kit, status: int) -> None:
+    error = refused(kit, kit.answer(status=status, message="slow down", content_type="text/plain"))
+
+    assert isinstance(error, Retry)
+    assert str(error) == f"HTTP {status}: slow down"
+    assert error.after_s is None
+
+
+def test_retry_after_is_handed_on(kit: Kit) -> None:
+    error = refused(kit, kit.answer(status=429, headers={"Retry-After": "7"}))
+
+    assert isinstance(error, Retry)
+    assert error.after_s == 7
+
+
+@pytest.mark.parametrize("status", [300, 301, 307, 400, 401, 403, 404, 405, 413, 415, 500, 501])
+def test_any_other_status_is_final(kit: Kit, status: int) -> None:
+    error = refused(kit, kit.answer(status=status, headers={"Location": "http://127.0.0.1:1/"}))
+
+    assert isinstance(error, Reject)
+    assert str(error) == f"HTTP {status}"
+    assert error.records == ()
+
+
+def test_the_message_of_a_status_body_is_told(kit: Kit) -> None:
+    error = refused(kit, kit.answer(status=400, body=b"\x08\x03\x12\x09bad\nlabel"))
+
+    assert str(error) == "HTTP 400: bad label"
+
+
+def test_a_long_message_is_cut(kit: Kit) -> None:
+    error = refused(kit, kit.answer(status=400, message="x" * 10_000, content_type="text/plain"))
+
+    assert len(str(error)) < 150
+
+
+@pytest.mark.parametrize(
+    "body", [b"\xff\xff\xff", b"\x1a\x2d\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x01\xff"]
+)
+def test_an_error_body_that_is_none_is_no_reason(kit: Kit, body: bytes) -> None:
+    error = refused(kit, kit.answer(status=400, body=body))
+
+    assert str(error) == "HTTP 400"
+
+
+def test_an_endpoint_that_does_not_answer_is_a_retry(kit: Kit) -> None:
+    error = refused(kit, kit.answer(hang=True), timeout_ms=50)
+
+    assert isinstance(error, Retry)
+    assert str(error) == "no answer within 50 ms"
+
+
+def test_an_answer_that_breaks_off_is_a_retry(kit: Kit) -> None:
+    error = refused(kit, kit.answer(cut=True))
+
+    assert isinstance(error, Retry)
+
+
+def test_an_endpoint_that_is_down_is_a_retry(kit: Kit) -> None:
+    async def run() -> None:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            forwarder = forwarder_of(f"http://127.0.0.1:{unused.getsockname()[1]}")
+            await forwarder.start()
+            with pytest.raises(Retry, match="ClientConnectorError"):
+                await forwarder.deliver([kit.record("orders", "a")])
+            await forwarder.close()
+
+    asyncio.run(run())
+
+
+def test_an_endpoint_that_is_no_http_server_is_a_retry(kit: Kit) -> None:
+    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
+        writer.close()
+
+    async def run() -> None:
+        server = await asyncio.start_server(babble, "127.0.0.1", 0)
+        forwarder = forwarder_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await forwarder.start()
+        with pytest.raises(Retry):
+            await forwarder.deliver([kit.record("orders", "a")])
+        await forwarder.close()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(run())
+
+
+def test_the_forwarder_goes_on_after_each_fault(kit: Kit) -> None:
+    faults = [kit.answer(cut=True), kit.answer(status=503), kit.answer(status=400)]
+
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        for _fault in faults:
+            with pytest.raises((Retry, Reject)):
+                await forwarder.deliver([kit.record("orders", "a")])
+        await forwarder.deliver([kit.record("orders", "a")])
+
+    sink = with_forwarder(kit, deliver, *faults)
+
+    assert len(sink.bodies) == 4
+
+
+def partial(points: int, message: str = "") -> bytes:
+    success = ExportMetricsPartialSuccess(rejected_data_points=points, error_message=message)
+    return ExportMetricsServiceResponse(partial_success=success).SerializeToString()
+
+
+def test_partial_success_is_counted_and_not_raised(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        for _number in range(2):
+            await forwarder.deliver([kit.record("orders", "a")])
+        assert forwarder.rejected_data_points == 10
+
+    with_forwarder(kit, deliver, kit.answer(body=partial(3, "out of order")), kit.answer(body=partial(7)))
+
+    assert len(caplog.records) == 2
+    assert caplog.records[0].__dict__["problem"] == "out of order"
+
+
+def test_a_warning_without_rejected_points_is_told(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        await forwarder.deliver([kit.record("orders", "a")])
+        assert forwarder.rejected_data_points == 0
+
+    with_forwarder(kit, deliver, kit.answer(body=partial(0, "prefer v2")))
+
+    assert [record.__dict__["problem"] for record in caplog.records] == ["prefer v2"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (b"", "application/x-protobuf"),
+        (b"\xff\xff\xff", "application/x-protobuf"),
+        (b'{"partialSuccess":{}}', "application/json"),
+        (b"x" * 3_000_000, "application/x-protobuf"),
+    ],
+)
+def test_an_answer_that_says_nothing_is_success(
+    kit: Kit, caplog: pytest.LogCaptureFixture, body: bytes, content_type: str
+) -> None:
+    batch = [kit.record("orders", "a")]
+
+    with_forwarder(
+        kit,
+        lambda forwarder, _: forwarder.deliver(batch),
+        kit.answer(body=body, content_type=content_type),
+    )
+
+    assert caplog.records == []
+
+
+def test_close_without_start_and_twice(kit: Kit) -> None:
+    async def run() -> None:
+        forwarder = forwarder_of("http://127.0.0.1:1")
+        await forwarder.close()
+        await forwarder.start()
+        await forwarder.close()
+        await forwarder.close()
+
+    asyncio.run(run())
+
+
+def test_the_exact_seconds_or_date_of_retry_after() -> None:
+    now_s = time.time()
+
+    found = [
+        retry_after_s(value, now_s)
+        for value in (None, "", "12", " 3 ", "soon", "-5", "1.5", formatdate(now_s + 100, usegmt=True))
+    ]
+
+    assert found[:7] == [None, None, 12, 3, None, None, None]
+    assert found[7] == pytest.approx(100, abs=1.5)
+    assert retry_after_s("Wed, 21 Oct 2015 07:28:00 GMT", now_s) == 0
