@@ -1,4 +1,4 @@
-"""The whole host in a process of its own, for the benches: one subscription, one receiver, and a clock that jumps.
+"""The whole host in a process of its own for the benches: one subscription, one receiver, a clock that jumps.
 
 Prints ``ready port=N``; when standard input closes it stops and prints, as JSON, what the receiver was given.
 """
