@@ -1,0 +1,134 @@
+"""A broker in memory: all rooms, a clock that stands still, no socket."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from odradek.broker.broker import Broker, BrokerSettings, Endpoint
+from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
+from odradek.broker.topics import Topics
+from odradek.client.connection import answer_type
+from odradek.log.log_config import LogConfig
+from odradek.log.log_manager import LogManager
+from odradek.metadata.store import MetadataStore
+from odradek.plugin.context import ConnectionContext
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.testing.clock import MockClock
+from odradek.wire.codec import decode, encode
+from odradek.wire.header import (
+    RequestHeader,
+    flexible_request_header,
+    flexible_response_header,
+    read_response_header,
+    request_header,
+)
+
+LISTENER = "PLAINTEXT"
+
+
+def numbered_uuids() -> Iterator[bytes]:
+    """Ids 2, 3, 4 ... as 16 bytes: different, and the same in every run."""
+    return (number.to_bytes(16) for number in count(2))
+
+
+def make_broker(
+    directory: Path | None = None,
+    *,
+    settings: BrokerSettings | None = None,
+    telemetry: TelemetryConfig | None = None,
+    log_defaults: LogConfig | None = None,
+    metadata: MetadataStore | None = None,
+) -> Broker:
+    """A broker with nothing in it.
+
+    Args:
+        directory: Where the logs are; None for a folder that goes with the process.
+        settings: The broker's share of the configuration.
+        telemetry: The manager's share.
+        log_defaults: What topics are configured as where they do not say.
+        metadata: A store that another broker has written; None for an empty one in memory.
+    """
+    clock = MockClock()
+    uuids = numbered_uuids()
+    store = metadata or MetadataStore(":memory:")
+    logs = LogManager(directory or temporary_folder(), now_ms=clock.now_ms())
+    manager = ClientMetricsManager(
+        config=telemetry or TelemetryConfig(),
+        clock=clock,
+        timer=clock.timer,
+        random_uuid=lambda: next(uuids),
+        plugin=ClientMetricsReceiverPlugin(clock),
+        enrichers=Enrichers(clock),
+    )
+    return Broker(
+        settings=settings or BrokerSettings(),
+        cluster_id="cluster-of-a-test-one",
+        clock=clock,
+        timer=clock.timer,
+        metadata=store,
+        logs=logs,
+        topics=Topics(store, logs, clock, lambda: next(uuids), log_defaults),
+        telemetry=manager,
+        endpoints={LISTENER: Endpoint("127.0.0.1", 9092)},
+    )
+
+
+def temporary_folder() -> Path:
+    """A folder that is removed when the process ends."""
+    folder = tempfile.mkdtemp(prefix="odradek-test-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def make_connection() -> ConnectionContext:
+    """A client's connection to the broker."""
+    return ConnectionContext(
+        connection_id="127.0.0.1:9092-127.0.0.1:50000-0",
+        listener_name=LISTENER,
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=50_000,
+        node_id=1,
+    )
+
+
+@dataclass(slots=True)
+class BrokerClient:
+    """Sends requests through the dispatcher, as bytes, on one connection."""
+
+    broker: Broker = field(default_factory=make_broker)
+    connection: ConnectionContext = field(default_factory=make_connection)
+    client_id: str | None = "test"
+    dispatcher: Dispatcher = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dispatcher = Dispatcher(self.broker, load_handlers())
+
+    def send(self, request: Any, version: int | None = None) -> Any:
+        """The response to a request; in the newest version if none is given.
+
+        An answer that is put off has to be there by the time the handler returns.
+        """
+        chosen: int = request.VERSIONS.last if version is None else version
+        header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)
+        frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
+        answer = self.dispatcher.answer(frame, 0, self.connection)
+        written: list[bytes] = []
+        if isinstance(answer, PendingAnswer):
+            answer.when_done(written.append)
+        elif answer is not None:
+            written.append(answer)
+        if not written:
+            return None
+        _, start = read_response_header(written[0], 4, flexible_response_header(request, chosen))
+        return decode(answer_type(type(request)), chosen, written[0], start)
