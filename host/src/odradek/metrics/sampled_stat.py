@@ -1,8 +1,8 @@
 """A statistic over the last few windows; after org.apache.kafka.common.metrics.stats.SampledStat.
 
-Three things differ from what one would guess. A sample expires by its *last* event, so a window that began long
-ago counts as a whole while it is alive. One more sample than configured may be alive. Samples are made by
-recording, never by time going by.
+A few things differ from what one would guess. A sample expires by its *last* event, so a window that began
+long ago counts as a whole while it is alive. One more sample than configured may be alive. Samples are made
+by recording, never by time going by.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Sample:
 
 
 class SampledStat(ABC):
-    """Values recorded over time, in windows. A subclass says what a window keeps and how all are summed up."""
+    """Values recorded over time, in windows. A subclass says what a window keeps and how they sum up."""
 
     __slots__ = ("config", "current", "samples")
 

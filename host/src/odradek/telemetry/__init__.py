@@ -1,0 +1,1 @@
+"""KIP-714: who is told to push what, and what is done with a push."""

@@ -1,0 +1,142 @@
+"""The client instances that a broker remembers, and until when: the state of Kafka's ClientMetricsManager."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from odradek.clock import Clock, Timer
+from odradek.plugin.context import RequestContext
+from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new_instance
+from odradek.telemetry.client_metrics_stats import ClientMetricsStats
+from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
+from odradek.telemetry.subscriptions import Subscriptions
+from odradek.telemetry.telemetry_config import TelemetryConfig
+
+log = logging.getLogger(__name__)
+
+CAPACITY_WARNING_INTERVAL_MS: Final = 300_000
+
+
+@dataclass(slots=True, eq=False)
+class ClientInstances:
+    """A cache of instances, least recently used first, and which connection made which.
+
+    An instance that falls out of the cache keeps its metrics and its timer, as in Kafka; unlike there, no
+    more of those are kept than the cache holds, and one that comes back takes its old timer away.
+    """
+
+    config: TelemetryConfig
+    clock: Clock
+    timer: Timer
+    subscriptions: Subscriptions
+    stats: ClientMetricsStats
+    cached: OrderedDict[bytes, ClientMetricsInstance] = field(default_factory=OrderedDict)
+    evicted: OrderedDict[bytes, ClientMetricsInstance] = field(default_factory=OrderedDict)
+    connections: dict[str, bytes] = field(default_factory=dict)
+    """Connection to the client instance that was created, or created anew, by a request on it."""
+    quiet_until_ms: int = 0
+
+    def instance(
+        self, client_instance_id: bytes, context: RequestContext, now_ms: int
+    ) -> ClientMetricsInstance:
+        """The instance of that id, under the subscriptions in force; its expiry is put off."""
+        instance = self.cached.get(client_instance_id)
+        if instance is None:
+            instance = self.create(metadata_of(client_instance_id, context), context)
+        elif instance.subscription_version < self.subscriptions.version:
+            instance = self.create_anew(instance, context)
+        else:
+            self.cached.move_to_end(client_instance_id)
+        instance.last_connection_id = context.connection.connection_id
+        deadline_ms = now_ms + max(self.config.cache_expiry_ms, 3 * instance.push_interval_ms)
+        if instance.expiry is None:
+            instance.expiry = self.timer.schedule(deadline_ms, partial(self.expire, instance))
+        else:
+            instance.expiry.postpone(deadline_ms)
+        return instance
+
+    def create(
+        self, metadata: ClientMetricsInstanceMetadata, context: RequestContext
+    ) -> ClientMetricsInstance:
+        """A new instance in the cache; the one that was used least may have to go."""
+        client_instance_id = metadata.client_instance_id
+        version = self.subscriptions.version
+        stats = self.stats.register(client_instance_id)
+        instance = new_instance(metadata, self.subscriptions.plan(metadata), version, stats)
+        self.cached[client_instance_id] = instance
+        self.cached.move_to_end(client_instance_id)
+        self.connections[context.connection.connection_id] = client_instance_id
+        earlier = self.evicted.pop(client_instance_id, None)
+        if earlier is not None:
+            cancel_expiry(earlier)
+        if len(self.cached) > self.config.cache_size:
+            self.evict()
+        return instance
+
+    def create_anew(self, outdated: ClientMetricsInstance, context: RequestContext) -> ClientMetricsInstance:
+        """The same client, with the attributes it came with, under the new subscriptions."""
+        cancel_expiry(outdated)
+        instance = self.create(outdated.metadata, context)
+        instance.labels = outdated.labels
+        return instance
+
+    def evict(self) -> None:
+        """Drop the instance that was used least."""
+        client_instance_id, instance = self.cached.popitem(last=False)
+        instance.labels = None
+        self.evicted[client_instance_id] = instance
+        if len(self.evicted) > self.config.cache_size:
+            _, oldest = self.evicted.popitem(last=False)
+            cancel_expiry(oldest)
+            self.forget(oldest)
+
+    def expire(self, instance: ClientMetricsInstance) -> None:
+        """The client has been silent for too long."""
+        instance.expiry = None
+        client_instance_id = instance.client_instance_id
+        if self.cached.pop(client_instance_id, None) is None:
+            self.evicted.pop(client_instance_id, None)
+            self.warn_of_capacity()
+        self.forget(instance)
+
+    def forget(self, instance: ClientMetricsInstance) -> None:
+        """Its metrics go, and the connection it was last heard on is nobody's."""
+        self.stats.unregister(instance.client_instance_id)
+        if self.connections.get(instance.last_connection_id) == instance.client_instance_id:
+            del self.connections[instance.last_connection_id]
+
+    def warn_of_capacity(self) -> None:
+        """Say that the cache is too small, not too often."""
+        now_ms = self.clock.now_ms()
+        if now_ms >= self.quiet_until_ms:
+            self.quiet_until_ms = now_ms + CAPACITY_WARNING_INTERVAL_MS
+            log.warning("client instance cache is full", extra={"cache_size": self.config.cache_size})
+
+    def connection_closed(self, connection_id: str) -> None:
+        """Drop the instance that was created on the connection, if any."""
+        client_instance_id = self.connections.pop(connection_id, None)
+        if client_instance_id is None:
+            return
+        self.stats.unregister(client_instance_id)
+        instance = self.cached.pop(client_instance_id, None)
+        if instance is not None:
+            cancel_expiry(instance)
+
+    def close(self) -> None:
+        """Forget everything and leave no timer behind."""
+        for instance in (*self.cached.values(), *self.evicted.values()):
+            cancel_expiry(instance)
+        self.cached.clear()
+        self.evicted.clear()
+        self.connections.clear()
+
+
+def cancel_expiry(instance: ClientMetricsInstance) -> None:
+    """The instance's timer will not run."""
+    if instance.expiry is not None:
+        instance.expiry.cancel()
+        instance.expiry = None

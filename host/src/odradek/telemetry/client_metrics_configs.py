@@ -1,0 +1,174 @@
+"""The properties of a CLIENT_METRICS resource; after Kafka's ClientMetricsConfigs.
+
+That of trunk, with KIP-1161's rules for lists and with RE2 patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from odradek.telemetry.instance_match import SELECTORS, backtracking_fullmatch, re2_problem
+from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ConfigType
+from odradek.wire.error_code import ErrorCode
+
+METRICS: Final = "metrics"
+INTERVAL_MS: Final = "interval.ms"
+MATCH: Final = "match"
+
+DEFAULT_INTERVAL_MS: Final = 300_000
+MIN_INTERVAL_MS: Final = 100
+MAX_INTERVAL_MS: Final = 3_600_000
+ALL_METRICS: Final = "*"
+
+JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
+"""What ``String.trim`` cuts off."""
+COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
+INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+NOTHING: Final[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One property, as DescribeConfigs tells about it."""
+
+    name: str
+    type: ConfigType
+    default: str
+    documentation: str
+
+
+CONFIG_KEYS: Final = (
+    ConfigKey(METRICS, ConfigType.LIST, "", "Telemetry metric name prefix list"),
+    ConfigKey(INTERVAL_MS, ConfigType.INT, str(DEFAULT_INTERVAL_MS), "Metrics push interval in milliseconds"),
+    ConfigKey(MATCH, ConfigType.LIST, "", "Client match criteria"),
+)
+KEY_NAMES: Final = frozenset(key.name for key in CONFIG_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionInfo:
+    """One subscription, parsed."""
+
+    name: str
+    metrics: tuple[str, ...]
+    """Prefixes of metric names, in the order of the configuration."""
+    interval_ms: int
+    match_pattern: Mapping[str, str]
+    """Selector key to regular expression; empty means every client."""
+
+
+def validate(name: str, properties: Mapping[str, str], stored: Mapping[str, str] = NOTHING) -> None:
+    """Whether these may become the complete properties of the subscription ``name``.
+
+    Args:
+        name: The resource's name.
+        properties: All of its properties, as they would be after the change.
+        stored: All of its properties, as they are. A ``match`` that does not change need not be an RE2
+            expression, so that what older brokers took can still be edited and deleted.
+
+    Raises:
+        ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
+    """
+    parse(name, properties)
+    match = properties.get(MATCH)
+    if match is not None and match != stored.get(MATCH):
+        refuse_other_than_re2(match_pattern(parse_list(match)))
+
+
+def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
+    """The subscription that stored properties mean, with defaults for absent ones.
+
+    Raises:
+        ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
+    """
+    if not name:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    for key in properties:
+        if key not in KEY_NAMES:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {key}")
+    metrics = distinct_list(METRICS, properties.get(METRICS, ""))
+    interval_ms = parse_interval_ms(properties.get(INTERVAL_MS, str(DEFAULT_INTERVAL_MS)))
+    patterns = match_pattern(distinct_list(MATCH, properties.get(MATCH, "")))
+    return SubscriptionInfo(name, tuple(metrics), interval_ms, patterns)
+
+
+def parse_list(text: str) -> list[str]:
+    """The elements of a LIST: nothing for a blank text, else what stands between commas, empty or not."""
+    trimmed = text.strip(JAVA_BLANKS)
+    return COMMA.split(trimmed) if trimmed else []
+
+
+def distinct_list(key: str, text: str) -> list[str]:
+    """A LIST whose elements are neither empty nor repeated (KIP-1161).
+
+    Raises:
+        ApiError: INVALID_CONFIG.
+    """
+    elements = parse_list(text)
+    if "" in elements:
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"Configuration '{key}' values must not be empty.")
+    if len(set(elements)) < len(elements):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"Configuration '{key}' values must not be duplicated.")
+    return elements
+
+
+def parse_interval_ms(text: str) -> int:
+    """The push interval.
+
+    Raises:
+        ApiError: INVALID_CONFIG for what is no 32-bit number, INVALID_REQUEST for one out of range.
+    """
+    trimmed = text.strip(JAVA_BLANKS)
+    interval_ms = int(trimmed) if len(trimmed) < 20 and INTEGER.fullmatch(trimmed) else None
+    if interval_ms is None or not -(2**31) <= interval_ms < 2**31:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"Invalid value {text} for configuration {INTERVAL_MS}: Not a number of type INT",
+        )
+    if not MIN_INTERVAL_MS <= interval_ms <= MAX_INTERVAL_MS:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"Invalid value {interval_ms} for {INTERVAL_MS}, interval must be between "
+            f"{MIN_INTERVAL_MS} and {MAX_INTERVAL_MS} (1 hour)",
+        )
+    return interval_ms
+
+
+def match_pattern(elements: Sequence[str] | None) -> dict[str, str]:
+    """Selector key to regular expression; of two elements with the same key the last one counts.
+
+    Raises:
+        ApiError: INVALID_CONFIG.
+    """
+    patterns = {}
+    for element in elements or ():
+        selector, equals, pattern = element.partition("=")
+        selector, pattern = selector.strip(JAVA_BLANKS), pattern.strip(JAVA_BLANKS)
+        if not equals or selector not in SELECTORS or not is_expression(pattern):
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {element}")
+        patterns[selector] = pattern
+    return patterns
+
+
+def is_expression(pattern: str) -> bool:
+    """Whether any of our engines takes the pattern."""
+    return re2_problem(pattern) is None or backtracking_fullmatch(pattern) is not None
+
+
+def refuse_other_than_re2(patterns: Mapping[str, str]) -> None:
+    """New patterns must be RE2 expressions.
+
+    Raises:
+        ApiError: INVALID_CONFIG.
+    """
+    for selector, pattern in patterns.items():
+        problem = re2_problem(pattern)
+        if problem is not None:
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG,
+                f"Client match pattern `{selector}={pattern}` is not a valid regular expression: {problem}.",
+            )

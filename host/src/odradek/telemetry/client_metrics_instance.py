@@ -1,0 +1,82 @@
+"""One client instance as the broker remembers it; after Kafka's ClientMetricsInstance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from odradek.clock import TimerTask
+from odradek.telemetry.client_metrics_stats import InstanceStats
+from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
+from odradek.telemetry.labels import EncodedLabels
+from odradek.telemetry.subscription_id import subscription_id
+from odradek.telemetry.subscriptions import SubscriptionPlan
+from odradek.wire.error_code import ErrorCode
+
+MAX_LABELED_CONNECTIONS = 8
+"""Connections of one instance whose labels are remembered. A client has one or two."""
+
+
+@dataclass(slots=True, eq=False)
+class ClientMetricsInstance:
+    """A client under one version of its subscription.
+
+    A change of the subscriptions replaces the object by a new one, with its gates wide open. ``metadata``,
+    ``stats`` and ``labels`` go on.
+    """
+
+    metadata: ClientMetricsInstanceMetadata
+    plan: SubscriptionPlan
+    subscription_version: int
+    stats: InstanceStats
+    push_interval_ms: int
+    subscription_id: int
+    last_get_ms: int = 0
+    """Epoch milliseconds; 0 lets the first request pass."""
+    last_push_ms: int = 0
+    terminating: bool = False
+    """As the last push said."""
+    last_known_error: ErrorCode = ErrorCode.NONE
+    expiry: TimerTask | None = None
+    last_connection_id: str = ""
+    """Whose request came last: expiry forgets that connection."""
+    labels: dict[str, EncodedLabels | None] | None = None
+    """By connection; None until the first push."""
+
+    @property
+    def client_instance_id(self) -> bytes:
+        """Sixteen raw bytes."""
+        return self.metadata.client_instance_id
+
+    def maybe_update_get(self, now_ms: int) -> bool:
+        """Whether a Get is due: an interval after the last request of either kind. If so, it counts."""
+        if now_ms - max(self.last_get_ms, self.last_push_ms) < self.push_interval_ms:
+            return False
+        self.last_get_ms = now_ms
+        return True
+
+    def maybe_update_push(self, now_ms: int) -> bool:
+        """Whether a push is due: the first after a Get, or an interval after the last. If so, it counts."""
+        if self.last_get_ms <= self.last_push_ms and now_ms - self.last_push_ms < self.push_interval_ms:
+            return False
+        self.last_push_ms = now_ms
+        return True
+
+    def remember_labels(self, connection_id: str, labels: EncodedLabels | None) -> None:
+        """Keep what the enrichers said about a connection."""
+        if self.labels is None or len(self.labels) >= MAX_LABELED_CONNECTIONS:
+            self.labels = {}
+        self.labels[connection_id] = labels
+
+
+def new_instance(
+    metadata: ClientMetricsInstanceMetadata, plan: SubscriptionPlan, version: int, stats: InstanceStats
+) -> ClientMetricsInstance:
+    """An instance that has not asked for anything yet."""
+    return ClientMetricsInstance(
+        metadata=metadata,
+        plan=plan,
+        subscription_version=version,
+        stats=stats,
+        push_interval_ms=plan.push_interval_ms,
+        subscription_id=subscription_id(plan.checksum, metadata.client_instance_id),
+    )

@@ -1,0 +1,297 @@
+"""The broker's side of KIP-714; after org.apache.kafka.server.ClientMetricsManager (trunk).
+
+One event loop calls everything here, so there are no locks: what are two racing requests in Kafka are two
+requests in a row. An answer never carries a throttle time: that is the request quota's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from odradek.clock import Clock, Timer
+from odradek.plugin.context import RequestContext
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.telemetry.client_instances import ClientInstances
+from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
+from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.labels import EncodedLabels
+from odradek.telemetry.payload import MAX_FIELDS, PayloadLimits, PayloadWork, label
+from odradek.telemetry.protobuf_fields import TooMuchWork
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.telemetry.subscriptions import Subscriptions
+from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
+from odradek.wire.compression import Codec, TooLarge, decompress
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from odradek.wire.types import NIL_UUID
+
+log = logging.getLogger(__name__)
+
+ONE_UUID: Final = bytes(15) + b"\x01"
+"""``Uuid.ONE_UUID``, which Kafka reserves beside the nil one."""
+RESERVED_UUIDS: Final = frozenset({NIL_UUID, ONE_UUID})
+DASH: Final = 62
+"""What ``-`` stands for in base64url: ids must not look like a command-line option."""
+
+ACCEPTED_COMPRESSION_TYPES: Final = (Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY)
+"""Best first. No compression is accepted too, but not offered."""
+REPEATABLE_ERRORS: Final = frozenset(
+    {ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE}
+)
+"""After one of these a client may ask again at once."""
+INLINE_FIELDS: Final = 2_000
+"""Protobuf fields to look at one by one on the event loop: about two milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPush:
+    """A push whose payload is too large for the event loop."""
+
+    work: PayloadWork
+    """May be pickled; ``work.run()`` takes milliseconds."""
+    finish: Callable[[bytes | BaseException], PushTelemetryResponse]
+    """Call once, on the event loop, with what ``run`` returned or raised."""
+
+
+class ClientMetricsManager:
+    """Answers GetTelemetrySubscriptions and PushTelemetry."""
+
+    def __init__(
+        self,
+        config: TelemetryConfig,
+        clock: Clock,
+        timer: Timer,
+        random_uuid: Callable[[], bytes],
+        plugin: ClientMetricsReceiverPlugin,
+        enrichers: Enrichers,
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self.random_uuid = random_uuid
+        self.plugin = plugin
+        self.enrichers = enrichers
+        self.subscriptions = Subscriptions()
+        self.stats = ClientMetricsStats(config.metric_config)
+        self.client_instances = ClientInstances(config, clock, timer, self.subscriptions, self.stats)
+        self.kafka_policy = config.error_policy is ErrorPolicy.KAFKA
+        self.inline_bytes = min(config.inline_bytes, config.opened_max_bytes)
+        self.limits = self.payload_limits(config.opened_max_bytes, MAX_FIELDS)
+        self.inline_limits = self.payload_limits(self.inline_bytes, INLINE_FIELDS)
+
+    def payload_limits(self, max_bytes: int, max_fields: int) -> PayloadLimits:
+        """The configured limits, with these two."""
+        return PayloadLimits(
+            max_bytes=max_bytes,
+            max_fields=max_fields,
+            max_resource_metrics=self.config.max_resource_metrics,
+            max_resources=self.config.max_resources,
+            require_otlp=not self.kafka_policy,
+        )
+
+    def update_subscription(self, name: str, properties: Mapping[str, str]) -> None:
+        """Take the complete properties of a CLIENT_METRICS resource; none deletes the subscription.
+
+        These are properties that were validated when they were stored: `client_metrics_configs.validate` is
+        stricter with new ones.
+
+        Raises:
+            ApiError: INVALID_REQUEST or INVALID_CONFIG; nothing changed.
+        """
+        self.subscriptions.update(name, properties)
+
+    def subscription_names(self) -> list[str]:
+        """All subscriptions, for ListConfigResources."""
+        return list(self.subscriptions.by_name)
+
+    def instances(self) -> list[ClientMetricsInstance]:
+        """The client instances remembered, least recently heard of first."""
+        return list(self.client_instances.cached.values())
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """The broker metrics as they are now."""
+        return self.stats.rows(len(self.client_instances.cached), self.clock.now_ms())
+
+    def connection_closed(self, connection_id: str) -> None:
+        """Forget the client instance that was created on the connection; harmless for other connections."""
+        self.client_instances.connection_closed(connection_id)
+
+    def close(self) -> None:
+        """Forget all instances, timers and metrics."""
+        self.client_instances.close()
+        self.stats.close()
+
+    # GetTelemetrySubscriptions
+
+    def get_telemetry_subscriptions(
+        self, request: GetTelemetrySubscriptionsRequest, context: RequestContext
+    ) -> GetTelemetrySubscriptionsResponse:
+        """Tell a client what to push, how often, and who it is.
+
+        The answer always names the client instance, also when the request did: clients rely on it.
+        """
+        now_ms = self.clock.now_ms()
+        client_instance_id = request.client_instance_id
+        if not client_instance_id or client_instance_id == NIL_UUID:
+            client_instance_id = self.new_client_instance_id()
+        instance = self.client_instances.instance(client_instance_id, context, now_ms)
+        if not instance.maybe_update_get(now_ms) and instance.last_known_error not in REPEATABLE_ERRORS:
+            instance.stats.record_throttle(now_ms)
+            return GetTelemetrySubscriptionsResponse(error_code=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        instance.last_known_error = ErrorCode.NONE
+        return GetTelemetrySubscriptionsResponse(
+            client_instance_id=client_instance_id,
+            subscription_id=instance.subscription_id,
+            accepted_compression_types=list(ACCEPTED_COMPRESSION_TYPES),
+            push_interval_ms=instance.push_interval_ms,
+            telemetry_max_bytes=self.config.telemetry_max_bytes,
+            delta_temporality=True,
+            requested_metrics=list(instance.plan.metrics),
+        )
+
+    def new_client_instance_id(self) -> bytes:
+        """A random id that is not reserved, not taken, and does not begin with a dash."""
+        while True:
+            raw = self.random_uuid()
+            if raw not in RESERVED_UUIDS and raw[0] >> 2 != DASH and raw not in self.client_instances.cached:
+                return raw
+
+    # PushTelemetry
+
+    def push_telemetry(
+        self, request: PushTelemetryRequest, context: RequestContext
+    ) -> PushTelemetryResponse | PendingPush:
+        """Check a push and give it to the plugins, now or when its payload has been opened elsewhere."""
+        client_instance_id = request.client_instance_id
+        if not client_instance_id or client_instance_id in RESERVED_UUIDS:
+            return PushTelemetryResponse(error_code=ErrorCode.INVALID_REQUEST)
+        now_ms = self.clock.now_ms()
+        instance = self.client_instances.instance(client_instance_id, context, now_ms)
+        refusal = self.refusal(instance, request, now_ms)
+        # Also after a refusal, as in Kafka (KAFKA-20898 asks for the opposite).
+        instance.terminating = request.terminating
+        if refusal is not ErrorCode.NONE:
+            instance.last_known_error = refusal
+            return PushTelemetryResponse(error_code=refusal)
+        if not request.metrics:
+            instance.last_known_error = ErrorCode.NONE
+            return PushTelemetryResponse()
+        return self.open(instance, request, context)
+
+    def refusal(
+        self, instance: ClientMetricsInstance, request: PushTelemetryRequest, now_ms: int
+    ) -> ErrorCode:
+        """What speaks against a push, before its payload is looked at.
+
+        One that is refused for something else than its time has used up its turn.
+        """
+        if instance.terminating:
+            return ErrorCode.INVALID_REQUEST
+        if not instance.maybe_update_push(now_ms) and not request.terminating:
+            instance.stats.record_throttle(now_ms)
+            return ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        if request.subscription_id != instance.subscription_id:
+            self.stats.record_unknown_subscription(now_ms)
+            return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+        if not 0 <= request.compression_type <= 4:
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if request.metrics and len(request.metrics) > self.config.telemetry_max_bytes:
+            return ErrorCode.TELEMETRY_TOO_LARGE
+        return ErrorCode.NONE
+
+    def open(
+        self, instance: ClientMetricsInstance, request: PushTelemetryRequest, context: RequestContext
+    ) -> PushTelemetryResponse | PendingPush:
+        """Open the payload here if it is small."""
+        started_ns = self.clock.monotonic_ns()
+        labels = self.labels(instance, context)
+        outcome: bytes | WireError | None
+        try:
+            raw = self.small(request)
+            outcome = None if raw is None else label(raw, labels, self.inline_limits)
+        except TooMuchWork:
+            outcome = None
+        except WireError as error:
+            outcome = error
+        if outcome is not None:
+            return self.deliver(instance, request.terminating, context, started_ns, outcome)
+        work = PayloadWork(
+            codec=request.compression_type, data=request.metrics, labels=labels, limits=self.limits
+        )
+        return PendingPush(work, partial(self.deliver, instance, request.terminating, context, started_ns))
+
+    def small(self, request: PushTelemetryRequest) -> bytes | None:
+        """The payload decompressed; None if it is larger than the event loop should see."""
+        metrics = request.metrics
+        if len(metrics) > self.inline_bytes:
+            return None
+        if request.compression_type == Codec.NONE:
+            return metrics
+        try:
+            return decompress(request.compression_type, metrics, self.inline_bytes)
+        except TooLarge:
+            if self.inline_bytes < self.config.opened_max_bytes:
+                return None
+            raise
+
+    def labels(self, instance: ClientMetricsInstance, context: RequestContext) -> EncodedLabels | None:
+        """What the enrichers say of the client on this connection, asked once."""
+        connection_id = context.connection.connection_id
+        if instance.labels is not None and connection_id in instance.labels:
+            return instance.labels[connection_id]
+        if not self.enrichers.entries:
+            return None
+        labels = self.enrichers.labels(instance.client_instance_id, context)
+        instance.remember_labels(connection_id, labels)
+        return labels
+
+    def deliver(
+        self,
+        instance: ClientMetricsInstance,
+        terminating: bool,
+        context: RequestContext,
+        started_ns: int,
+        outcome: bytes | BaseException,
+    ) -> PushTelemetryResponse:
+        """Give an opened payload to the plugins, or say what was wrong with it.
+
+        The instance may be forgotten by now: then this is the last that is heard of it.
+        """
+        taken = False
+        error_code = ErrorCode.NONE
+        if isinstance(outcome, bytes):
+            payload = ClientTelemetryPayload(instance.client_instance_id, terminating, outcome)
+            taken = self.plugin.export(context, payload, instance.push_interval_ms, self.kafka_policy)
+            if self.kafka_policy and not taken:
+                error_code = ErrorCode.INVALID_RECORD
+        else:
+            error_code = self.blame(outcome)
+        if taken:
+            elapsed_ms = (self.clock.monotonic_ns() - started_ns) / 1_000_000
+            instance.stats.record_export(elapsed_ms, self.clock.now_ms())
+        else:
+            instance.stats.record_error(self.clock.now_ms())
+        instance.last_known_error = error_code
+        return PushTelemetryResponse(error_code=error_code)
+
+    def blame(self, failure: BaseException) -> ErrorCode:
+        """What a client hears when its payload could not be opened.
+
+        INVALID_RECORD ends its telemetry for good: with the client-safe policy it is not told of our
+        failures.
+        """
+        if isinstance(failure, TooLarge):
+            return ErrorCode.TELEMETRY_TOO_LARGE
+        if isinstance(failure, WireError):
+            return ErrorCode.INVALID_RECORD
+        log.error("payload could not be opened", exc_info=failure)
+        return ErrorCode.INVALID_RECORD if self.kafka_policy else ErrorCode.NONE

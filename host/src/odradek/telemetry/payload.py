@@ -1,0 +1,175 @@
+"""The payload of a push: decompressed within bounds, found to be OTLP, labeled.
+
+Strategy: never an object per metric. Java clients repeat the same Resource in a ResourceMetrics of its own
+for each metric; they become one ResourceMetrics with one labeled Resource. Different resources, and schema
+URLs, stay apart: that is done on bytes, entry by entry, and bounded, since no client is known to send them.
+
+Pure functions of their arguments: they may run in another process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from odradek.telemetry.labels import EncodedLabels
+from odradek.telemetry.otlp_schema import entry_count, merged_entry, validate
+from odradek.telemetry.protobuf_fields import ONE_BYTE, FieldBudget, NotOtlp, delimited, fields, varint
+from odradek.wire.compression import TooLarge, decompress
+
+RESOURCE_METRICS: Final = 0x0A
+"""MetricsData.resource_metrics: field 1."""
+RESOURCE: Final = 0x0A
+SCHEMA_URL: Final = 0x1A
+
+COUNT_FIRST_BYTES: Final = 65_536
+"""Above this size the entries are counted on the bytes before protobuf takes 16 bytes for each."""
+MAX_FIELDS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadLimits:
+    """What one payload may cost."""
+
+    max_bytes: int = 16 * 1024 * 1024
+    """After decompression."""
+    max_resource_metrics: int = 10_000
+    max_resources: int = 256
+    """Different (Resource, schema URL) pairs: each grows by all labels."""
+    max_fields: int = MAX_FIELDS
+    """Protobuf fields to look at one by one, where that must be; more is `TooMuchWork`."""
+    require_otlp: bool = True
+    """False hands on other bytes as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayloadWork:
+    """What remains to be done with a payload, for another process."""
+
+    codec: int
+    data: bytes
+    labels: EncodedLabels | None
+    limits: PayloadLimits
+
+    def run(self) -> bytes:
+        """The payload for the plugins.
+
+        Raises:
+            TooLarge, CorruptData, NotOtlp: As `open_payload`.
+        """
+        return open_payload(self.codec, self.data, self.labels, self.limits)
+
+
+def open_payload(codec: int, data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> bytes:
+    """A payload as received, made ready for the plugins.
+
+    Raises:
+        TooLarge: More bytes, entries, resources or fields (`TooMuchWork`) than allowed.
+        CorruptData: Not the bytes of the codec.
+        NotOtlp: Not a MetricsData.
+    """
+    return label(decompress(codec, data, limits.max_bytes), labels, limits)
+
+
+def label(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> bytes:
+    """A MetricsData in which every Resource carries the labels; unchanged without labels.
+
+    ResourceMetrics with equal Resource and schema URL become one. Unknown fields beside them are dropped.
+
+    Raises:
+        TooLarge, NotOtlp: As `open_payload`.
+    """
+    if labels is None and not limits.require_otlp:
+        return data
+    try:
+        return labeled_and_valid(data, labels, limits)
+    except NotOtlp:
+        if limits.require_otlp:
+            raise
+    return data
+
+
+def labeled_and_valid(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> bytes:
+    """What `label` says, for bytes that must be MetricsData."""
+    entries = checked_entry_count(data, limits)
+    if labels is not None and entries:
+        data = labeled(data, entries, labels, limits)
+    validate(data)
+    return data
+
+
+def checked_entry_count(data: bytes, limits: PayloadLimits) -> int:
+    """How many ResourceMetrics there are, if not too many."""
+    if len(data) > COUNT_FIRST_BYTES:
+        count_bytewise(data, limits)
+    entries = entry_count(data)
+    if entries > limits.max_resource_metrics:
+        raise too_many_entries(limits)
+    return entries
+
+
+def count_bytewise(data: bytes, limits: PayloadLimits) -> None:
+    """Raise when there are too many entries, having looked at no more than are allowed."""
+    entries = 0
+    for tag, _, _, _ in fields(data, FieldBudget(limits.max_fields)):
+        if tag == RESOURCE_METRICS:
+            entries += 1
+            if entries > limits.max_resource_metrics:
+                raise too_many_entries(limits)
+
+
+def too_many_entries(limits: PayloadLimits) -> TooLarge:
+    return TooLarge(f"more than {limits.max_resource_metrics} ResourceMetrics")
+
+
+def labeled(data: bytes, entries: int, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
+    """The payload with its labels, not yet validated."""
+    merged = merged_entry(data)
+    budget = FieldBudget(limits.max_fields)
+    found = len(merged.resource)
+    if found in (0, entries) and not merged.schema_url:
+        resource = merged.resource[0] if found else b""
+        own = delimited(RESOURCE, resource) if found else b""
+        body = merged.SerializeToString()
+        # Resources come first, so equal ones are a repetition that one comparison finds.
+        repeated_bytes = len(own) * found
+        if repeated_bytes <= len(body) and body.startswith(own * found):
+            return one_entry(labels.apply(resource, budget), body[repeated_bytes:])
+    return regrouped(data, labels, limits.max_resources, budget)
+
+
+def one_entry(resource: bytes, rest: bytes) -> bytes:
+    """A ResourceMetrics of a Resource and the fields behind it."""
+    first = delimited(RESOURCE, resource)
+    return b"".join((ONE_BYTE[RESOURCE_METRICS], varint(len(first) + len(rest)), first, rest))
+
+
+def regrouped(data: bytes, labels: EncodedLabels, most: int, budget: FieldBudget) -> bytes:
+    """The payload with its labels, one entry for each different Resource and schema URL."""
+    groups: dict[tuple[bytes, bytes], list[bytes]] = {}
+    for tag, _, value, end in fields(data, budget):
+        if tag == RESOURCE_METRICS:
+            key, rest = taken_apart(data, value, end, budget)
+            if key not in groups and len(groups) == most:
+                raise TooLarge(f"more than {most} different resources")
+            groups.setdefault(key, []).extend(rest)
+    return b"".join(
+        one_entry(labels.apply(resource, budget), b"".join((*rest, schema_url)))
+        for (resource, schema_url), rest in groups.items()
+    )
+
+
+def taken_apart(
+    data: bytes, start: int, end: int, budget: FieldBudget
+) -> tuple[tuple[bytes, bytes], list[bytes]]:
+    """Resource and schema URL field of the ResourceMetrics that stands there, and its other fields."""
+    resource = schema_url = b""
+    rest = []
+    for tag, field_start, value, field_end in fields(data, budget, start, end):
+        if tag == RESOURCE:
+            resource += data[value:field_end]
+        elif tag == SCHEMA_URL:
+            schema_url = data[field_start:field_end]
+        else:
+            rest.append(data[field_start:field_end])
+    return (resource, schema_url), rest

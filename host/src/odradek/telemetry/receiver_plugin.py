@@ -1,0 +1,144 @@
+"""The plugins that see each push as it is accepted; after Kafka's ClientMetricsReceiverPlugin.
+
+The one place where a plugin's failure ends: whatever one raises, the next plugin is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from odradek.clock import Clock
+from odradek.plugin.context import ClientTelemetryContext, RequestContext
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protocols import (
+    ClientTelemetry,
+    ClientTelemetryExporter,
+    ClientTelemetryExporterProvider,
+    ClientTelemetryReceiver,
+)
+from odradek.telemetry.plugin_stats import PluginStats
+
+Context = TypeVar("Context")
+Export = Callable[[Context, ClientTelemetryPayload], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered(Generic[Context]):
+    """A receiver or an exporter, and its record."""
+
+    plugin: object
+    export: Export[Context]
+    stats: PluginStats
+
+
+class ClientMetricsReceiverPlugin:
+    """Receivers and exporters by plugin name. Both may come and go at any time, also from within a call.
+
+    Order of export: all receivers as they were registered, then all exporters.
+    """
+
+    __slots__ = ("by_name", "clock", "exporters", "receivers", "slow_ns")
+
+    def __init__(self, clock: Clock, slow_ms: int = 5) -> None:
+        self.clock = clock
+        self.slow_ns = slow_ms * 1_000_000
+        self.receivers: tuple[Registered[RequestContext], ...] = ()
+        self.exporters: tuple[Registered[ClientTelemetryContext], ...] = ()
+        self.by_name: dict[str, PluginStats] = {}
+
+    def register(self, name: str, provider: ClientTelemetry | ClientTelemetryExporterProvider) -> bool:
+        """Add what a provider offers: its exporter if it can have one, else its receiver (KIP-1217).
+
+        Returns:
+            Whether there was anything; None from the provider keeps it out.
+        """
+        if isinstance(provider, ClientTelemetryExporterProvider):
+            exporter = provider.client_telemetry_exporter()
+            if exporter is not None:
+                self.add_exporter(name, exporter)
+            return exporter is not None
+        receiver = provider.client_receiver()
+        if receiver is not None:
+            self.add_receiver(name, receiver)
+        return receiver is not None
+
+    def add_receiver(self, name: str, receiver: ClientTelemetryReceiver) -> None:
+        """Called from the next push on, behind the receivers that are there."""
+        self.receivers += (Registered(receiver, receiver.export_metrics, self.record(name)),)
+
+    def add_exporter(self, name: str, exporter: ClientTelemetryExporter) -> None:
+        """Called from the next push on, behind the receivers and the exporters that are there."""
+        self.exporters += (Registered(exporter, exporter.export_metrics, self.record(name)),)
+
+    def remove(self, plugin: ClientTelemetryReceiver | ClientTelemetryExporter) -> None:
+        """Not called any more; harmless when it is unknown. Its record stays."""
+        self.receivers = tuple(entry for entry in self.receivers if entry.plugin is not plugin)
+        self.exporters = tuple(entry for entry in self.exporters if entry.plugin is not plugin)
+
+    @property
+    def is_empty(self) -> bool:
+        """No receiver and no exporter: the telemetry APIs are not advertised."""
+        return not self.receivers and not self.exporters
+
+    def record(self, name: str) -> PluginStats:
+        """The record of the plugin ``name``, begun when it is new."""
+        return self.by_name.setdefault(name, PluginStats(name))
+
+    def stats(self) -> list[PluginStats]:
+        """The record of each plugin that was ever registered, in that order."""
+        return list(self.by_name.values())
+
+    def export(
+        self,
+        context: RequestContext,
+        payload: ClientTelemetryPayload,
+        push_interval_ms: int,
+        stop_at_failure: bool = False,
+    ) -> bool:
+        """Give one push to all plugins.
+
+        Args:
+            context: The request that brought it.
+            payload: The same object for everybody.
+            push_interval_ms: For the exporters.
+            stop_at_failure: The first plugin that raises is the last one called, as in Kafka.
+
+        Returns:
+            Whether all plugins took it.
+        """
+        whole = self.call(self.receivers, context, payload, stop_at_failure)
+        if self.exporters and (whole or not stop_at_failure):
+            wider = ClientTelemetryContext(push_interval_ms, context)
+            whole = self.call(self.exporters, wider, payload, stop_at_failure) and whole
+        return whole
+
+    def call(
+        self,
+        entries: tuple[Registered[Context], ...],
+        context: Context,
+        payload: ClientTelemetryPayload,
+        stop_at_failure: bool,
+    ) -> bool:
+        """Call some plugins in turn; whether all of them returned."""
+        whole = True
+        started_ns = self.clock.monotonic_ns() if entries else 0
+        for entry in entries:
+            stats = entry.stats
+            try:
+                entry.export(context, payload)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - Kafka catches Throwable; sys.exit() is no way out
+                whole = False
+                stats.fail(error, self.clock.now_ms())
+            else:
+                stats.exported += 1
+            ended_ns = self.clock.monotonic_ns()
+            if ended_ns - started_ns > self.slow_ns:
+                stats.slow += 1
+            started_ns = ended_ns
+            if stop_at_failure and not whole:
+                break
+        return whole

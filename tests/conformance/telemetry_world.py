@@ -1,0 +1,215 @@
+"""A broker without a network: the fixture of Kafka's ClientMetricsManagerTest.
+
+At most 100 bytes per push, instances expire after 100 ms or three intervals, each request comes on a
+connection of its own unless one is named.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from itertools import count
+
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext
+from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager, PendingPush
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
+from odradek.testing.clock import MockClock
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from odradek.wire.types import NIL_UUID
+from odradek.wire.uuid_text import uuid_text
+
+PREFIXES = (
+    "org.apache.kafka.client.producer.partition.queue.",
+    "org.apache.kafka.client.producer.partition.latency",
+)
+DEFAULT_PROPERTIES = {
+    "metrics": ",".join(PREFIXES),
+    "interval.ms": "30000",
+    "match": "client_software_name=apache-kafka-java,client_software_version=3.5.*",
+}
+NO_METRICS_OF_INSTANCES = 3
+METRICS_PER_INSTANCE = 8
+
+
+def otlp(*names: str) -> bytes:
+    """A MetricsData with a gauge of each name."""
+    data = MetricsData()
+    scope = data.resource_metrics.add().scope_metrics.add()
+    for name in names:
+        scope.metrics.add(name=name).gauge.data_points.add(as_int=7, time_unix_nano=1)
+    return data.SerializeToString()
+
+
+DATA = otlp("m")
+
+
+class Recorder:
+    """A receiver that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.payloads: list[ClientTelemetryPayload] = []
+
+    def export_metrics(self, context: object, payload: ClientTelemetryPayload) -> None:
+        self.payloads.append(payload)
+
+
+class Broken:
+    """A receiver that raises."""
+
+    def export_metrics(self, context: object, payload: ClientTelemetryPayload) -> None:
+        raise RuntimeError("test exception")
+
+
+class World:
+    """One broker, and clients that talk to it."""
+
+    def __init__(
+        self,
+        policy: ErrorPolicy = ErrorPolicy.CLIENT_SAFE,
+        *,
+        telemetry_max_bytes: int = 100,
+        max_decompressed_bytes: int = 16 * 1024 * 1024,
+        inline_bytes: int = 65_536,
+        cache_size: int = 16_384,
+        random_uuid: Callable[[], bytes] | None = None,
+    ) -> None:
+        self.clock = MockClock()
+        self.plugin = ClientMetricsReceiverPlugin(self.clock)
+        self.enrichers = Enrichers(self.clock)
+        self.receiver = Recorder()
+        self.plugin.add_receiver("recorder", self.receiver)
+        self.config = TelemetryConfig(
+            telemetry_max_bytes=telemetry_max_bytes,
+            max_decompressed_bytes=max_decompressed_bytes,
+            error_policy=policy,
+            cache_expiry_ms=100,
+            cache_size=cache_size,
+            inline_bytes=inline_bytes,
+        )
+        chance = random.Random(714)
+        self.manager = ClientMetricsManager(
+            self.config,
+            self.clock,
+            self.clock.timer,
+            random_uuid or (lambda: chance.randbytes(16)),
+            self.plugin,
+            self.enrichers,
+        )
+        self.serials = count()
+
+    def context(self, connection_id: str | None = None) -> RequestContext:
+        """The request of a Java producer."""
+        connection = ConnectionContext(
+            connection_id=connection_id or f"random-{next(self.serials)}",
+            listener_name="PLAINTEXT",
+            security_protocol="PLAINTEXT",
+            client_address="127.0.0.1",
+            client_port=56078,
+            node_id=1,
+            client_software_name="apache-kafka-java",
+            client_software_version="3.5.2",
+        )
+        return RequestContext(connection, 72, 0, next(self.serials), "producer-1", self.clock.now_ms())
+
+    def update(self, name: str, properties: Mapping[str, str]) -> None:
+        self.manager.update_subscription(name, properties)
+
+    def get(
+        self, client_instance_id: bytes = NIL_UUID, connection_id: str | None = None
+    ) -> GetTelemetrySubscriptionsResponse:
+        request = GetTelemetrySubscriptionsRequest(client_instance_id=client_instance_id)
+        return self.manager.get_telemetry_subscriptions(request, self.context(connection_id))
+
+    def push(
+        self,
+        told: GetTelemetrySubscriptionsResponse,
+        metrics: bytes = DATA,
+        *,
+        subscription_id: int | None = None,
+        codec: int = 0,
+        terminating: bool = False,
+        connection_id: str | None = None,
+    ) -> ErrorCode:
+        """Push as the client that was told ``told``; the error code."""
+        request = PushTelemetryRequest(
+            client_instance_id=told.client_instance_id,
+            subscription_id=told.subscription_id if subscription_id is None else subscription_id,
+            terminating=terminating,
+            compression_type=codec,
+            metrics=metrics,
+        )
+        answer = self.manager.push_telemetry(request, self.context(connection_id))
+        assert isinstance(answer, PushTelemetryResponse)
+        return ErrorCode(answer.error_code)
+
+    def pending_push(
+        self, told: GetTelemetrySubscriptionsResponse, metrics: bytes, codec: int = 0
+    ) -> PendingPush:
+        """Push something that is not opened at once."""
+        request = PushTelemetryRequest(
+            client_instance_id=told.client_instance_id,
+            subscription_id=told.subscription_id,
+            compression_type=codec,
+            metrics=metrics,
+        )
+        answer = self.manager.push_telemetry(request, self.context())
+        assert isinstance(answer, PendingPush)
+        return answer
+
+    def instance(self, told: GetTelemetrySubscriptionsResponse) -> ClientMetricsInstance | None:
+        return self.manager.client_instances.cached.get(told.client_instance_id)
+
+    def known(self, told: GetTelemetrySubscriptionsResponse) -> ClientMetricsInstance:
+        """The instance, which must be there."""
+        instance = self.instance(told)
+        assert instance is not None
+        return instance
+
+    @property
+    def connections(self) -> dict[str, bytes]:
+        return self.manager.client_instances.connections
+
+    def metric_count(self) -> int:
+        return len(list(self.manager.metric_rows()))
+
+    def metric(self, name: str, told: GetTelemetrySubscriptionsResponse | None = None) -> float:
+        """The value of a metric of the host, or of one instance."""
+        attributes = {"client_instance_id": uuid_text(told.client_instance_id)} if told else {}
+        (value,) = [
+            row.value
+            for row in self.manager.metric_rows()
+            if row.name == name and row.attributes == attributes
+        ]
+        return value
+
+    def counts(self, told: GetTelemetrySubscriptionsResponse) -> dict[str, float]:
+        """What happened to one instance; and the unknown subscriptions of all of them."""
+        return {
+            "export": self.metric("plugin-export-count", told),
+            "error": self.metric("plugin-error-count", told),
+            "throttle": self.metric("throttle-count", told),
+            "unknown": self.metric("unknown-subscription-request-count"),
+        }
+
+    def export_times(self, told: GetTelemetrySubscriptionsResponse) -> tuple[float, float]:
+        return self.metric("plugin-export-time-avg", told), self.metric("plugin-export-time-max", told)
+
+    def never_timed(self, told: GetTelemetrySubscriptionsResponse) -> bool:
+        """Average and maximum of the export time are not there yet."""
+        return all(math.isnan(value) for value in self.export_times(told))
+
+
+def counted(*, export: int = 0, error: int = 0, throttle: int = 0, unknown: int = 0) -> dict[str, float]:
+    """What `World.counts` should say."""
+    return {"export": export, "error": error, "throttle": throttle, "unknown": unknown}

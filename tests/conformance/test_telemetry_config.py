@@ -1,0 +1,180 @@
+"""Scenarios V1 to V14: the properties of a CLIENT_METRICS resource."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.telemetry_world import PREFIXES, World
+from odradek.telemetry.client_metrics_configs import (
+    CONFIG_KEYS,
+    distinct_list,
+    match_pattern,
+    parse,
+    parse_list,
+    validate,
+)
+from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ConfigType
+from odradek.wire.error_code import ErrorCode
+
+INVALID_REQUEST = ErrorCode.INVALID_REQUEST
+INVALID_CONFIG = ErrorCode.INVALID_CONFIG
+RANGE = "Invalid value {} for interval.ms, interval must be between 100 and 3600000 (1 hour)"
+
+
+def refusal(
+    properties: dict[str, str], name: str = "sub-1", stored: dict[str, str] | None = None
+) -> tuple[ErrorCode, str | None] | None:
+    """Code and message; None when the properties are valid."""
+    try:
+        validate(name, properties, stored or {})
+    except ApiError as error:
+        return error.code, error.message
+    return None
+
+
+def test_V1_everything_at_once() -> None:
+    properties = {
+        "metrics": ",".join(PREFIXES),
+        "interval.ms": "2000",
+        "match": "client_instance_id=.*,client_id=producer-.*,client_software_name=apache.*,"
+        "client_software_version=3.*,client_source_address=127.0.0.1,client_source_port=9.*",
+    }
+
+    assert refusal(properties) is None
+    assert len(parse("sub-1", properties).match_pattern) == 6
+
+
+def test_V2_empty_name() -> None:
+    assert refusal({}, name="") == (INVALID_REQUEST, "Subscription name can't be empty")
+
+
+@pytest.mark.parametrize("interval", ["10", "99", "3600001", "0", "-1", "2147483647"])
+def test_V3_interval_out_of_range(interval: str) -> None:
+    assert refusal({"interval.ms": interval}) == (INVALID_REQUEST, RANGE.format(interval))
+
+
+@pytest.mark.parametrize("interval", ["100", "3600000", " 100 ", "+100"])
+def test_V4_interval_at_the_edges(interval: str) -> None:
+    assert refusal({"interval.ms": interval}) is None
+
+
+def test_V5_unknown_key() -> None:
+    assert refusal({"random": "x"}) == (INVALID_REQUEST, "Unknown client metrics configuration: random")
+
+
+def test_V6_match_without_equals() -> None:
+    assert refusal({"match": "10"}) == (INVALID_CONFIG, "Illegal client matching pattern: 10")
+
+
+@pytest.mark.parametrize("interval", ["bbb", "", "1e3", "1_000", "2147483648", "9" * 5000, "٣٠٠"])
+def test_V7_interval_that_is_no_number(interval: str) -> None:
+    found = refusal({"interval.ms": interval})
+
+    assert found is not None
+    assert found[0] is INVALID_CONFIG
+
+
+def test_V8_two_patterns() -> None:
+    patterns = match_pattern(["client_id=consumer-.*", "client_software_name=kafka"])
+
+    assert patterns == {"client_id": "consumer-.*", "client_software_name": "kafka"}
+
+
+@pytest.mark.parametrize("elements", [None, []])
+def test_V9_no_patterns(elements: list[str] | None) -> None:
+    assert match_pattern(elements) == {}
+
+
+def test_V10_only_the_first_equals_divides() -> None:
+    assert match_pattern(["client_id=foo=bar"]) == {"client_id": "foo=bar"}
+
+
+@pytest.mark.parametrize("element", ["client_id", "unknown_param=foo", "client_id=[unclosed", "=x", "*=.*"])
+def test_V11_illegal_pattern(element: str) -> None:
+    expected = (INVALID_CONFIG, f"Illegal client matching pattern: {element}")
+
+    assert refusal({"match": element}) == expected
+
+
+@pytest.mark.parametrize("metrics", ["", "  "])
+def test_V12_empty_list_of_metrics(metrics: str) -> None:
+    assert refusal({"metrics": metrics}) is None
+    assert parse("sub-1", {"metrics": metrics}).metrics == ()
+
+
+@pytest.mark.parametrize("key", ["metrics", "match"])
+@pytest.mark.parametrize(
+    "text", ["client_id=a,client_id=a", "client_id=a,,client_port=b", "client_id=a,", ","]
+)
+def test_V13_repeated_or_empty_elements(key: str, text: str) -> None:
+    found = refusal({key: text})
+
+    assert found is not None
+    assert found[0] is INVALID_CONFIG
+    assert "must not be" in str(found[1])
+
+
+def test_V14_new_match_must_be_re2() -> None:
+    code, message = refusal({"match": "client_id=(?!x).*"}) or (None, "")
+
+    assert code is INVALID_CONFIG
+    assert message is not None
+    assert message.startswith("Client match pattern `client_id=(?!x).*` is not a valid regular expression: ")
+
+
+def test_V14_stored_match_may_stay_when_something_else_changes() -> None:
+    stored = {"match": "client_id=(?!x).*"}
+
+    assert refusal({**stored, "interval.ms": "1000"}, stored=stored) is None
+
+
+def test_V14_stored_match_still_applies() -> None:
+    world = World()
+    world.update("sub-1", {"match": "client_id=(?!x).*", "interval.ms": "1000"})
+    world.update("sub-2", {"match": "client_id=(?!producer).*", "interval.ms": "100"})
+
+    told = world.get()
+
+    assert told.push_interval_ms == 1000
+
+
+def test_comma_in_a_pattern_is_impossible() -> None:
+    found = refusal({"match": "client_id=a{1,3}"})
+
+    # What stands before the comma is taken literally, what stands behind it is no pattern.
+    assert found == (INVALID_CONFIG, "Illegal client matching pattern: 3}")
+
+
+def test_last_of_two_patterns_for_one_selector_counts() -> None:
+    assert match_pattern(["client_id=a", "client_id=b"]) == {"client_id": "b"}
+
+
+def test_key_and_pattern_are_trimmed() -> None:
+    assert match_pattern([" client_id = a b "]) == {"client_id": "a b"}
+
+
+def test_pattern_may_be_empty() -> None:
+    assert match_pattern(["client_id="]) == {"client_id": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "elements"),
+    [("", []), (" \t", []), ("a", ["a"]), (" a , b\t,c ", ["a", "b", "c"]), ("a,,b,", ["a", "", "b", ""])],
+)
+def test_lists_are_split_as_kafka_splits_them(text: str, elements: list[str]) -> None:
+    assert parse_list(text) == elements
+
+
+def test_elements_keep_their_order() -> None:
+    assert distinct_list("metrics", "b,a,c") == ["b", "a", "c"]
+
+
+def test_three_keys_with_type_default_and_documentation() -> None:
+    rows = [(key.name, key.type, key.default, key.documentation) for key in CONFIG_KEYS]
+
+    assert rows == [
+        ("metrics", ConfigType.LIST, "", "Telemetry metric name prefix list"),
+        ("interval.ms", ConfigType.INT, "300000", "Metrics push interval in milliseconds"),
+        ("match", ConfigType.LIST, "", "Client match criteria"),
+    ]
