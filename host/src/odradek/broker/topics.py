@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from odradek.clock import Clock
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
@@ -53,13 +54,15 @@ class Topics:
         self,
         metadata: MetadataStore,
         logs: LogManager,
+        clock: Clock,
         random_uuid: Callable[[], bytes],
-        defaults: Mapping[str, str] | None = None,
+        defaults: LogConfig | None = None,
     ) -> None:
         self.metadata = metadata
         self.logs = logs
+        self.clock = clock
         self.random_uuid = random_uuid
-        self.defaults = dict(defaults or {})
+        self.defaults = defaults or LogConfig()
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
         for row in metadata.topics():
@@ -98,7 +101,10 @@ class Topics:
     def open(self, row: TopicRow) -> Topic:
         """Open the logs of a stored topic; a log that is missing starts empty."""
         config = self.config_of(self.metadata.resource(TOPIC_RESOURCE, row.name))
-        partitions = [self.logs.open(row.name, index, config) for index in range(row.partitions)]
+        now_ms = self.clock.now_ms()
+        partitions = [
+            self.logs.open(row.name, index, config, row.id, now_ms) for index in range(row.partitions)
+        ]
         topic = Topic(row.name, row.id, config, partitions)
         self.by_name[row.name] = self.by_id[row.id] = topic
         return topic
@@ -110,9 +116,9 @@ class Topics:
             ApiError: INVALID_CONFIG.
         """
         try:
-            return LogConfig.parse(self.defaults | dict(properties))
+            return LogConfig.parse(properties, self.defaults)
         except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
     def create(self, name: str, partitions: int, properties: Mapping[str, str]) -> Topic:
         """Create a topic and its logs.

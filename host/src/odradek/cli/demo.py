@@ -135,7 +135,7 @@ class Clients:
         self.produced = 0
         self.consumed = 0
         self.ended = threading.Event()
-        self.threads = [threading.Thread(target=work, name=work.__name__) for work in (self.produce, self.consume)]
+        self.threads = [threading.Thread(target=work, name=work.__name__, daemon=True) for work in (self.produce, self.consume)]
 
     def start(self) -> None:
         for thread in self.threads:
@@ -151,7 +151,7 @@ class Clients:
         return f"{self.produced} records produced, {self.consumed} read"
 
     def settings(self, role: str) -> dict[str, object]:
-        return {"bootstrap.servers": self.bootstrap, "client.id": f"demo-{role}", "log_level": 3}
+        return {"bootstrap.servers": self.bootstrap, "client.id": f"demo-{role}", "log_level": 2}
 
     def produce(self) -> None:
         producer = self.kafka.Producer(self.settings("producer") | {"linger.ms": 5, "enable.idempotence": True})

@@ -14,9 +14,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.server.listener import ListenerAddress
-from odradek.telemetry.client_metrics_manager import ClientMetricsConfig, ErrorPolicy
+from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 
 TABLES = ("plugins", "subscriptions")
 """Tables whose next level is a name, not a key."""
@@ -34,16 +35,15 @@ class HostConfig:
     advertised: Mapping[str, Endpoint] = field(default_factory=dict)
     """By listener name; a listener that is not here is advertised where it listens."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
-    telemetry: ClientMetricsConfig = field(default_factory=ClientMetricsConfig)
+    telemetry: TelemetryConfig = field(default_factory=TelemetryConfig)
     socket_request_max_bytes: int = 104_857_600
     connections_max_idle_ms: int = 600_000
     shutdown_timeout_ms: int = 5_000
     payload_workers: int = 1
     """Processes for payloads above ``telemetry.inline.bytes``; 0 opens them on the loop."""
-    plugin_slow_ms: int = 5
     metrics_listener: Endpoint | None = None
-    log_defaults: Mapping[str, str] = field(default_factory=dict)
-    """Topic configuration keys and their defaults on this host (Kafka's ``log.*`` broker keys)."""
+    log_defaults: LogConfig = field(default_factory=LogConfig)
+    """What topics are configured as where they do not say otherwise (Kafka's ``log.*`` keys)."""
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()
@@ -122,19 +122,19 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
             num_partitions=top.integer("num.partitions", 1, 1, 1_000),
             fetch_max_bytes=top.integer("fetch.max.bytes", 57_671_680, 1024, INT32_MAX),
         ),
-        telemetry=ClientMetricsConfig(
+        telemetry=TelemetryConfig(
             telemetry_max_bytes=top.integer("telemetry.max.bytes", 1_048_576, 1, INT32_MAX),
             max_decompressed_bytes=top.integer("telemetry.max.decompressed.bytes", 16_777_216, 1, INT32_MAX),
             inline_bytes=top.integer("telemetry.inline.bytes", 65_536, 0, INT32_MAX),
             error_policy=ErrorPolicy(
                 top.text("telemetry.error.policy", "client-safe", [policy.value for policy in ErrorPolicy])
             ),
+            slow_ms=top.integer("plugin.slow.ms", 5, 1, 60_000),
         ),
         socket_request_max_bytes=top.integer("socket.request.max.bytes", 104_857_600, 1024, INT32_MAX),
         connections_max_idle_ms=top.integer("connections.max.idle.ms", 600_000, 1_000),
         shutdown_timeout_ms=top.integer("shutdown.timeout.ms", 5_000, 0, 600_000),
         payload_workers=top.integer("payload.workers", 1, 0, 64),
-        plugin_slow_ms=top.integer("plugin.slow.ms", 5, 1, 60_000),
         metrics_listener=read_metrics_listener(top),
         log_defaults=read_log_defaults(top),
         subscriptions=read_subscriptions(values),
@@ -204,10 +204,17 @@ LOG_DEFAULTS = {
 }
 
 
-def read_log_defaults(top: PluginConfig) -> dict[str, str]:
-    """The ``log.*`` keys that were given, as topic configuration keys; their values are checked with the topics'."""
-    given = {key: top.value(key) for key in LOG_DEFAULTS}
-    return {LOG_DEFAULTS[key]: str(value) for key, value in given.items() if value is not None}
+def read_log_defaults(top: PluginConfig) -> LogConfig:
+    """The defaults of topic configurations."""
+    defaults = LogConfig()
+    for key, topic_key in LOG_DEFAULTS.items():
+        value = top.value(key)
+        if value is not None:
+            try:
+                defaults = LogConfig.parse({topic_key: str(value)}, defaults)
+            except ConfigError as error:
+                raise top.error(key, error.problem) from None
+    return defaults
 
 
 def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]]:

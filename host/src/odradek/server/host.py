@@ -11,10 +11,10 @@ import asyncio
 import json
 import logging
 import os
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from odradek.broker.broker import Broker, Endpoint
-from odradek.broker.config_resources import CLIENT_METRICS
 from odradek.broker.routing import Dispatcher, load_handlers
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
@@ -25,14 +25,18 @@ from odradek.server.config import HostConfig
 from odradek.server.data_dir import DataDir
 from odradek.server.forwarding import ForwarderRunner
 from odradek.server.listener import Listener
-from odradek.server.metrics import MetricsEndpoint
 from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
 from odradek.server.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.receiver_plugin import ReceiverPlugin
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ResourceType
 from odradek.wire.uuid_text import uuid_text
+
+if TYPE_CHECKING:
+    from odradek.server.metrics import MetricsEndpoint
 
 log = logging.getLogger(__name__)
 
@@ -67,14 +71,15 @@ class Host:
         except StoreError as error:
             raise ConfigError("data.dir", str(error)) from error
         self.logs = LogManager(config.data_dir / "logs", now_ms=self.clock.now_ms())
-        self.receivers = ReceiverPlugin(self.clock, slow_ms=config.plugin_slow_ms)
+        self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
+        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
         self.telemetry = ClientMetricsManager(
             config=config.telemetry,
             clock=self.clock,
             timer=self.timer,
             random_uuid=random_uuid,
             plugin=self.receivers,
-            enrichers=[(plugin.name, enricher) for plugin in self.plugins for enricher in plugin.enrichers],
+            enrichers=self.enrichers,
         )
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.broker = self.make_broker()
@@ -89,7 +94,7 @@ class Host:
         if cluster_id is None:
             cluster_id = uuid_text(random_uuid())
             self.metadata.put_value("cluster.id", cluster_id)
-        topics = Topics(self.metadata, self.logs, random_uuid, self.config.log_defaults)
+        topics = Topics(self.metadata, self.logs, self.clock, random_uuid, self.config.log_defaults)
         broker = Broker(
             settings=self.config.broker,
             cluster_id=cluster_id,
@@ -105,14 +110,16 @@ class Host:
         return broker
 
     def join_plugins(self) -> list[ForwarderRunner]:
-        """Put receivers, exporters and forwarders into the chain; the forwarders are not running yet."""
+        """Put every plugin where it belongs; the forwarders are not running yet."""
         runners = []
         for plugin in self.plugins:
             for provider in plugin.providers:
                 self.receivers.register(plugin.name, provider)
+            for enricher in plugin.enrichers:
+                self.enrichers.register(plugin.name, enricher)
             for forwarder in plugin.forwarders:
-                runner = ForwarderRunner(plugin.name, forwarder, plugin.forwarder_settings, self.clock)
-                self.receivers.register(plugin.name, runner)
+                runner = ForwarderRunner(plugin.name, forwarder, plugin.forwarder_settings)
+                self.receivers.add_exporter(plugin.name, runner)
                 runners.append(runner)
         return runners
 
@@ -136,13 +143,13 @@ class Host:
         wanted = self.config.subscriptions
         with self.metadata.transaction():
             for name in before - wanted.keys():
-                self.metadata.put_resource(CLIENT_METRICS, name, {})
+                self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, {})
             for name, properties in wanted.items():
-                self.metadata.put_resource(CLIENT_METRICS, name, properties)
+                self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, properties)
             self.metadata.put_value("subscriptions.from.config", json.dumps(sorted(wanted)))
-        for name in self.metadata.resource_names(CLIENT_METRICS):
+        for name in self.metadata.resource_names(ResourceType.CLIENT_METRICS):
             try:
-                self.telemetry.update_subscription(name, self.metadata.resource(CLIENT_METRICS, name))
+                self.telemetry.update_subscription(name, self.metadata.resource(ResourceType.CLIENT_METRICS, name))
             except ApiError as error:
                 raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
 
@@ -159,6 +166,8 @@ class Host:
         for listener in self.listeners:
             await self.listen(listener)
         if self.config.metrics_listener is not None:
+            from odradek.server.metrics import MetricsEndpoint  # costs 0.1 s of start-up, so only where it is wanted
+
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         self.sweep_idle()
 
@@ -187,15 +196,12 @@ class Host:
         await asyncio.gather(*(listener.close(timeout_s) for listener in self.listeners if listener.server))
         if self.workers is not None:
             await self.workers.close()
-        await asyncio.gather(
-            *(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders)
-        )
+        await asyncio.gather(*(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders))
         if self.metrics_endpoint is not None:
-            self.metrics_endpoint.close()
+            await asyncio.to_thread(self.metrics_endpoint.close)
         if self.driver is not None:
             self.driver.stop()
         self.telemetry.close()
-        self.receivers.close()
         self.logs.close()
         self.metadata.close()
         self.data_dir.close()

@@ -1,0 +1,133 @@
+"""Unmodified clients from pip against the host: each connects, creates a topic, and gets back what it produced."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
+
+RECORDS = 10_000
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
+    with running_host(tmp_path_factory.mktemp("data")) as host:
+        yield host
+
+
+def expected_values() -> list[bytes]:
+    return [f"record {number}".encode() for number in range(RECORDS)]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_confluent_kafka_produces_idempotently_and_fetches_back(host: ThreadedHost, codec: str) -> None:
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    admin = pytest.importorskip("confluent_kafka.admin")
+    topic = f"confluent-{codec}"
+    client = {"bootstrap.servers": host.bootstrap}
+    admin.AdminClient(client).create_topics([admin.NewTopic(topic, 1, 1)])[topic].result(10)
+    failures: list[object] = []
+
+    producer = confluent_kafka.Producer(client | {"compression.type": codec, "enable.idempotence": True})
+    for value in expected_values():
+        producer.produce(topic, value, partition=0, on_delivery=lambda error, _: error and failures.append(error))
+        producer.poll(0)
+    unflushed = producer.flush(20)
+    consumer = confluent_kafka.Consumer(client | {"group.id": "readers", "enable.auto.commit": False})
+    consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
+    values: list[bytes] = []
+    while len(values) < RECORDS and (messages := consumer.consume(1000, 10)):
+        values += [message.value() for message in messages]
+    consumer.close()
+
+    assert unflushed == 0
+    assert failures == []
+    assert values == expected_values()
+
+
+def test_kafka_python_creates_produces_and_fetches_back(host: ThreadedHost) -> None:
+    kafka = pytest.importorskip("kafka")
+    admin = kafka.KafkaAdminClient(bootstrap_servers=host.bootstrap)
+    admin.create_topics([kafka.admin.NewTopic("kafka-python", 2, 1)])
+    admin.close()
+
+    producer = kafka.KafkaProducer(bootstrap_servers=host.bootstrap, linger_ms=5)
+    futures = [producer.send("kafka-python", value, partition=1) for value in expected_values()]
+    producer.flush(20)
+    producer.close()
+    consumer = kafka.KafkaConsumer(bootstrap_servers=host.bootstrap, consumer_timeout_ms=10_000)
+    partition = kafka.TopicPartition("kafka-python", 1)
+    consumer.assign([partition])
+    consumer.seek_to_beginning(partition)
+    values = [next(consumer).value for _ in range(RECORDS)]
+    end_offset = consumer.end_offsets([partition])[partition]
+    consumer.close()
+
+    assert all(future.succeeded() for future in futures)
+    assert values == expected_values()
+    assert end_offset == RECORDS
+
+
+def test_aiokafka_creates_produces_and_fetches_back(host: ThreadedHost) -> None:
+    aiokafka = pytest.importorskip("aiokafka")
+    admin = pytest.importorskip("aiokafka.admin")
+
+    async def round_trip() -> list[bytes]:
+        client = admin.AIOKafkaAdminClient(bootstrap_servers=host.bootstrap)
+        await client.start()
+        await client.create_topics([admin.NewTopic("aiokafka", 1, 1)])
+        await client.close()
+        async with aiokafka.AIOKafkaProducer(bootstrap_servers=host.bootstrap, enable_idempotence=True) as producer:
+            sent = [await producer.send("aiokafka", value, partition=0) for value in expected_values()]
+            await asyncio.gather(*sent)
+        partition = aiokafka.TopicPartition("aiokafka", 0)
+        values: list[bytes] = []
+        async with aiokafka.AIOKafkaConsumer(bootstrap_servers=host.bootstrap) as consumer:
+            consumer.assign([partition])
+            await consumer.seek_to_beginning(partition)
+            while len(values) < RECORDS:
+                values.append((await asyncio.wait_for(consumer.getone(), 10)).value)
+        return values
+
+    values = asyncio.run(round_trip())
+
+    assert values == expected_values()
+
+
+def test_a_producer_started_separately_shows_up_with_its_labels(tmp_path: Path) -> None:
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    arguments = [argument for override in EVERYTHING for argument in ("--set", override)]
+
+    with serving(tmp_path, "--plugin", "stdout", *arguments) as serve:
+        producer = confluent_kafka.Producer({"bootstrap.servers": serve.bootstrap, "client.id": "orders"})
+        producer.produce("orders", b"one")
+        producer.flush(10)
+        row = push_of(serve, "orders")
+        producer.close()
+        last = push_of(serve, "orders", terminating=True)
+        status = serve.terminate()
+
+    labels = row["labels"]
+    assert labels["client_id"] == "orders"
+    assert labels["client_software_name"] == "confluent-kafka-python"
+    assert labels["client_software_version"] == row["context"]["client_software_version"]
+    assert labels["client_source_address"] == "127.0.0.1"
+    assert labels["client_source_port"] == str(row["context"]["client_source_port"])
+    assert labels["client_instance_id"] == row["context"]["client_instance_id"]
+    assert labels["principal"] == "User:ANONYMOUS"
+    assert labels["node_id"] == "1"
+    assert row["metrics"] > 0
+    assert "org.apache.kafka.producer.connection.creation.total" in row["names"]
+    assert last["context"]["client_instance_id"] == row["context"]["client_instance_id"]
+    assert status == 0
+
+
+def push_of(serve: ServeProcess, client_id: str, terminating: bool = False) -> dict[str, dict[str, object]]:
+    def wanted(row: dict[str, dict[str, object]]) -> bool:
+        context = row["context"]
+        return context["client_id"] == client_id and context["terminating"] is terminating
+
+    return serve.next_push(wanted)

@@ -1,0 +1,275 @@
+"""A channel against a scripted dispatcher and a transport that only remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from odradek.broker.deferred import Deferred
+from odradek.broker.routing import CloseConnection
+from odradek.plugin.context import ConnectionContext
+from odradek.server.channel import READ_AHEAD_BYTES, Channel
+from odradek.server.listener import Listener
+from odradek.testing.clock import MockClock
+from odradek.wire.errors import WireError
+
+LIMIT = 1_000_000
+
+
+@dataclass(eq=False)
+class Pending:
+    """What the dispatcher gives for a deferred answer; the test completes it with the frame itself."""
+
+    deferred: Deferred
+
+    def when_done(self, callback: Callable[[bytes], None]) -> None:
+        self.deferred.when_done(callback)
+
+
+class RecordingTransport(asyncio.Transport):
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = self.reading_paused = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def pause_reading(self) -> None:
+        self.reading_paused = True
+
+    def resume_reading(self) -> None:
+        self.reading_paused = False
+
+
+@dataclass
+class EchoDispatcher:
+    """Answers ``<x>`` to ``x``; what starts with ``later`` is deferred; ``bad`` and ``no`` raise."""
+
+    seen: list[bytes] = field(default_factory=list)
+    deferred: list[Deferred] = field(default_factory=list)
+
+    def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> bytes | Pending | None:
+        request = bytes(frame[offset:])
+        self.seen.append(request)
+        if request == b"bad":
+            raise WireError("bad bytes")
+        if request == b"no":
+            raise CloseConnection("no answer possible")
+        if request.startswith(b"later"):
+            self.deferred.append(Deferred())
+            return Pending(self.deferred[-1])
+        return None if request == b"quiet" else b"<" + request + b">"
+
+
+@dataclass
+class ScriptedListener:
+    dispatcher: EchoDispatcher = field(default_factory=EchoDispatcher)
+    clock: MockClock = field(default_factory=MockClock)
+    max_request_bytes: int = LIMIT
+    refused: int = 0
+    draining: bool = False
+    lost: int = 0
+    turns: list[Callable[[], Any]] = field(default_factory=list)
+
+    @property
+    def loop(self) -> ScriptedListener:
+        return self
+
+    def call_soon(self, callback: Callable[[], Any]) -> None:
+        self.turns.append(callback)
+
+    def run_turns(self) -> None:
+        while self.turns:
+            self.turns.pop(0)()
+
+    def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
+        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
+
+    def closed(self, _channel: Channel) -> None:
+        self.lost += 1
+
+
+@pytest.fixture
+def listener() -> ScriptedListener:
+    return ScriptedListener()
+
+
+@pytest.fixture
+def channel(listener: ScriptedListener) -> Channel:
+    channel = Channel(cast(Listener, listener))
+    channel.connection_made(RecordingTransport())
+    return channel
+
+
+def written(channel: Channel) -> bytes:
+    return cast(RecordingTransport, channel.transport).written
+
+
+def transport(channel: Channel) -> RecordingTransport:
+    return cast(RecordingTransport, channel.transport)
+
+
+def framed(*requests: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(request)) + request for request in requests)
+
+
+def test_a_chunk_that_is_one_frame_is_answered(channel: Channel) -> None:
+    channel.data_received(framed(b"a"))
+
+    assert written(channel) == b"<a>"
+    assert channel.buffer is None
+
+
+def test_pipelined_requests_are_answered_in_order(channel: Channel) -> None:
+    channel.data_received(framed(b"a", b"b", b"quiet", b"c"))
+
+    assert written(channel) == b"<a><b><c>"
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 100])
+def test_frames_may_be_cut_anywhere(channel: Channel, size: int) -> None:
+    stream = framed(b"first", b"", b"x" * 300, b"last")
+
+    for start in range(0, len(stream), size):
+        channel.data_received(stream[start : start + size])
+
+    assert written(channel) == b"<first><><" + b"x" * 300 + b"><last>"
+    assert channel.buffer is None
+
+
+def test_requests_behind_a_pending_answer_wait_for_it(channel: Channel, listener: ScriptedListener) -> None:
+    channel.data_received(framed(b"a", b"later", b"b"))
+    channel.data_received(framed(b"c"))
+    before = written(channel)
+    listener.dispatcher.deferred[0].complete(b"<later>")
+    listener.run_turns()
+
+    assert before == b"<a>"
+    assert written(channel) == b"<a><later><b><c>"
+
+
+def test_an_answer_that_is_already_there_goes_out_in_order(channel: Channel, listener: ScriptedListener) -> None:
+    done = Deferred()
+    done.complete(b"<now>")
+    listener.dispatcher.answer = lambda *_: Pending(done)  # type: ignore[method-assign]
+    channel.answer = listener.dispatcher.answer  # type: ignore[assignment]
+
+    channel.data_received(framed(b"later"))
+
+    assert written(channel) == b"<now>"
+    assert channel.pending is None
+
+
+def test_a_muted_channel_reads_ahead_up_to_a_bound(channel: Channel, listener: ScriptedListener) -> None:
+    channel.data_received(framed(b"later"))
+    channel.data_received(framed(b"x" * READ_AHEAD_BYTES))
+    paused = transport(channel).reading_paused
+    listener.dispatcher.deferred[0].complete(b"<later>")
+    listener.run_turns()
+
+    assert paused
+    assert not transport(channel).reading_paused
+    assert written(channel).endswith(b"x>")
+
+
+def test_a_client_that_does_not_read_gets_no_more_answers(channel: Channel) -> None:
+    channel.pause_writing()
+    channel.data_received(framed(b"a", b"b"))
+    while_paused = written(channel)
+    channel.resume_writing()
+
+    assert while_paused == b""
+    assert written(channel) == b"<a><b>"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(struct.pack(">i", -1), id="negative"),
+        pytest.param(struct.pack(">i", LIMIT + 1), id="above the limit"),
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="another protocol"),
+        pytest.param(framed(b"bad"), id="refused by the codec"),
+        pytest.param(framed(b"a", b"bad", b"b"), id="refused in a pipeline"),
+    ],
+)
+def test_bytes_that_make_no_sense_close_the_connection(
+    channel: Channel, listener: ScriptedListener, data: bytes
+) -> None:
+    channel.data_received(data)
+    channel.data_received(framed(b"after"))
+
+    assert transport(channel).closed
+    assert listener.refused == 1
+    assert b"after" not in b"".join(listener.dispatcher.seen)
+
+
+def test_a_frame_of_exactly_the_limit_is_answered(channel: Channel) -> None:
+    channel.data_received(framed(b"x" * LIMIT))
+
+    assert len(written(channel)) == LIMIT + 2
+
+
+def test_a_handler_may_refuse_by_closing(channel: Channel, listener: ScriptedListener) -> None:
+    channel.data_received(framed(b"no"))
+
+    assert transport(channel).closed
+    assert listener.refused == 0
+
+
+def test_a_lost_connection_abandons_its_pending_answer(channel: Channel, listener: ScriptedListener) -> None:
+    channel.data_received(framed(b"later"))
+    abandoned: list[bool] = []
+    listener.dispatcher.deferred[0].abandon = lambda: abandoned.append(True)
+    channel.connection_lost(None)
+    listener.dispatcher.deferred[0].complete(b"<late>")
+
+    assert abandoned == [True]
+    assert written(channel) == b""
+    assert listener.lost == 1
+
+
+def test_draining_closes_at_once_when_nothing_is_owed(channel: Channel) -> None:
+    channel.drain()
+
+    assert transport(channel).closed
+
+
+def test_draining_writes_the_pending_answer_first(channel: Channel, listener: ScriptedListener) -> None:
+    channel.data_received(framed(b"later"))
+    listener.draining = True
+    channel.drain()
+    still_open = not transport(channel).closed
+    listener.dispatcher.deferred[0].complete(b"<later>")
+
+    assert still_open
+    assert written(channel) == b"<later>"
+    assert transport(channel).closed
+
+
+def test_draining_hurries_a_long_poll(channel: Channel, listener: ScriptedListener) -> None:
+    channel.data_received(framed(b"later"))
+    deferred = listener.dispatcher.deferred[0]
+    deferred.hurry = lambda: deferred.complete(b"<early>")
+    listener.draining = True
+    channel.drain()
+
+    assert written(channel) == b"<early>"
+    assert transport(channel).closed
+
+
+def test_waiting_for_an_answer_is_not_idling(channel: Channel, listener: ScriptedListener) -> None:
+    channel.data_received(framed(b"a"))
+    idle_since_ms = channel.idle_since_ms()
+    channel.data_received(framed(b"later"))
+
+    assert idle_since_ms == listener.clock.now_ms()
+    assert channel.idle_since_ms() is None
