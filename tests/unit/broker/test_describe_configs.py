@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -179,9 +181,11 @@ def test_each_resource_has_its_own_verdict_in_the_order_of_the_request() -> None
     ]
 
 
-def with_topic(log_defaults: LogConfig | None = None, **properties: str) -> BrokerClient:
+def with_topic(
+    log_defaults: LogConfig | None = None, properties: Mapping[str, str] = MappingProxyType({})
+) -> BrokerClient:
     broker = make_broker(log_defaults=log_defaults)
-    broker.topics.create("t", 1, {key.replace("_", "."): value for key, value in properties.items()})
+    broker.topics.create("t", 1, properties)
     return BrokerClient(broker)
 
 
@@ -211,7 +215,7 @@ def test_every_key_of_a_topic_is_documented_and_typed() -> None:
 
 
 def test_a_topics_synonyms_go_from_the_topic_to_the_host_to_kafka() -> None:
-    client = with_topic(LogConfig(segment_ms=5000), segment_ms="1000")
+    client = with_topic(LogConfig(segment_ms=5000), {"segment.ms": "1000"})
 
     row = by_name(describe(client, TOPIC, "t", include_synonyms=True))["segment.ms"]
 
@@ -234,16 +238,16 @@ def test_a_hosts_own_default_is_shown_as_such() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("cleanup_policy", "compact,delete"),
-        ("compression_type", "zstd"),
-        ("compression_type", "uncompressed"),
-        ("message_timestamp_type", "LogAppendTime"),
+        ("cleanup.policy", "compact,delete"),
+        ("compression.type", "zstd"),
+        ("compression.type", "uncompressed"),
+        ("message.timestamp.type", "LogAppendTime"),
         ("preallocate", "true"),
-        ("min_cleanable_dirty_ratio", "0.25"),
+        ("min.cleanable.dirty.ratio", "0.25"),
     ],
 )
 def test_a_topics_value_is_shown_as_it_was_set(key: str, value: str) -> None:
-    row = by_name(describe(with_topic(**{key: value}), TOPIC, "t"))[key.replace("_", ".")]
+    row = by_name(describe(with_topic(properties={key: value}), TOPIC, "t"))[key]
 
     assert (row.value, row.config_source) == (value, ConfigSource.TOPIC)
 
