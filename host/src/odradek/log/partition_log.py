@@ -69,7 +69,7 @@ class PartitionLog:
         self.producers = ProducerStateManager()
         self.listeners: set[Listener] = set()
         """Called after each append with its bytes, and with 0 when the log is deleted."""
-        self._files = files or OpenFiles()
+        self._files = OpenFiles() if files is None else files
         try:
             self._segments, self._next_offset = load_segments(directory, config, self._files, now_ms)
             load_producers(directory, self._segments, self._next_offset, self.producers)

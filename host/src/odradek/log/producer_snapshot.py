@@ -17,8 +17,9 @@ from odradek.log.producer_state_manager import BATCHES_KEPT, AppendedBatch, Prod
 
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 VERSION: Final = 1
-_HEAD: Final = struct.Struct(">hII")
-"""Version, CRC of the rest, number of producers."""
+_HEAD: Final = struct.Struct(">hI")
+"""Version, CRC of the rest."""
+_COUNT: Final = struct.Struct(">I")
 _PRODUCER: Final = struct.Struct(">qhqiqb")
 _BATCH: Final = struct.Struct(">iiqqq")
 
@@ -26,7 +27,7 @@ Producers = dict[int, ProducerState]
 
 
 def encode_snapshot(producers: Producers) -> bytes:
-    parts: list[bytes] = []
+    parts = [_COUNT.pack(len(producers))]
     for producer_id, state in producers.items():
         parts.append(
             _PRODUCER.pack(
@@ -40,18 +41,19 @@ def encode_snapshot(producers: Producers) -> bytes:
         )
         parts += (_BATCH.pack(*batch) for batch in state.batches)
     body = b"".join(parts)
-    return _HEAD.pack(VERSION, crc32c(body), len(producers)) + body
+    return _HEAD.pack(VERSION, crc32c(body)) + body
 
 
 def decode_snapshot(data: bytes) -> Producers | None:
     """None if the bytes are damaged or of another version."""
-    if len(data) < _HEAD.size:
+    if len(data) < _HEAD.size + _COUNT.size:
         return None
-    version, crc, count = _HEAD.unpack_from(data)
+    version, crc = _HEAD.unpack_from(data)
     if version != VERSION or crc32c(memoryview(data)[_HEAD.size :]) != crc:
         return None
     producers: Producers = {}
-    position = _HEAD.size
+    (count,) = _COUNT.unpack_from(data, _HEAD.size)
+    position = _HEAD.size + _COUNT.size
     for _ in range(count):
         producer_id, epoch, last_timestamp_ms, coordinator_epoch, txn_offset, batches = _PRODUCER.unpack_from(
             data, position

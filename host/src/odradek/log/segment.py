@@ -147,7 +147,7 @@ class Segment:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """The greatest timestamp, -1 if there is none; the indexes of a sealed segment are read once for it."""
+        """The greatest timestamp, -1 if there is none; read once from the index of a sealed one."""
         if not self.sealed:
             return self.index.max_timestamp_ms
         if self._max_timestamp_ms is None:

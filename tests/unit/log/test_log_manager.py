@@ -1,0 +1,197 @@
+"""The logs of one data directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.log.log_config import LogConfig
+from odradek.log.log_manager import LogManager
+from odradek.log.producer_state_manager import PRODUCER_ID_EXPIRATION_MS
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from support.batches import NOW_MS, batch_of, values_from
+
+CONFIG = LogConfig()
+ONE, TWO = bytes(range(16)), bytes(range(1, 17))
+
+
+def manager_of(directory: Path, max_open_files: int = 512) -> LogManager:
+    return LogManager(directory, now_ms=NOW_MS, max_open_files=max_open_files)
+
+
+def test_a_log_is_a_folder(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path / "data" / "logs")
+
+    log = manager.open("pushes", 3, CONFIG)
+
+    assert log.log_end_offset == 0
+    assert (tmp_path / "data" / "logs" / "pushes-3" / "00000000000000000000.log").is_file()
+    assert manager.log("pushes", 3) is log
+    assert manager.log("pushes", 0) is None
+    assert list(manager) == [log]
+
+
+def test_logs_are_there_after_a_restart(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    for partition in range(3):
+        manager.open("a-b", partition, CONFIG).append(batch_of(b"%d" % partition), NOW_MS)
+    manager.close()
+
+    again = manager_of(tmp_path)
+
+    assert [values_from(again.open("a-b", partition, CONFIG)) for partition in range(3)] == [
+        [(0, b"0")],
+        [(0, b"1")],
+        [(0, b"2")],
+    ]
+    assert len(manager) == 0
+
+
+def test_opening_again_changes_the_configuration(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    log = manager.open("pushes", 0, CONFIG)
+    other = LogConfig(max_message_bytes=100)
+
+    again = manager.open("pushes", 0, other)
+
+    assert again is log
+    assert log.config is other
+
+
+def test_a_deleted_log_is_gone(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    log = manager.open("pushes", 0, CONFIG)
+    log.append(batch_of(b"x"), NOW_MS)
+    heard: list[int] = []
+    log.listeners.add(heard.append)
+
+    manager.delete("pushes", 0)
+
+    assert list(tmp_path.iterdir()) == []
+    assert manager.log("pushes", 0) is None
+    assert heard == [0]
+    assert manager.open("pushes", 0, CONFIG).log_end_offset == 0
+
+
+def test_deleting_what_is_not_there_is_no_error(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+
+    manager.delete("pushes", 0)
+
+    assert len(manager) == 0
+
+
+def test_a_half_deleted_log_is_removed_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = manager_of(tmp_path)
+    manager.open("pushes", 0, CONFIG, ONE)
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)
+        manager.delete("pushes", 0)
+        manager.open("pushes", 0, CONFIG, ONE)
+        manager.delete("pushes", 0)
+    assert len(list(tmp_path.glob("pushes-0.*-delete"))) == 2
+
+    manager_of(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_longest_topic_name_can_be_deleted(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    manager.open("x" * 249, 99999, CONFIG, ONE)
+
+    manager.delete("x" * 249, 99999)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_says_to_which_topic_it_belongs(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+
+    manager.open("pushes", 0, CONFIG, ONE)
+
+    text = (tmp_path / "pushes-0" / "partition.metadata").read_text()
+    assert text == "version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw\n"
+
+
+@pytest.mark.parametrize(
+    ("first_id", "second_id", "kept"),
+    [(ONE, ONE, True), (ONE, TWO, False), (bytes(16), TWO, True), (ONE, bytes(16), True)],
+    ids=["same topic", "another topic of the same name", "folder without id", "caller without id"],
+)
+def test_records_of_an_earlier_topic_are_not_those_of_the_next(
+    tmp_path: Path, first_id: bytes, second_id: bytes, kept: bool
+) -> None:
+    manager = manager_of(tmp_path)
+    manager.open("pushes", 0, CONFIG, first_id).append(batch_of(b"x"), NOW_MS)
+    manager.close()
+
+    log = manager_of(tmp_path).open("pushes", 0, CONFIG, second_id)
+
+    assert log.log_end_offset == (1 if kept else 0)
+
+
+def test_descriptors_are_bounded_over_all_logs(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path, max_open_files=4)
+    before = open_descriptors()
+    for partition in range(30):
+        manager.open("pushes", partition, CONFIG).append(batch_of(b"x"), NOW_MS)
+
+    open_files = open_descriptors() - before
+
+    assert open_files <= 4
+    assert all(values_from(log) == [(0, b"x")] for log in manager)
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_silent_producers_are_forgotten_everywhere(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    for partition in range(2):
+        manager.open("pushes", partition, CONFIG).append(batch_of(b"x", producer=(7, 0, 0)), NOW_MS)
+
+    manager.expire_producers(NOW_MS + PRODUCER_ID_EXPIRATION_MS)
+
+    assert [len(log.producers.producers) for log in manager] == [0, 0]
+
+
+def test_a_directory_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(ApiError) as refusal:
+        manager_of(tmp_path / "file" / "logs")
+
+    assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_flushing_reaches_every_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = manager_of(tmp_path)
+    for partition in range(2):
+        manager.open("pushes", partition, CONFIG)
+    flushed: list[int] = []
+    monkeypatch.setattr("os.fsync", flushed.append)
+
+    manager.flush()
+
+    assert len(flushed) == 2 * 3
+
+
+def test_a_failing_flush_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = manager_of(tmp_path)
+    manager.open("pushes", 0, CONFIG)
+
+    def failing(descriptor: int) -> None:
+        raise OSError(5, f"Input/output error of {descriptor}")
+
+    monkeypatch.setattr("os.fsync", failing)
+
+    with pytest.raises(ApiError) as refusal:
+        manager.flush()
+
+    assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR

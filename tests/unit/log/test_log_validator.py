@@ -1,0 +1,229 @@
+"""From a batch as sent to the bytes in the log."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+import pytest
+from crc32c import crc32c
+
+from odradek.log.log_config import LogConfig
+from odradek.log.log_validator import InvalidRecords, ValidBatch, validated
+from odradek.wire.api_error import ApiError
+from odradek.wire.compression import Codec, compress
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.record import Record
+from odradek.wire.record_batch import (
+    HEADER_BYTES,
+    RecordBatchHeader,
+    TimestampType,
+    build_batch,
+    is_intact,
+    parse_header,
+    records,
+)
+from support.batches import NOW_MS, batch_of
+
+COMPACTED = LogConfig(cleanup_policy=frozenset({"compact"}))
+STRICT = LogConfig(validate_records=True)
+STAMPING = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
+
+
+def stored(sent: bytes, config: LogConfig) -> tuple[bytes, ValidBatch, RecordBatchHeader]:
+    """What is written for ``sent`` at offset 50."""
+    batch = validated(memoryview(sent), parse_header(sent), config, 50, NOW_MS)
+    data = b"".join(batch.parts)
+    return data, batch, parse_header(data)
+
+
+def altered(batch: bytes, body: bytes | None = None, **fields: int) -> bytes:
+    """The batch with other header fields, or another body, and a right CRC."""
+    body = batch[HEADER_BYTES:] if body is None else body
+    header = parse_header(batch)._replace(batch_length=HEADER_BYTES - 12 + len(body), **fields)
+    data = bytearray(struct.pack(">qiibIhiqqqhii", *header) + body)
+    data[17:21] = crc32c(bytes(data[21:])).to_bytes(4, "big")
+    return bytes(data)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("config", [LogConfig(), STRICT, COMPACTED], ids=["plain", "strict", "compacted"])
+def test_a_good_batch_changes_in_offset_and_epoch_only(codec: Codec, config: LogConfig) -> None:
+    sent = batch_of(b"a", b"b", codec=codec, producer=(7, 1, 4))
+
+    data, batch, header = stored(sent, config)
+
+    assert data[16:] == sent[16:]
+    assert (header.base_offset, header.partition_leader_epoch) == (50, 0)
+    assert (batch.size_bytes, batch.max_timestamp_ms) == (len(data), NOW_MS)
+
+
+def test_log_append_time_is_stamped() -> None:
+    sent = batch_of(b"a", b"b", timestamp_ms=5, codec=Codec.GZIP)
+
+    data, batch, header = stored(sent, STAMPING)
+
+    assert header.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert batch.max_timestamp_ms == header.max_timestamp_ms == NOW_MS
+    assert is_intact(data, header)
+    assert [record.timestamp_ms for record in records(data)] == [NOW_MS, NOW_MS]
+
+
+@pytest.mark.parametrize("config", [LogConfig(), STAMPING])
+def test_a_producer_cannot_set_log_append_time(config: LogConfig) -> None:
+    sent = build_batch([Record(None, b"x")], log_append_time_ms=NOW_MS)
+
+    with pytest.raises(ApiError) as refusal:
+        stored(sent, config)
+
+    assert refusal.value.code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_wrong_greatest_timestamp_is_corrected_where_records_are_opened() -> None:
+    sent = altered(batch_of(b"a", timestamp_ms=NOW_MS), max_timestamp_ms=NOW_MS + 7)
+
+    strict, batch, header = stored(sent, STRICT)
+    plain, _, _ = stored(sent, LogConfig())
+
+    assert batch.max_timestamp_ms == header.max_timestamp_ms == NOW_MS
+    assert is_intact(strict, header)
+    assert plain[16:] == sent[16:]
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_a_compacted_topic_needs_keys(codec: Codec) -> None:
+    keys = [b"k", None, b"", None]
+    sent = build_batch([Record(key, b"x") for key in keys], codec=codec)
+
+    with pytest.raises(InvalidRecords) as refusal:
+        stored(sent, COMPACTED)
+
+    assert refusal.value.code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in refusal.value.record_errors] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("delta_ms", "before_max_ms", "after_max_ms", "accepted"),
+    [
+        (3_600_000, None, None, True),
+        (3_600_001, None, None, False),
+        (-(10**12), None, None, True),
+        (-1_000, 1_000, None, True),
+        (-1_001, 1_000, None, False),
+        (50, None, 50, True),
+        (51, None, 50, False),
+    ],
+)
+def test_timestamps_are_bounded(
+    delta_ms: int, before_max_ms: int | None, after_max_ms: int | None, accepted: bool
+) -> None:
+    config = LogConfig()
+    if before_max_ms is not None:
+        config = replace(config, message_timestamp_before_max_ms=before_max_ms)
+    if after_max_ms is not None:
+        config = replace(config, message_timestamp_after_max_ms=after_max_ms)
+    sent = build_batch([Record(None, b"a", NOW_MS), Record(None, b"b", NOW_MS + delta_ms)])
+
+    refused = untimely_records(sent, config)
+
+    assert refused == ([] if accepted else [1])
+
+
+def untimely_records(sent: bytes, config: LogConfig) -> list[int]:
+    try:
+        stored(sent, config)
+    except InvalidRecords as refusal:
+        untimely = refusal.code == ErrorCode.INVALID_TIMESTAMP
+        return [error.batch_index for error in refusal.record_errors if untimely]
+    return []
+
+
+def test_a_record_without_timestamp_is_accepted() -> None:
+    sent = build_batch([Record(None, b"a")])
+
+    refused = untimely_records(sent, LogConfig(message_timestamp_before_max_ms=1_000))
+
+    assert refused == []
+
+
+def test_log_append_time_has_no_bounds() -> None:
+    sent = build_batch([Record(None, b"a", NOW_MS + 10**12)])
+
+    _, batch, _ = stored(sent, STAMPING)
+
+    assert batch.max_timestamp_ms == NOW_MS
+
+
+@pytest.mark.parametrize("target", list(Codec))
+@pytest.mark.parametrize("source", list(Codec))
+def test_a_topic_with_a_codec_of_its_own(source: Codec, target: Codec) -> None:
+    sent = batch_of(b"a" * 500, b"b" * 500, codec=source, producer=(7, 1, 4))
+
+    data, _, header = stored(sent, LogConfig(compression_type=target))
+
+    assert header.codec == target
+    assert is_intact(data, header)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 1, 4)
+    assert [(record.offset, record.value) for record in records(data)] == [(50, b"a" * 500), (51, b"b" * 500)]
+    assert source != target or data[16:] == sent[16:]
+
+
+def test_conversion_and_log_append_time_go_together() -> None:
+    sent = batch_of(b"a", timestamp_ms=5)
+
+    data, batch, header = stored(sent, replace(STAMPING, compression_type=Codec.LZ4))
+
+    assert (header.codec, header.timestamp_type) == (Codec.LZ4, TimestampType.LOG_APPEND_TIME)
+    assert batch.max_timestamp_ms == header.max_timestamp_ms == NOW_MS
+    assert is_intact(data, header)
+
+
+def test_the_size_counts_after_conversion_too() -> None:
+    sent = batch_of(bytes(10_000), codec=Codec.ZSTD)
+
+    with pytest.raises(ApiError) as refusal:
+        stored(sent, LogConfig(compression_type=Codec.NONE, max_message_bytes=5_000))
+
+    assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+def test_wrong_inner_offsets_are_renewed_in_compressed_batches_only(codec: Codec) -> None:
+    inner = b"\x0c\x00\x00\x00\x01\x01\x00" + b"\x0c\x00\x00\x08\x01\x01\x00"  # deltas 0 and 4
+    sent = altered(batch_of(b"a", b"b", codec=codec), body=compress(codec, inner))
+
+    data, _, header = stored(sent, STRICT)
+
+    assert is_intact(data, header)
+    assert [record.offset for record in records(data)] == ([50, 54] if codec is Codec.NONE else [50, 51])
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize(
+    "inner", [b"\x0c\x00\x00\x00\x01\x01\x00", b"\x0c\x00\x00\x00\x01\x01\x00" * 3, b"\xff" * 40]
+)
+def test_records_that_do_not_fit_the_header_are_refused_when_opened(codec: Codec, inner: bytes) -> None:
+    sent = altered(batch_of(b"a", b"b", codec=codec), body=compress(codec, inner))
+
+    with pytest.raises(ApiError) as refusal:
+        stored(sent, STRICT)
+
+    assert refusal.value.code == ErrorCode.INVALID_RECORD
+
+
+def test_bytes_that_cannot_be_decompressed_are_refused_when_opened() -> None:
+    sent = altered(batch_of(b"a", codec=Codec.ZSTD), body=b"not zstd at all")
+
+    with pytest.raises(ApiError) as refusal:
+        stored(sent, COMPACTED)
+
+    assert refusal.value.code == ErrorCode.INVALID_RECORD
+
+
+def test_a_bomb_is_too_large() -> None:
+    sent = altered(batch_of(b"a", codec=Codec.ZSTD), body=compress(Codec.ZSTD, bytes(40 << 20)))
+
+    with pytest.raises(ApiError) as refusal:
+        stored(sent, STRICT)
+
+    assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE

@@ -1,0 +1,177 @@
+"""What is left of a log after a crash, a damaged file, a lost index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from odradek.log.log_config import LogConfig
+from odradek.log.partition_log import PartitionLog
+from support.batches import NOW_MS, batch_of, values_from
+
+SMALL = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
+OpenLog = Callable[..., PartitionLog]
+
+
+def fill(log: PartitionLog, count: int) -> None:
+    for number in range(count):
+        log.append(batch_of(b"%d" % number, timestamp_ms=NOW_MS + number), NOW_MS + number)
+
+
+def numbers(log: PartitionLog, offset: int = 0) -> list[int]:
+    return [int(value or b"-1") for _, value in values_from(log, offset)]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 25, 100])
+def test_everything_is_there_after_a_restart(open_log: OpenLog, clean: bool, count: int) -> None:
+    log = open_log(SMALL)
+    fill(log, count)
+    before = [(segment.base_offset, segment.size_bytes) for segment in log.segments]
+    if clean:
+        log.close()
+    else:
+        log.release()
+
+    again = open_log(SMALL)
+
+    assert [(segment.base_offset, segment.size_bytes) for segment in again.segments] == before
+    assert (again.log_start_offset, again.log_end_offset) == (0, count)
+    assert numbers(again) == list(range(count))
+    assert again.max_timestamp_offset() == ((NOW_MS + count - 1, count - 1) if count else None)
+    assert [again.offset_for_time(NOW_MS + number) for number in range(0, count, 7)] == [
+        (NOW_MS + number, number) for number in range(0, count, 7)
+    ]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_appends_go_on_after_a_restart(open_log: OpenLog, clean: bool) -> None:
+    log = open_log(SMALL)
+    fill(log, 30)
+    if clean:
+        log.close()
+    else:
+        log.release()
+
+    again = open_log(SMALL)
+    for number in range(30, 60):
+        again.append(batch_of(b"%d" % number), NOW_MS)
+
+    assert numbers(again) == list(range(60))
+    again.release()
+    assert numbers(open_log(SMALL)) == list(range(60))
+
+
+def test_a_properly_closed_log_is_not_read_again(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log()
+    for number in range(300):
+        log.append(batch_of(b"x" * 1_000, b"%d" % number), NOW_MS)
+    log.close()
+    read_bytes = 0
+    pread = __import__("os").pread
+
+    def counting(descriptor: int, length: int, position: int) -> bytes:
+        nonlocal read_bytes
+        data: bytes = pread(descriptor, length, position)
+        read_bytes += len(data)
+        return data
+
+    monkeypatch.setattr("os.pread", counting)
+
+    again = open_log()
+
+    assert again.log_end_offset == 600
+    assert 0 < read_bytes < 20_000 < again.size_bytes
+
+
+def test_a_torn_tail_behind_a_proper_close_is_cut(open_log: OpenLog) -> None:
+    log = open_log(SMALL)
+    fill(log, 25)
+    path, size_bytes = log.segments[-1].path, log.segments[-1].size_bytes
+    log.close()
+    with path.open("ab") as file:
+        file.write(batch_of(b"torn")[:-1])
+
+    again = open_log(SMALL)
+
+    assert numbers(again) == list(range(25))
+    assert path.stat().st_size == size_bytes
+
+
+def test_a_closed_log_that_lost_its_tail_is_read_as_far_as_it_goes(open_log: OpenLog) -> None:
+    log = open_log(LogConfig(index_interval_bytes=300))
+    fill(log, 25)
+    path, size_bytes = log.segments[-1].path, log.size_bytes
+    log.close()
+    with path.open("r+b") as file:
+        file.truncate(size_bytes // 2)
+
+    again = open_log()
+
+    left = numbers(again)
+    assert left == list(range(len(left)))
+    assert 10 <= len(left) <= 12
+
+
+def test_a_damaged_older_segment_leaves_a_gap(open_log: OpenLog) -> None:
+    log = open_log(SMALL)
+    fill(log, 60)
+    damaged, following = log.segments[1], log.segments[2]
+    log.release()
+    with damaged.path.open("r+b") as file:
+        file.truncate(damaged.size_bytes - 1)
+
+    again = open_log(SMALL)
+
+    lost = following.base_offset - 1
+    assert numbers(again) == [number for number in range(60) if number != lost]
+    assert numbers(again, lost) == list(range(following.base_offset, 60))
+
+
+@pytest.mark.parametrize("damage", ["remove", "shorten", "garble"])
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_a_lost_index_is_built_anew(open_log: OpenLog, suffix: str, damage: str) -> None:
+    log = open_log(SMALL)
+    fill(log, 60)
+    path = log.segments[1].stem.with_suffix(suffix)
+    log.release()
+    content = path.read_bytes()
+    if damage == "remove":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-1] if damage == "shorten" else b"\x7f" * 8 + bytes(len(content) - 8))
+
+    again = open_log(SMALL)
+
+    assert numbers(again) == list(range(60))
+    assert [again.offset_for_time(NOW_MS + number) for number in range(60)] == [
+        (NOW_MS + number, number) for number in range(60)
+    ]
+
+
+def test_a_crash_right_after_rolling_loses_nothing(open_log: OpenLog, folder: Path) -> None:
+    log = open_log(SMALL)
+    fill(log, 20)
+    log.roll(NOW_MS)
+    log.release()
+    for path in [*folder.glob("*.index"), *folder.glob("*.timeindex"), *folder.glob("*.snapshot")]:
+        path.unlink()
+
+    again = open_log(SMALL)
+
+    assert again.log_end_offset == 20
+    assert numbers(again) == list(range(20))
+
+
+def test_foreign_files_in_the_folder_do_no_harm(open_log: OpenLog, folder: Path) -> None:
+    log = open_log(SMALL)
+    fill(log, 5)
+    log.release()
+    for name in ("notes.log", "old.snapshot", f"{0:020d}.index.tmp", ".hidden"):
+        (folder / name).write_bytes(b"junk")
+
+    again = open_log(SMALL)
+
+    assert numbers(again) == list(range(5))
