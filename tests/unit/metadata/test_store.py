@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from odradek.metadata.store import PRODUCER_ID_BLOCK, SCHEMA_VERSION, MetadataStore, StoreError, TopicRow
+
+SUBSCRIPTION, TOPIC = 16, 2
+ID_1, ID_2 = bytes(15) + b"\x02", bytes(15) + b"\x03"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "metadata.db"
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[MetadataStore]:
+    opened = MetadataStore(file)
+    yield opened
+    opened.close()
+
+
+def reopened(store: MetadataStore) -> MetadataStore:
+    """The same file, as the next process finds it."""
+    store.close()
+    return MetadataStore(store.path)
+
+
+def test_a_new_store_is_empty(store: MetadataStore) -> None:
+    topics = store.topics()
+
+    assert topics == []
+    assert store.resource_names(SUBSCRIPTION) == []
+    assert store.resource(SUBSCRIPTION, "x") == {}
+    assert store.value("cluster.id") is None
+
+
+def test_everything_is_there_after_a_restart(store: MetadataStore) -> None:
+    store.put_value("cluster.id", "prague")
+    store.put_topic(TopicRow("t", ID_1, 3))
+    store.put_resource(SUBSCRIPTION, "sub-1", {"metrics": "*", "interval.ms": "1000"})
+
+    after = reopened(store)
+
+    assert after.value("cluster.id") == "prague"
+    assert after.topics() == [TopicRow("t", ID_1, 3)]
+    assert after.resource(SUBSCRIPTION, "sub-1") == {"metrics": "*", "interval.ms": "1000"}
+    after.close()
+
+
+def test_a_value_can_be_replaced(store: MetadataStore) -> None:
+    store.put_value("k", "1")
+
+    store.put_value("k", "2")
+
+    assert store.value("k") == "2"
+
+
+def test_topics_come_by_name_and_can_grow_and_go(store: MetadataStore) -> None:
+    store.put_topic(TopicRow("b", ID_1, 1))
+    store.put_topic(TopicRow("a", ID_2, 1))
+    store.put_topic(TopicRow("b", ID_1, 4))
+
+    store.delete_topic("a")
+
+    assert store.topics() == [TopicRow("b", ID_1, 4)]
+
+
+def test_deleting_a_topic_that_is_not_there_does_nothing(store: MetadataStore) -> None:
+    store.delete_topic("nowhere")
+
+    assert store.topics() == []
+
+
+def test_put_resource_replaces_all_keys(store: MetadataStore) -> None:
+    store.put_resource(SUBSCRIPTION, "x", {"metrics": "a", "match": "client_id=y"})
+
+    store.put_resource(SUBSCRIPTION, "x", {"interval.ms": "100"})
+
+    assert store.resource(SUBSCRIPTION, "x") == {"interval.ms": "100"}
+
+
+def test_a_resource_without_keys_is_not_listed(store: MetadataStore) -> None:
+    store.put_resource(SUBSCRIPTION, "gone", {"metrics": "a"})
+    store.put_resource(SUBSCRIPTION, "stays", {"metrics": "a"})
+
+    store.put_resource(SUBSCRIPTION, "gone", {})
+
+    assert store.resource_names(SUBSCRIPTION) == ["stays"]
+
+
+def test_types_keep_apart_what_has_the_same_name(store: MetadataStore) -> None:
+    store.put_resource(SUBSCRIPTION, "x", {"metrics": "a"})
+
+    store.put_resource(TOPIC, "x", {"retention.ms": "1"})
+
+    assert store.resource(SUBSCRIPTION, "x") == {"metrics": "a"}
+    assert store.resource_names(TOPIC) == ["x"]
+
+
+@pytest.mark.parametrize("name", ["with space", "a/b", "ä", "'; drop table configs; --", "x" * 10_000, ""])
+def test_any_text_is_a_name(store: MetadataStore, name: str) -> None:
+    store.put_resource(SUBSCRIPTION, name, {name: name})
+
+    found = store.resource(SUBSCRIPTION, name)
+
+    assert found == {name: name}
+    assert store.resource_names(SUBSCRIPTION) == [name]
+
+
+def test_a_failed_transaction_leaves_nothing(store: MetadataStore) -> None:
+    store.put_resource(SUBSCRIPTION, "x", {"metrics": "a"})
+
+    def half_done() -> None:
+        with store.transaction():
+            store.put_resource(SUBSCRIPTION, "x", {"metrics": "b"})
+            store.put_value("k", "1")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half_done()
+
+    assert store.resource(SUBSCRIPTION, "x") == {"metrics": "a"}
+    assert store.value("k") is None
+
+
+def test_an_inner_transaction_joins_the_outer_one(store: MetadataStore) -> None:
+    def half_done() -> None:
+        with store.transaction():
+            with store.transaction():
+                store.put_value("inner", "1")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half_done()
+
+    assert store.value("inner") is None
+
+
+def test_the_store_goes_on_after_a_failed_transaction(store: MetadataStore) -> None:
+    with pytest.raises(ZeroDivisionError), store.transaction():
+        raise ZeroDivisionError
+
+    store.put_resource(SUBSCRIPTION, "x", {"metrics": "a"})
+
+    assert reopened(store).resource(SUBSCRIPTION, "x") == {"metrics": "a"}
+
+
+def test_an_unfinished_transaction_of_a_killed_process_never_happened(
+    store: MetadataStore, file: Path
+) -> None:
+    store.put_value("k", "before")
+    store.connection.execute("begin immediate")
+    store.put_value("k", "after")
+
+    with closing(sqlite3.connect(file)) as other:
+        seen = other.execute("select value from host where key = 'k'").fetchone()
+
+    assert seen == ("before",)
+
+
+def test_producer_ids_go_up_and_are_written_in_blocks(store: MetadataStore) -> None:
+    ids = [store.allocate_producer_id() for _ in range(PRODUCER_ID_BLOCK + 2)]
+
+    assert ids == list(range(PRODUCER_ID_BLOCK + 2))
+    assert store.value("next.producer.id") == str(2 * PRODUCER_ID_BLOCK)
+
+
+def test_a_producer_id_is_never_given_twice_across_a_restart(store: MetadataStore) -> None:
+    before = [store.allocate_producer_id() for _ in range(3)]
+
+    after = reopened(store).allocate_producer_id()
+
+    assert after not in before
+    assert after == PRODUCER_ID_BLOCK
+
+
+def test_closing_twice_is_harmless(store: MetadataStore) -> None:
+    store.close()
+
+    store.close()
+
+    with pytest.raises(sqlite3.ProgrammingError):
+        store.topics()
+
+
+def test_a_file_that_is_no_database_is_refused(file: Path) -> None:
+    file.write_bytes(b"not a database, but long enough to be looked at " * 100)
+
+    with pytest.raises(StoreError, match=r"metadata\.db: "):
+        MetadataStore(file)
+
+
+def test_a_file_of_a_newer_version_is_refused(store: MetadataStore) -> None:
+    store.connection.execute(f"pragma user_version = {SCHEMA_VERSION + 1}")
+
+    with pytest.raises(
+        StoreError, match=f"version {SCHEMA_VERSION + 1}, this host reads version {SCHEMA_VERSION}"
+    ):
+        reopened(store)
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        MetadataStore(tmp_path)
+
+
+def test_a_store_in_memory_needs_no_file() -> None:
+    store = MetadataStore(":memory:")
+
+    store.put_value("k", "v")
+
+    assert store.value("k") == "v"
+
+
+def test_what_was_written_is_on_the_disk_when_the_call_returns(store: MetadataStore) -> None:
+    (mode,) = store.connection.execute("pragma journal_mode").fetchone()
+    (synchronous,) = store.connection.execute("pragma synchronous").fetchone()
+
+    assert (mode, synchronous) == ("wal", 2)
