@@ -1,0 +1,156 @@
+"""What Apache Kafka 4.3.1 answered about configuration, replayed against a broker in memory.
+
+Each file in ``golden/`` is one connection to a fresh broker. Where Kafka's newer source differs from 4.3.1 on
+purpose, or 4.3.1 has no answer, the answer expected of us is written down in `NEWER`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.broker.routing import Dispatcher, load_handlers
+from odradek.wire.codec import decode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.header import flexible_response_header, peek_api, read_response_header
+from support.broker import make_broker, make_connection
+
+GOLDEN = Path(__file__).parent / "golden"
+FILES = sorted(
+    path
+    for api in ("describe_configs", "incremental_alter_configs", "alter_configs", "list_config_resources")
+    for path in GOLDEN.glob(f"{api}_v*.hex")
+)
+ACCEPTED = (ErrorCode.NONE, None)
+NOT_RE2 = (ErrorCode.INVALID_CONFIG, "is not a valid regular expression")
+TWICE = (ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+
+NEWER: dict[tuple[str, str], tuple[ErrorCode, str | None]] = {
+    # KAFKA-21041: only the first = separates
+    ("incremental_alter_configs_v1_match", "SET match to 'client_id=a=b'"): ACCEPTED,
+    ("incremental_alter_configs_v1_match", "SET match to 'client_id==x'"): ACCEPTED,
+    ("incremental_alter_configs_v1_match", "SET match to 'client_id='"): ACCEPTED,
+    # 4.5: new expressions are RE2
+    ("incremental_alter_configs_v1_match", "SET match to 'client_id=(?!x).*'"): NOT_RE2,
+    ("incremental_alter_configs_v1_match", "SET match to 'client_id=(?<=x)y'"): NOT_RE2,
+    ("incremental_alter_configs_v1_match", r"SET match to 'client_id=(a)\\1'"): NOT_RE2,
+    ("incremental_alter_configs_v1_match", "SET match to 'client_id=a++'"): NOT_RE2,
+    ("incremental_alter_configs_v1_look_ahead", "look-ahead"): NOT_RE2,
+    # a{1 is an expression to RE2, not to Java: it is the other half that has no =
+    ("incremental_alter_configs_v1_match", "SET match to 'client_id=a{1,3}'"): (
+        ErrorCode.INVALID_CONFIG,
+        "Illegal client matching pattern: 3}",
+    ),
+    # 4.3.1 fails while it writes its refusal and never answers
+    ("alter_configs_v2_duplicate_resource", "duplicate resource"): TWICE,
+}
+"""By file and label: error code, and what is in the message."""
+FOLLOWING = {"describe", "change something else"}
+"""Labels of exchanges that show what one of `NEWER` left behind."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request of a file and Kafka's answer to it, without their lengths."""
+
+    label: str
+    request: bytes
+    response: bytes | None = None
+    """None where Kafka closed the connection or kept silent."""
+
+
+def exchanges(path: Path) -> list[Exchange]:
+    """The file, in order."""
+    found: list[Exchange] = []
+    label = ""
+    for line in path.read_text().splitlines():
+        if title := re.match(r"# \d+: \w+ v\d+: (.*)", line):
+            label = title[1]
+        elif line.startswith("> "):
+            found.append(Exchange(label, bytes.fromhex(line[2:])))
+        elif line.startswith("< "):
+            found[-1].response = bytes.fromhex(line[2:])
+    return found
+
+
+def decoded(dispatcher: Dispatcher, request: bytes, response: bytes) -> Any:
+    """A response frame without its length, as the message it is; what has no order is sorted."""
+    key, version = peek_api(request)
+    response_type = dispatcher.routes[key].response
+    _, start = read_response_header(response, 0, flexible_response_header(response_type, version))
+    message: Any = decode(response_type, version, response, start)
+    if hasattr(message, "config_resources"):
+        message.config_resources.sort(key=lambda row: (row.resource_type, row.resource_name))
+    return message
+
+
+def verdicts(message: Any) -> list[tuple[int, str | None]]:
+    """Code and words for each resource."""
+    rows = message.responses if hasattr(message, "responses") else message.results
+    return [(row.error_code, row.error_message) for row in rows]
+
+
+def replay(path: Path) -> list[tuple[Exchange, Any, Any]]:
+    """Each exchange with Kafka's answer and ours; None for no answer."""
+    dispatcher = Dispatcher(make_broker(), load_handlers())
+    connection = make_connection()
+    rows = []
+    for exchange in exchanges(path):
+        try:
+            answer = dispatcher.answer(exchange.request, 0, connection)
+        except WireError:
+            answer = None
+        ours = decoded(dispatcher, exchange.request, answer[4:]) if isinstance(answer, bytes) else None
+        theirs = decoded(dispatcher, exchange.request, exchange.response) if exchange.response else None
+        rows.append((exchange, theirs, ours))
+    return rows
+
+
+def differs_on_purpose(path: Path, rows: list[tuple[Exchange, Any, Any]], index: int) -> bool:
+    """Whether this exchange shows what an exchange of `NEWER` just before it has done."""
+    label = rows[index][0].label
+    while label in FOLLOWING and index:
+        index -= 1
+        label = rows[index][0].label
+        if (path.stem, label) in NEWER:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_answer_is_kafkas(path: Path) -> None:
+    rows = replay(path)
+
+    for index, (exchange, theirs, ours) in enumerate(rows):
+        newer = NEWER.get((path.stem, exchange.label))
+        if newer is not None:
+            assert ours != theirs, f"{exchange.label}: no longer different"
+            code, words = newer
+            for found_code, message in verdicts(ours):
+                assert found_code == code, exchange.label
+                assert (words is None) == (message is None), exchange.label
+                assert words is None or words in (message or ""), exchange.label
+        elif not differs_on_purpose(path, rows, index):
+            assert ours == theirs, exchange.label
+
+
+def test_every_difference_is_in_a_file() -> None:
+    labels = {(path.stem, exchange.label) for path in FILES for exchange in exchanges(path)}
+
+    unknown = NEWER.keys() - labels
+
+    assert unknown == set()
+
+
+def test_there_are_files_for_every_api() -> None:
+    requests = [exchange for path in FILES for exchange in exchanges(path)]
+
+    keys = {peek_api(exchange.request)[0] for exchange in requests}
+
+    assert keys >= {32, 33, 44, 74}
+    assert len(requests) > 200
