@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from conformance.telemetry_world import DATA, DEFAULT_PROPERTIES, World
+from odradek.plugin import RequestContext
+from odradek.telemetry.telemetry_config import ErrorPolicy
+from odradek.wire.error_code import ErrorCode
+
+
+class Labeling:
+    """An enricher that counts how often it is asked."""
+
+    def __init__(self, answer: Callable[[RequestContext], Any]) -> None:
+        self.answer = answer
+        self.asked: list[tuple[bytes, str]] = []
+
+    def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
+        self.asked.append((client_instance_id, context.connection.connection_id))
+        return cast(Mapping[str, str], self.answer(context))
+
+
+def constant(**labels: object) -> Labeling:
+    return Labeling(lambda _: labels)
+
+
+def labels_of(data: bytes) -> dict[str, str]:
+    (entry,) = MetricsData.FromString(data).resource_metrics
+    return {attribute.key: attribute.value.string_value for attribute in entry.resource.attributes}
+
+
+def test_labels_reach_the_receivers() -> None:
+    world = World()
+    world.enrichers.register("one", Labeling(lambda context: {"client_id": str(context.client_id)}))
+    told = world.get()
+
+    world.push(told)
+
+    assert labels_of(world.receiver.payloads[0].data) == {"client_id": "producer-1"}
+
+
+def test_of_two_enrichers_the_later_one_wins() -> None:
+    world = World()
+    world.enrichers.register("one", constant(team="a", rack="r"))
+    world.enrichers.register("two", constant(team="b"))
+    told = world.get()
+
+    world.push(told)
+
+    assert labels_of(world.receiver.payloads[0].data) == {"team": "b", "rack": "r"}
+
+
+def test_enricher_is_asked_once_per_instance_and_connection() -> None:
+    world = World()
+    enricher = constant(team="a")
+    world.enrichers.register("one", enricher)
+    told, other = world.get(), world.get()
+
+    for connection_id in ("conn-1", "conn-1", "conn-2", "conn-1", "conn-2"):
+        world.push(told, connection_id=connection_id)
+        world.clock.time_ms += 300_000
+    world.push(other, connection_id="conn-1")
+
+    assert enricher.asked == [
+        (told.client_instance_id, "conn-1"),
+        (told.client_instance_id, "conn-2"),
+        (other.client_instance_id, "conn-1"),
+    ]
+
+
+def test_labels_outlive_a_change_of_subscriptions() -> None:
+    world = World()
+    enricher = constant(team="a")
+    world.enrichers.register("one", enricher)
+    told = world.get()
+    world.push(told, connection_id="conn-1")
+    world.update("sub-1", DEFAULT_PROPERTIES)
+    again = world.get(told.client_instance_id)
+
+    code = world.push(again, connection_id="conn-1")
+
+    assert (code, len(enricher.asked)) == (ErrorCode.NONE, 1)
+
+
+def raising(_: RequestContext) -> object:
+    raise RuntimeError("directory is down")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [raising, lambda _: {"team": 7}, lambda _: {b"team": "x"}, lambda _: None, lambda _: {"team": "\ud800"}],
+    ids=["raises", "number", "bytes", "none", "surrogate"],
+)
+def test_enricher_that_fails_or_lies_is_left_out(answer: Callable[[RequestContext], Any]) -> None:
+    world = World()
+    world.enrichers.register("broken", Labeling(answer))
+    world.enrichers.register("fine", constant(team="a"))
+    told = world.get()
+
+    code = world.push(told)
+
+    assert (code, labels_of(world.receiver.payloads[0].data)) == (ErrorCode.NONE, {"team": "a"})
+    assert [(stats.name, stats.exported, stats.failed) for stats in world.enrichers.stats()] == [
+        ("broken", 0, 1),
+        ("fine", 1, 0),
+    ]
+
+
+def test_slow_enricher_is_counted() -> None:
+    world = World()
+
+    def slowly(_: RequestContext) -> dict[str, str]:
+        world.clock.advance(6)
+        return {}
+
+    world.enrichers.register("slow", Labeling(slowly))
+    told = world.get()
+
+    world.push(told)
+
+    assert [stats.slow for stats in world.enrichers.stats()] == [1]
+
+
+def test_no_labels_at_all_leave_the_payload_alone() -> None:
+    world = World()
+    world.enrichers.register("silent", constant())
+    told = world.get()
+
+    world.push(told)
+
+    assert world.receiver.payloads[0].data is DATA
+
+
+def test_clients_with_the_same_label_names_share_them() -> None:
+    world = World()
+    world.enrichers.register("one", constant(team="a", rack="r"))
+
+    answers = [world.enrichers.labels(bytes([index]) * 16, world.context()) for index in range(2)]
+
+    first, second = answers
+    assert first is not None
+    assert second is not None
+    assert first.keys is second.keys
+
+
+def test_labels_of_many_connections_are_bounded() -> None:
+    world = World()
+    world.enrichers.register("one", constant(team="a"))
+    told = world.get()
+
+    for _ in range(50):
+        world.push(told)
+        world.clock.time_ms += 300_000
+
+    assert len(world.known(told).labels or {}) <= 8
+
+
+def test_kafka_policy_labels_otlp_and_hands_on_other_bytes() -> None:
+    world = World(ErrorPolicy.KAFKA)
+    world.enrichers.register("one", constant(team="a"))
+    told = world.get()
+    world.push(told)
+    world.clock.time_ms += 300_000
+
+    world.push(told, b"test-data")
+
+    assert labels_of(world.receiver.payloads[0].data) == {"team": "a"}
+    assert world.receiver.payloads[1].data == b"test-data"

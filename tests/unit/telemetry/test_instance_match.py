@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pytest
+import re2
+
+from odradek.telemetry.instance_match import (
+    ALWAYS,
+    PatternSet,
+    backtracking_fullmatch,
+    fullmatch,
+    re2_options,
+    re2_problem,
+)
+
+PATTERNS = [
+    "",
+    "a",
+    "a.*",
+    ".*a",
+    "(a|ab)(c|bcd)",
+    "[ab]+",
+    r"\d+",
+    "(?i)ABC",
+    "a{2,3}",
+    "é.",
+    "a\nb",
+    "^a$",
+    "(?s).*",
+]
+TEXTS = ["", "a", "ab", "abc", "ABC", "aaa", "12", "éx", "a\nb", "\n", "abcd", "b" * 200, "a" * 200]
+
+
+def test_set_agrees_with_matching_one_by_one() -> None:
+    patterns = PatternSet(PATTERNS)
+
+    found = {text: sorted(patterns.matching(text)) for text in TEXTS}
+
+    assert found == {
+        text: [
+            index
+            for index, pattern in enumerate(PATTERNS)
+            if re2.compile(pattern, re2_options()).fullmatch(text)
+        ]
+        for text in TEXTS
+    }
+
+
+def test_nothing_matches_is_an_empty_list() -> None:
+    assert PatternSet(["a", "b"]).matching("zz") == []
+
+
+def test_set_that_is_too_large_to_compile_is_tried_one_by_one() -> None:
+    patterns = [f"(a|b){{1,500}}c{index}x{{900}}" for index in range(700)]
+    whole = PatternSet(patterns)
+
+    found = whole.matching("ab" * 5 + "c7" + "x" * 900)
+
+    assert (whole.scan, found) == (None, [7])
+
+
+def test_scan_that_fails_is_given_up() -> None:
+    patterns = PatternSet(["a.*", "b"])
+    patterns.scan = failing_scan()
+
+    found = patterns.matching("abc")
+
+    assert (found, patterns.scan) == ([0], None)
+
+
+def failing_scan() -> re2.Set:
+    """Reports nothing at all, as RE2 does when its automaton runs out of memory."""
+    scan = re2.Set.FullMatchSet(re2_options())
+    scan.Add("never")
+    scan.Compile()
+    return scan
+
+
+def test_sentinel_matches_every_text() -> None:
+    whole = re2.compile(ALWAYS, re2_options()).fullmatch
+
+    assert all(whole(text) for text in [*TEXTS, "\x00", "\U0010ffff"])
+
+
+def test_catastrophic_pattern_is_harmless() -> None:
+    patterns = PatternSet(["(a|aa)+b", "(a*)*b"])
+    started = time.process_time()
+
+    found = patterns.matching("a" * 5000)
+
+    assert found == []
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("pattern", ["(?!x)", "[unclosed", "a++", r"\1", "((a{100}){100}){100}", "\ud800"])
+def test_re2_says_why_it_refuses(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
+    problem = re2_problem(pattern)
+
+    assert problem
+    assert capfd.readouterr().err == ""
+
+
+def test_older_expressions_are_matched_by_backtracking() -> None:
+    patterns = PatternSet(["a.*", "(?!x).*", "b"])
+
+    found = [sorted(patterns.matching(text)) for text in ("abc", "xyz", "b")]
+
+    assert found == [[0, 1], [], [1, 2]]
+
+
+@pytest.mark.parametrize("pattern", ["[unclosed", "(", "*"])
+def test_no_engine_takes_a_broken_pattern(pattern: str) -> None:
+    assert backtracking_fullmatch(pattern) is None
+    with pytest.raises(ValueError, match="not a regular expression"):
+        fullmatch(pattern)
+
+
+def test_random_alternatives_agree_with_the_standard_library() -> None:
+    chance = random.Random(5)
+    patterns = ["|".join("".join(chance.choices("ab.", k=3)) for _ in range(3)) for _ in range(100)]
+    texts = ["".join(chance.choices("abc", k=3)) for _ in range(50)]
+    whole = PatternSet(patterns)
+
+    found = [sorted(whole.matching(text)) for text in texts]
+
+    assert found == [
+        [index for index, pattern in enumerate(patterns) if re.fullmatch(pattern, text)] for text in texts
+    ]

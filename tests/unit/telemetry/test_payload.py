@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import pickle
+import random
+import tracemalloc
+
+import pytest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from odradek.telemetry.labels import EncodedLabels, encode_labels
+from odradek.telemetry.payload import PayloadLimits, PayloadWork, label, open_payload
+from odradek.telemetry.protobuf_fields import NotOtlp, TooMuchWork, delimited
+from odradek.wire.compression import Codec, CorruptData, TooLarge, compress
+
+LIMITS = PayloadLimits()
+LABELS = encode_labels({"client_id": "producer-1", "node_id": "1"})
+NAMED = {"client_id": "producer-1", "node_id": "1"}
+EMPTY_ENTRY = b"\x0a\x00"
+
+
+def metrics_data(*resources: dict[str, str], schema_url: str = "") -> MetricsData:
+    """One ResourceMetrics with one metric for each resource; the metric is named after its position."""
+    data = MetricsData()
+    for index, attributes in enumerate(resources):
+        entry = data.resource_metrics.add(schema_url=schema_url)
+        for key, value in attributes.items():
+            entry.resource.attributes.add(key=key).value.string_value = value
+        entry.scope_metrics.add().metrics.add(name=f"m{index}").gauge.data_points.add(as_int=index)
+    return data
+
+
+def attributes_of(data: bytes) -> list[dict[str, str]]:
+    """The attributes of each Resource."""
+    return [
+        {attribute.key: attribute.value.string_value for attribute in entry.resource.attributes}
+        for entry in MetricsData.FromString(data).resource_metrics
+    ]
+
+
+def names_of(data: bytes) -> list[list[str]]:
+    """The names of the metrics of each ResourceMetrics."""
+    return [
+        [metric.name for scope in entry.scope_metrics for metric in scope.metrics]
+        for entry in MetricsData.FromString(data).resource_metrics
+    ]
+
+
+def test_equal_resources_become_one_with_labels() -> None:
+    data = metrics_data({"rack": "a"}, {"rack": "a"}, {"rack": "a"}).SerializeToString()
+
+    labeled = label(data, LABELS, LIMITS)
+
+    assert attributes_of(labeled) == [{"rack": "a", **NAMED}]
+    assert names_of(labeled) == [["m0", "m1", "m2"]]
+
+
+def test_entries_without_a_resource_get_one() -> None:
+    data = MetricsData()
+    for _ in range(2):
+        data.resource_metrics.add().scope_metrics.add().metrics.add(name="m")
+
+    labeled = label(data.SerializeToString(), LABELS, LIMITS)
+
+    assert (attributes_of(labeled), names_of(labeled)) == ([NAMED], [["m", "m"]])
+
+
+def test_different_resources_stay_apart() -> None:
+    data = metrics_data({"rack": "a"}, {"rack": "b"}, {"rack": "a"}, {}).SerializeToString()
+
+    labeled = label(data, LABELS, LIMITS)
+
+    assert attributes_of(labeled) == [{"rack": "a", **NAMED}, {"rack": "b", **NAMED}, NAMED]
+    assert names_of(labeled) == [["m0", "m2"], ["m1"], ["m3"]]
+
+
+def test_entry_without_a_resource_is_not_given_that_of_others() -> None:
+    data = metrics_data({"rack": "a"})
+    data.resource_metrics.add().scope_metrics.add().metrics.add(name="bare")
+
+    labeled = label(data.SerializeToString(), LABELS, LIMITS)
+
+    assert attributes_of(labeled) == [{"rack": "a", **NAMED}, NAMED]
+
+
+def test_schema_urls_keep_entries_apart() -> None:
+    first, second = metrics_data({}, {}, schema_url="https://one"), metrics_data({}, schema_url="https://two")
+    data = first.SerializeToString() + second.SerializeToString()
+
+    labeled = label(data, LABELS, LIMITS)
+
+    entries = MetricsData.FromString(labeled).resource_metrics
+    assert [entry.schema_url for entry in entries] == ["https://one", "https://two"]
+    assert names_of(labeled) == [["m0", "m1"], ["m0"]]
+
+
+def test_label_replaces_a_clashing_attribute() -> None:
+    data = metrics_data({"client_id": "liar", "rack": "a", "node_id": "9"}).SerializeToString()
+
+    labeled = label(data, LABELS, LIMITS)
+
+    resource = MetricsData.FromString(labeled).resource_metrics[0].resource
+    assert [attribute.key for attribute in resource.attributes] == ["rack", "client_id", "node_id"]
+    assert attributes_of(labeled) == [{"rack": "a", **NAMED}]
+
+
+def test_dropped_attributes_count_is_kept() -> None:
+    data = metrics_data({"client_id": "liar"})
+    data.resource_metrics[0].resource.dropped_attributes_count = 7
+
+    labeled = label(data.SerializeToString(), LABELS, LIMITS)
+
+    assert MetricsData.FromString(labeled).resource_metrics[0].resource.dropped_attributes_count == 7
+
+
+def test_resource_that_is_remembered_is_not_mistaken_for_another() -> None:
+    labels = encode_labels(NAMED)
+    payloads = [metrics_data({"rack": rack, "client_id": "x"}).SerializeToString() for rack in "aba"]
+
+    labeled = [attributes_of(label(data, labels, LIMITS)) for data in payloads]
+
+    assert labeled == [[{"rack": rack, **NAMED}] for rack in "aba"]
+
+
+def test_without_labels_valid_bytes_pass_as_they_are() -> None:
+    data = metrics_data({"rack": "a"}, {"rack": "a"}).SerializeToString()
+
+    assert label(data, None, LIMITS) is data
+
+
+@pytest.mark.parametrize("labels", [LABELS, None])
+def test_empty_payload_stays_empty(labels: EncodedLabels | None) -> None:
+    assert label(b"", labels, LIMITS) == b""
+
+
+@pytest.mark.parametrize("labels", [LABELS, None])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"test-data",
+        b"\x0a\x05\x01",
+        b"\x0a\x02\x0a\x05",
+        b"\x0a\x04\x12\x02\x12\x05",
+        delimited(0x0A, delimited(0x0A, delimited(0x0A, delimited(0x0A, b"\xff")))),
+        b"\x0a",
+        b"\xff" * 11,
+    ],
+    ids=["text", "cut entry", "cut resource", "cut metric", "key that is not UTF-8", "cut length", "varint"],
+)
+def test_bytes_that_are_not_otlp(data: bytes, labels: EncodedLabels | None) -> None:
+    with pytest.raises(NotOtlp):
+        label(data, labels, LIMITS)
+
+
+@pytest.mark.parametrize("labels", [LABELS, None])
+def test_other_bytes_pass_where_otlp_is_not_required(labels: EncodedLabels | None) -> None:
+    limits = PayloadLimits(require_otlp=False)
+
+    assert label(b"test-data", labels, limits) == b"test-data"
+
+
+def test_bad_bytes_in_a_good_frame_pass_unlabeled_where_otlp_is_not_required() -> None:
+    data = delimited(0x0A, delimited(0x12, b"\x12\x05"))
+
+    assert label(data, LABELS, PayloadLimits(require_otlp=False)) == data
+
+
+def test_million_empty_entries_are_refused_before_they_take_memory() -> None:
+    data = EMPTY_ENTRY * 1_000_000
+    tracemalloc.start()
+
+    with pytest.raises(TooLarge):
+        label(data, LABELS, LIMITS)
+
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 100_000
+
+
+@pytest.mark.parametrize(("entries", "fine"), [(10_000, True), (10_001, False), (40_000, False)])
+def test_cap_of_entries_is_exact(entries: int, fine: bool) -> None:
+    outcome = None
+    try:
+        label(EMPTY_ENTRY * entries, LABELS, LIMITS)
+    except TooLarge as error:
+        outcome = error
+
+    assert (outcome is None) is fine
+
+
+def test_deep_nesting_is_refused() -> None:
+    value = b""
+    for _ in range(10_000):
+        value = delimited(0x2A, delimited(0x0A, value))
+    attribute = delimited(0x0A, delimited(0x0A, b"k") + delimited(0x12, value))
+
+    with pytest.raises(NotOtlp):
+        label(delimited(0x0A, delimited(0x0A, attribute)), LABELS, LIMITS)
+
+
+def test_nesting_that_protobuf_takes_is_fine() -> None:
+    value = AnyValue(string_value="x")
+    for _ in range(20):
+        outer = AnyValue()
+        outer.array_value.values.append(value)
+        value = outer
+    data = metrics_data({})
+    data.resource_metrics[0].resource.attributes.append(KeyValue(key="deep", value=value))
+
+    labeled = label(data.SerializeToString(), LABELS, LIMITS)
+
+    assert set(attributes_of(labeled)[0]) == {"deep", *NAMED}
+
+
+def test_number_of_different_resources_is_capped() -> None:
+    data = metrics_data(*({"rack": str(index)} for index in range(257))).SerializeToString()
+
+    with pytest.raises(TooLarge, match="different resources"):
+        label(data, LABELS, LIMITS)
+
+
+def test_number_of_fields_taken_apart_is_capped() -> None:
+    data = metrics_data(*({"rack": str(index % 2)} for index in range(100))).SerializeToString()
+
+    with pytest.raises(TooMuchWork):
+        label(data, LABELS, PayloadLimits(max_fields=300))
+
+
+def test_resource_of_a_million_attributes_is_too_much_work() -> None:
+    data = delimited(0x0A, delimited(0x0A, b"\x0a\x00" * 500_000))
+
+    with pytest.raises(TooMuchWork):
+        label(data, encode_labels(NAMED), LIMITS)
+
+
+def test_large_first_resource_is_not_multiplied() -> None:
+    first = delimited(0x0A, delimited(0x0A, delimited(0x0A, delimited(0x0A, b"k" * 30_000))))
+    data = first + b"\x0a\x02\x0a\x00" * 5000
+    tracemalloc.start()
+
+    labeled = label(data, LABELS, LIMITS)
+
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(attributes_of(labeled)) == 2
+    assert peak_bytes < 5_000_000
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_payload_is_opened_from_each_codec(codec: Codec) -> None:
+    data = metrics_data({"rack": "a"}).SerializeToString()
+
+    opened = open_payload(codec, compress(codec, data), LABELS, LIMITS)
+
+    assert attributes_of(opened) == [{"rack": "a", **NAMED}]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_bomb_in_each_codec_is_too_large(codec: Codec) -> None:
+    bomb = compress(codec, bytes(4_000_000))
+
+    with pytest.raises(TooLarge):
+        open_payload(codec, bomb, LABELS, PayloadLimits(max_bytes=65_536))
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+def test_corrupt_compression_is_told_from_bad_otlp(codec: Codec) -> None:
+    with pytest.raises(CorruptData):
+        open_payload(codec, b"\xff" + random.Random(1).randbytes(50), LABELS, LIMITS)
+
+
+def test_work_survives_the_way_to_another_process() -> None:
+    data = metrics_data({"rack": "a"}).SerializeToString()
+    work = PayloadWork(codec=Codec.ZSTD, data=compress(Codec.ZSTD, data), labels=LABELS, limits=LIMITS)
+
+    opened = pickle.loads(pickle.dumps(work)).run()
+
+    assert attributes_of(opened) == [{"rack": "a", **NAMED}]
+
+
+@pytest.mark.parametrize("error", [NotOtlp("x"), TooMuchWork("x"), TooLarge("x"), CorruptData("x")])
+def test_errors_survive_the_way_back(error: Exception) -> None:
+    back = pickle.loads(pickle.dumps(error))
+
+    assert (type(back), back.args) == (type(error), error.args)

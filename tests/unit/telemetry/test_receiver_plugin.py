@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from conformance.telemetry_world import Recorder, World
+from odradek.plugin import ClientTelemetryContext, ClientTelemetryPayload, RequestContext
+from odradek.telemetry.plugin_stats import PluginStats, described
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.testing.clock import MockClock
+
+PAYLOAD = ClientTelemetryPayload(bytes(range(16)), False, b"data")
+
+
+class Acting:
+    """A receiver or exporter that does what it is told."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self.act = act
+        self.calls = 0
+
+    def export_metrics(
+        self, context: RequestContext | ClientTelemetryContext, payload: ClientTelemetryPayload
+    ) -> None:
+        self.calls += 1
+        self.act()
+
+
+def failing() -> object:
+    raise RuntimeError("no room")
+
+
+@pytest.fixture
+def clock() -> MockClock:
+    return MockClock()
+
+
+@pytest.fixture
+def plugin(clock: MockClock) -> ClientMetricsReceiverPlugin:
+    return ClientMetricsReceiverPlugin(clock, slow_ms=5)
+
+
+def export(plugin: ClientMetricsReceiverPlugin, stop_at_failure: bool = False) -> bool:
+    return plugin.export(World().context(), PAYLOAD, 1000, stop_at_failure)
+
+
+def test_others_get_the_push_when_one_raises(plugin: ClientMetricsReceiverPlugin) -> None:
+    before, after, exporter = Recorder(), Recorder(), Recorder()
+    plugin.add_exporter("exporter", exporter)
+    plugin.add_receiver("before", before)
+    plugin.add_receiver("broken", Acting(failing))
+    plugin.add_receiver("after", after)
+
+    taken = export(plugin)
+
+    assert not taken
+    assert [recorder.payloads for recorder in (before, after, exporter)] == [[PAYLOAD]] * 3
+
+
+def test_first_failure_ends_the_chain_where_that_is_asked_for(plugin: ClientMetricsReceiverPlugin) -> None:
+    before, after, exporter = Recorder(), Recorder(), Recorder()
+    plugin.add_exporter("exporter", exporter)
+    plugin.add_receiver("before", before)
+    plugin.add_receiver("broken", Acting(failing))
+    plugin.add_receiver("after", after)
+
+    taken = export(plugin, stop_at_failure=True)
+
+    assert not taken
+    assert [len(recorder.payloads) for recorder in (before, after, exporter)] == [1, 0, 0]
+
+
+def leave() -> object:
+    sys.exit(3)
+
+
+def stumble() -> object:
+    return [][1]
+
+
+def stop() -> object:
+    raise StopIteration
+
+
+@pytest.mark.parametrize("act", [leave, stumble, stop])
+def test_whatever_a_plugin_raises_stays_here(
+    plugin: ClientMetricsReceiverPlugin, act: Callable[[], object]
+) -> None:
+    plugin.add_receiver("broken", Acting(act))
+
+    taken = export(plugin)
+
+    assert (taken, plugin.stats()[0].failed) == (False, 1)
+
+
+def test_interrupt_is_not_a_plugins_failure(plugin: ClientMetricsReceiverPlugin) -> None:
+    def interrupt() -> object:
+        raise KeyboardInterrupt
+
+    plugin.add_receiver("innocent", Acting(interrupt))
+
+    with pytest.raises(KeyboardInterrupt):
+        export(plugin)
+
+    assert plugin.stats()[0].failed == 0
+
+
+def test_each_plugin_has_a_record(plugin: ClientMetricsReceiverPlugin) -> None:
+    plugin.add_receiver("broken", Acting(failing))
+    plugin.add_receiver("fine", Acting(lambda: None))
+    plugin.add_exporter("fine", Acting(lambda: None))
+
+    for _ in range(3):
+        export(plugin)
+
+    rows = [
+        (stats.name, stats.exported, stats.failed, stats.slow, stats.last_error) for stats in plugin.stats()
+    ]
+    assert rows == [("broken", 0, 3, 0, "RuntimeError: no room"), ("fine", 6, 0, 0, None)]
+
+
+def test_slow_plugin_is_counted_and_the_next_one_is_not(
+    plugin: ClientMetricsReceiverPlugin, clock: MockClock
+) -> None:
+    plugin.add_receiver("quick", Acting(lambda: clock.advance(5)))
+    plugin.add_receiver("slow", Acting(lambda: clock.advance(6)))
+    plugin.add_receiver("late", Acting(lambda: None))
+
+    export(plugin)
+
+    assert [(stats.name, stats.slow) for stats in plugin.stats()] == [("quick", 0), ("slow", 1), ("late", 0)]
+
+
+def test_failing_plugin_is_logged_once_a_minute(
+    plugin: ClientMetricsReceiverPlugin, clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin.add_receiver("broken", Acting(failing))
+    caplog.set_level(logging.ERROR)
+
+    for _ in range(150):
+        export(plugin)
+        clock.advance(1000)
+
+    assert len(caplog.records) == 3
+    assert [vars(record)["unlogged"] for record in caplog.records] == [0, 59, 59]
+    assert plugin.stats()[0].failed == 150
+
+
+def test_plugin_may_remove_itself_from_within_a_call(plugin: ClientMetricsReceiverPlugin) -> None:
+    leaving = Acting(lambda: plugin.remove(leaving))
+    staying = Acting(lambda: None)
+    plugin.add_receiver("leaving", leaving)
+    plugin.add_receiver("staying", staying)
+
+    for _ in range(2):
+        export(plugin)
+
+    assert (leaving.calls, staying.calls) == (1, 2)
+
+
+def test_removing_a_stranger_changes_nothing(plugin: ClientMetricsReceiverPlugin) -> None:
+    plugin.add_receiver("fine", Recorder())
+
+    plugin.remove(Recorder())
+
+    assert not plugin.is_empty
+
+
+def test_exception_that_cannot_print_itself_has_a_name_at_least() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert [described(error) for error in (MuteError(), ValueError(), ValueError("x" * 500))] == [
+        "MuteError",
+        "ValueError",
+        f"ValueError: {'x' * 188}",
+    ]
+
+
+def test_record_of_a_plugin_that_never_failed() -> None:
+    stats = PluginStats("one")
+
+    assert (stats.exported, stats.failed, stats.slow, stats.last_error) == (0, 0, 0, None)
