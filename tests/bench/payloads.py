@@ -69,11 +69,10 @@ def java25k() -> Payload:
 
 
 def librd6k() -> Payload:
-    """40 metrics with descriptions in one ResourceMetrics and one scope."""
+    """40 metrics with descriptions in one ResourceMetrics and one scope. There is no Resource at all."""
     data = MetricsData()
-    entry = data.resource_metrics.add(resource=resource_of(RACK))
-    scope = entry.scope_metrics.add()
-    scope.scope.name, scope.scope.version = "librdkafka", "2.16.0"
+    scope = data.resource_metrics.add().scope_metrics.add()
+    scope.scope.name, scope.scope.version = "rdkafka#producer-1", "2.16.0"
     for metric in metrics(40, seed=6):
         subject = metric.name.removeprefix(PREFIX).rpartition(".")[0].replace(".", " ")
         metric.description = f"How the {subject} went since then."
@@ -94,8 +93,10 @@ def small(size_bytes: int = 500) -> Payload:
 
 
 def compressed(name: str, data: MetricsData) -> Payload:
+    """As a stream: neither librdkafka nor the Java client writes the size of the content into the zstd frame."""
     raw = data.SerializeToString()
-    return Payload(name=name, raw=raw, codec=ZSTD, wire=zstandard.compress(raw))
+    stream = zstandard.ZstdCompressor().compressobj()
+    return Payload(name=name, raw=raw, codec=ZSTD, wire=stream.compress(raw) + stream.flush())
 
 
 def resource_of(*labels: tuple[str, str]) -> Resource:

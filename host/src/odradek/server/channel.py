@@ -65,14 +65,14 @@ class Channel(asyncio.Protocol):
         self.listener.closed(self)
 
     def data_received(self, data: bytes) -> None:
+        if self.closing:
+            return
         self.last_active_ms = self.listener.clock.now_ms()
         if self.buffer is None and self.pending is None and not self.writing_paused:
             size = len(data)
             if size >= 4 and FRAME_LENGTH.unpack_from(data)[0] == size - 4 <= self.listener.max_request_bytes:
                 self.exchange(data, 4)
                 return
-        if self.closing:
-            return
         if self.buffer is None:
             self.buffer = bytearray(data)
         else:
@@ -111,20 +111,21 @@ class Channel(asyncio.Protocol):
                 # the buffer is the frame: hand it over whole, views into it may outlive this call
                 self.buffer = None
                 self.exchange(memoryview(buffer), 4)
+                self.limit_read_ahead()
                 return
             with memoryview(buffer) as view, view[start + 4 : start + 4 + size] as cut:
                 frame = bytes(cut)
             start += 4 + size
             self.exchange(frame, 0)
-        if self.closing:
-            return
-        del buffer[:start]
-        if not buffer:
-            self.buffer = None
-        self.limit_read_ahead()
+        if not self.closing:
+            del buffer[:start]
+            self.buffer = buffer or None
+            self.limit_read_ahead()
 
     def limit_read_ahead(self) -> None:
         """Stop reading while a muted channel holds enough; start again when it does not."""
+        if self.closing:
+            return
         held = self.buffer is not None and len(self.buffer) > READ_AHEAD_BYTES
         pause = held and (self.pending is not None or self.writing_paused)
         if pause and not self.reading_paused:
