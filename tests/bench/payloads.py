@@ -93,7 +93,7 @@ def small(size_bytes: int = 500) -> Payload:
 
 
 def compressed(name: str, data: MetricsData) -> Payload:
-    """As a stream: neither librdkafka nor the Java client writes the size of the content into the zstd frame."""
+    """As a stream: neither librdkafka nor the Java client puts the content size into the zstd frame."""
     raw = data.SerializeToString()
     stream = zstandard.ZstdCompressor().compressobj()
     return Payload(name=name, raw=raw, codec=ZSTD, wire=stream.compress(raw) + stream.flush())
