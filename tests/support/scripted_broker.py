@@ -24,11 +24,11 @@ from odradek.wire.types import Versions, between
 Answer = Callable[[Any], Any]
 
 
-class HangUp(Exception):  # noqa: N818
+class HangUp(Exception):
     """Raised by an answer: close the connection instead."""
 
 
-class Silence(Exception):  # noqa: N818
+class Silence(Exception):
     """Raised by an answer: never answer."""
 
 

@@ -223,8 +223,20 @@ def test_a_topics_synonyms_go_from_the_topic_to_the_host_to_kafka() -> None:
     assert synonyms(row) == [
         ("segment.ms", "1000", ConfigSource.TOPIC),
         ("log.roll.ms", "5000", ConfigSource.STATIC_BROKER),
-        ("log.roll.ms", "604800000", ConfigSource.DEFAULT),
     ]
+
+
+def test_the_default_is_a_synonym_under_the_brokers_key_unless_that_is_null_by_default() -> None:
+    rows = by_name(describe(with_topic(), TOPIC, "t", include_synonyms=True))
+
+    assert synonyms(rows["cleanup.policy"]) == [("log.cleanup.policy", "delete", ConfigSource.DEFAULT)]
+    assert synonyms(rows["max.message.bytes"]) == [("message.max.bytes", "1048588", ConfigSource.DEFAULT)]
+    assert {name for name, row in rows.items() if not row.synonyms} == {
+        "retention.ms",
+        "segment.ms",
+        "segment.jitter.ms",
+    }
+    assert rows["retention.ms"].value == "604800000"
 
 
 def test_a_hosts_own_default_is_shown_as_such() -> None:

@@ -302,8 +302,8 @@ def test_a_topics_bad_change_is_refused(
 @pytest.mark.parametrize(
     ("kind", "name", "code", "message"),
     [
-        (BROKER, "1", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: num.partitions"),
-        (BROKER, "", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: num.partitions"),
+        (BROKER, "1", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: [num.partitions]"),
+        (BROKER, "", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: [num.partitions]"),
         (BROKER, "7", ErrorCode.INVALID_REQUEST, "Unexpected broker id, expected 1 but received 7"),
         (BROKER, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
         (GROUP, "g", ErrorCode.INVALID_CONFIG, "Unknown group config name: num.partitions"),

@@ -92,7 +92,7 @@ class BrokerResource:
         self.check_name(name, broker, "but received")
         if after:
             keys = ", ".join(after)
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: {keys}")
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{keys}]")
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Nothing changes."""

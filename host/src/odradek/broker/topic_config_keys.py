@@ -128,4 +128,6 @@ TOPIC_CONFIG_KEYS = (
         "unclean.leader.election.enable",
     ),
 )
+WITHOUT_DEFAULT = frozenset({"log.retention.ms", "log.roll.ms", "log.roll.jitter.ms"})
+"""Broker keys that are null unless set: keys in hours stand behind them, and Kafka shows no synonym then."""
 TYPES = {row.key.name: row.key.type for row in TOPIC_CONFIG_KEYS}

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from odradek.broker.broker import Broker
 from odradek.broker.config_key import ConfigEntry, ConfigSynonym, rendered
-from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS, TYPES, TopicConfigKey, value_text
+from odradek.broker.topic_config_keys import (
+    TOPIC_CONFIG_KEYS,
+    TYPES,
+    WITHOUT_DEFAULT,
+    TopicConfigKey,
+    value_text,
+)
 from odradek.broker.topics import Topic, check_name
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
@@ -20,9 +26,7 @@ class TopicResource:
         """Every key of the log's configuration."""
         check_name(name)
         if broker.topics.named(name) is None:
-            raise ApiError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-            )
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka has no words for it here
         properties = broker.metadata.resource(ResourceType.TOPIC, name)
         return [entry(row, properties, broker) for row in TOPIC_CONFIG_KEYS]
 
@@ -61,7 +65,8 @@ def reconfigure(topic: Topic, properties: Mapping[str, str], broker: Broker) -> 
 def entry(row: TopicConfigKey, properties: Mapping[str, str], broker: Broker) -> ConfigEntry:
     """One key with everything that stands behind it."""
     synonyms = list(synonyms_of(row, properties, broker))
-    return ConfigEntry(key=row.key, value=synonyms[0].value, source=synonyms[0].source, synonyms=synonyms)
+    first = synonyms[0] if synonyms else ConfigSynonym(row.key.name, row.key.default, ConfigSource.DEFAULT)
+    return ConfigEntry(key=row.key, value=first.value, source=first.source, synonyms=synonyms)
 
 
 def synonyms_of(
@@ -74,4 +79,5 @@ def synonyms_of(
     host_value = value_text(broker.topics.defaults, key.name)
     if host_value != key.default:
         yield ConfigSynonym(row.broker_key, host_value, ConfigSource.STATIC_BROKER)
-    yield ConfigSynonym(row.broker_key, key.default, ConfigSource.DEFAULT)
+    if row.broker_key not in WITHOUT_DEFAULT:
+        yield ConfigSynonym(row.broker_key, key.default, ConfigSource.DEFAULT)

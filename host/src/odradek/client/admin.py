@@ -243,7 +243,7 @@ class AdminClient:
         """Which broker to ask about which resources."""
         anywhere: list[ConfigResource] = []
         for resource in resources:
-            if resource.type in NODE_TYPES and resource.name.isdigit():
+            if resource.type in NODE_TYPES and resource.name.isdecimal():
                 yield self.cluster.node(int(resource.name)), [resource]
             else:
                 anywhere.append(resource)
