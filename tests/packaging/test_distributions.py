@@ -1,0 +1,150 @@
+"""What pip sees: one version everywhere, extras that are folders here and pins in a release, a license."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+NAMES = [folder.name for folder in PLUGINS]
+
+
+def toml(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+HOST = toml(ROOT)
+VERSION = HOST["project"]["version"]
+
+
+def written_version(package: Path) -> str:
+    """``__version__`` of a package, read without importing it."""
+    lines = (package / "__init__.py").read_text(encoding="utf-8").splitlines()
+    (line,) = [line for line in lines if line.startswith("__version__ = ")]
+    return line.removeprefix("__version__ = ").strip('"')
+
+
+class MetadataHookInterface:
+    """hatchling's base class, as far as the hook uses it: the tests do not need hatchling."""
+
+    def __init__(self, root: str, config: dict[str, Any]) -> None:
+        self.root = root
+        self.config = config
+
+
+def optional_dependencies(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """What ``host/hatch_build.py`` makes of the root's pyproject.toml."""
+    interface = ModuleType("hatchling.metadata.plugin.interface")
+    vars(interface)["MetadataHookInterface"] = MetadataHookInterface
+    for name in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, interface.__name__, interface)
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "host" / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    metadata: dict[str, Any] = {"name": HOST["project"]["name"], "version": VERSION}
+    module.SiblingExtras(str(ROOT), HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]).update(metadata)
+    extras: dict[str, list[str]] = metadata["optional-dependencies"]
+    return extras
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=NAMES)
+def test_all_distributions_have_one_version(folder: Path) -> None:
+    project = toml(folder)["project"]
+
+    versions = {VERSION, written_version(ROOT / "host/src/odradek"), project["version"]}
+
+    assert len(versions) == 1
+    assert written_version(folder / "src" / f"odradek_{folder.name}") == VERSION
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=NAMES)
+def test_a_plugin_takes_every_patch_of_the_host_it_was_made_for(folder: Path) -> None:
+    major, minor, _ = VERSION.split(".")
+
+    requirements = toml(folder)["project"]["dependencies"]
+
+    assert f"odradek>={major}.{minor},<{major}.{int(minor) + 1}" in requirements
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=NAMES)
+def test_a_plugin_is_named_after_its_folder(folder: Path) -> None:
+    project = toml(folder)["project"]
+
+    assert project["name"] == f"odradek-{folder.name}"
+    assert project["entry-points"]["odradek"] == {folder.name: f"odradek_{folder.name}"}
+
+
+def test_extras_are_the_folders_of_the_plugins() -> None:
+    siblings = HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]["siblings"]
+
+    assert siblings == {name: f"plugins/{name}" for name in NAMES}
+
+
+def test_in_a_checkout_extras_install_the_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ODRADEK_RELEASE", raising=False)
+
+    extras = optional_dependencies(monkeypatch)
+
+    for folder in PLUGINS:
+        assert extras[folder.name] == [f"odradek-{folder.name} @ {folder.as_uri()}"]
+        assert extras[folder.name][0] in extras["all"]
+
+
+def test_in_a_release_extras_are_pins_and_carry_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ODRADEK_RELEASE", "1")
+
+    extras = optional_dependencies(monkeypatch)
+
+    assert {name: extras[name] for name in NAMES} == {name: [f"odradek-{name}=={VERSION}"] for name in NAMES}
+    assert not [line for lines in extras.values() for line in lines if "file:" in line]
+
+
+def test_the_test_extra_leaves_the_plugins_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    extras = optional_dependencies(monkeypatch)
+
+    # pip takes an editable folder and a direct reference to it for two distributions, which cannot both be
+    assert not [line for line in extras["test"] if line.startswith("odradek")]
+
+
+def test_tests_and_types_see_the_folders_not_the_installed_copies() -> None:
+    sources = {"host/src"} | {f"plugins/{name}/src" for name in NAMES}
+
+    assert sources <= set(HOST["tool"]["pytest"]["ini_options"]["pythonpath"])
+    assert sources <= set(HOST["tool"]["mypy"]["mypy_path"])
+
+
+def test_every_package_is_under_the_import_contracts() -> None:
+    packages = {"odradek"} | {f"odradek_{name}" for name in NAMES}
+
+    assert set(HOST["tool"]["importlinter"]["root_packages"]) == packages
+
+
+@pytest.mark.parametrize("package", ["host/src/odradek", *(f"plugins/{n}/src/odradek_{n}" for n in NAMES)])
+def test_every_package_says_that_it_is_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("folder", [ROOT, *PLUGINS], ids=["host", *NAMES])
+def test_every_distribution_carries_its_license(folder: Path) -> None:
+    license_text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+    assert "Apache License" in license_text
+    assert toml(folder)["project"]["license"] == "Apache-2.0"
+    assert (folder / "LICENSE").read_text(encoding="utf-8") == license_text
+
+
+def test_the_host_ships_its_license_and_its_changelog() -> None:
+    include = HOST["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+
+    assert HOST["project"]["license-files"] == ["LICENSE"]
+    assert {"/LICENSE", "/CHANGELOG.md", "/README.md"} <= set(include)
