@@ -1,0 +1,202 @@
+"""Writes ``host/docs/reference/protocol-coverage.md`` from the ledger and the docstrings of the handlers.
+
+    python -m contrib.docs.protocol_coverage            # from the repository's root
+    python -m contrib.docs.protocol_coverage --check    # exit status 1 when the page is out of date
+
+The ledger (``tests/conformance/ledger.toml``) says what is served, what is refused and which tests prove it.
+What a handler ignores or does differently from Kafka is said once, in its docstring, and taken from there.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import textwrap
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+LEDGER = ROOT / "tests/conformance/ledger.toml"
+PAGE = ROOT / "host/docs/reference/protocol-coverage.md"
+HANDLERS = ROOT / "host/src/odradek/broker/handlers"
+WIDTH = 120
+HEADING = re.compile(r"(?P<title>[A-Z][A-Za-z ]*?)(?: \((?P<condition>.*)\))?:")
+
+INTRODUCTION = """\
+# Protocol coverage
+
+<!-- Written by `python -m contrib.docs.protocol_coverage`: edit tests/conformance/ledger.toml. -->
+
+Which APIs of the Kafka protocol this host serves, in which versions.
+The ranges are those of Kafka 4.3 where nothing else is said.
+*Proof* names the tests; a row without a proof fails the build.
+What Apache Kafka answered where documents differ is in
+[FINDINGS](../../../tests/conformance/FINDINGS.md), with the bytes.
+
+An API that is not in this table, or a version outside its range, closes the connection, as in Kafka.
+ApiVersions above v4 is answered in v0 with the range that is served.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A range of versions of one API."""
+
+    api: str
+    key: int
+    first: int
+    last: int
+    status: str
+    """``supported``, or ``refused``: advertised and not served."""
+    says: str
+    refuses: tuple[str, ...]
+    proof: tuple[str, ...]
+
+    @property
+    def handler(self) -> Path:
+        """The file that serves the API."""
+        return HANDLERS / f"{re.sub('(?<=[a-z])(?=[A-Z])', '_', self.api).lower()}.py"
+
+    @property
+    def versions(self) -> str:
+        """The range for people."""
+        return f"v{self.first}" if self.first == self.last else f"v{self.first}-v{self.last}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """Something that Kafka has and this host does not."""
+
+    what: str
+    means: str
+    apis: dict[str, int]
+    """Names and keys of the APIs that are not served because of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One heading of a handler's docstring."""
+
+    condition: str = ""
+    items: list[str] = field(default_factory=list)
+
+
+def load_ledger(path: Path = LEDGER) -> tuple[list[Row], list[Absence]]:
+    """The ledger, rows by key and version."""
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    rows = [row(entry) for entry in document["row"]]
+    absences = [
+        Absence(what=entry["what"], means=entry["means"], apis=entry.get("apis", {}))
+        for entry in document["absent"]
+    ]
+    return sorted(rows, key=lambda found: (found.key, found.first)), absences
+
+
+def row(entry: dict[str, Any]) -> Row:
+    """One ``[[row]]``; a key that is missing is a KeyError."""
+    first, _, last = str(entry["versions"]).partition("-")
+    return Row(
+        api=entry["api"],
+        key=entry["key"],
+        first=int(first),
+        last=int(last or first),
+        status=entry["status"],
+        says=entry["says"],
+        refuses=tuple(entry.get("refuses", ())),
+        proof=tuple(entry["proof"]),
+    )
+
+
+def sections(handler: Path) -> dict[str, Section]:
+    """The headings of a handler's docstring and what stands below them."""
+    docstring = ast.get_docstring(ast.parse(handler.read_text(encoding="utf-8"))) or ""
+    found: dict[str, Section] = {}
+    current = Section()
+    for line in docstring.splitlines():
+        heading = HEADING.fullmatch(line)
+        if heading is not None:
+            current = found[heading["title"]] = Section(heading["condition"] or "")
+        elif line.startswith("    * "):
+            current.items.append(line.removeprefix("    * ").strip())
+        elif line.startswith("      ") and current.items:
+            current.items[-1] += f" {line.strip()}"
+    return found
+
+
+def markdown(text: str) -> str:
+    """A docstring's literals as Markdown's."""
+    return text.replace("``", "`")
+
+
+def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
+    """The whole page."""
+    rows = list(rows)
+    parts = [INTRODUCTION, "## Served\n"]
+    parts.append("| key | API | versions | status |\n|---|---|---|---|")
+    parts += [
+        f"| {row.key} | [{row.api}](#{row.api.lower()}) | {row.versions} | {row.status} |" for row in rows
+    ]
+    for api in dict.fromkeys(row.api for row in rows):
+        parts.append(api_section(api, [row for row in rows if row.api == api]))
+    parts.append("\n## Not there\n")
+    parts.append("What Kafka 4.3 has and this host does not.\n")
+    parts.append("| what | what it means here | APIs |\n|---|---|---|")
+    for absence in absences:
+        apis = ", ".join(f"{name} ({key})" for name, key in absence.apis.items())
+        parts.append(f"| {absence.what} | {absence.means} | {apis or '-'} |")
+    return "\n".join(parts) + "\n"
+
+
+def api_section(api: str, rows: list[Row]) -> str:
+    """One API: its rows, then what holds for all of them."""
+    docstring = sections(rows[0].handler)
+    lines = [f"\n### {api}\n"]
+    for found in rows:
+        lines.append(filled(f"**{found.versions}, {found.status}**: {markdown(found.says)}") + "\n")
+        lines += bullets("Refused", Section(items=list(found.refuses)))
+        lines += bullets("Proof", Section(items=[f"`{proof}`" for proof in found.proof]))
+    for title in ("Ignored fields", "Differs from Kafka"):
+        lines += bullets(title, docstring.get(title, Section()))
+    return "\n".join(lines).rstrip()
+
+
+def bullets(title: str, section: Section) -> list[str]:
+    """A list under a heading; nothing when there are no items."""
+    if not section.items:
+        return []
+    condition = f" ({markdown(section.condition)})" if section.condition else ""
+    items = [filled(f"* {markdown(item)}", indent="  ") for item in section.items]
+    return [f"{title}{condition}:\n", *items, ""]
+
+
+def filled(text: str, indent: str = "") -> str:
+    """Lines of at most `WIDTH`, unless a word is longer."""
+    return textwrap.fill(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare; the exit status."""
+    wanted = page(*load_ledger())
+    if arguments == ["--check"]:
+        current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        if current != wanted:
+            sys.stderr.write(
+                f"{PAGE.relative_to(ROOT)} is out of date: python -m contrib.docs.protocol_coverage\n"
+            )
+            return 1
+        return 0
+    if arguments:
+        sys.stderr.write("usage: python -m contrib.docs.protocol_coverage [--check]\n")
+        return 2
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,115 @@
+"""The ledger says what the routing table does, every row has a proof, and its page is up to date."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import odradek.wire.messages
+from odradek.broker.routing import load_handlers
+from support.coverage_page import ROOT, Row, load_ledger, sections
+
+ROWS, ABSENCES = load_ledger()
+ROUTES = load_handlers()
+LAST_KEY = 92
+"""DeleteShareGroupOffsets; the highest API key of Kafka 4.3."""
+
+
+@cache
+def names_in(file: str) -> frozenset[str]:
+    """The names of the test functions in a file."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return frozenset(
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    )
+
+
+def declared() -> dict[int, str]:
+    """API key to name, of every request that is declared in ``wire/messages``."""
+    found: dict[int, str] = {}
+    for module in pkgutil.iter_modules(odradek.wire.messages.__path__):
+        for name, item in vars(importlib.import_module(f"odradek.wire.messages.{module.name}")).items():
+            if name.endswith("Request") and hasattr(item, "API_KEY"):
+                found[item.API_KEY] = name.removesuffix("Request")
+    return found
+
+
+def versions(rows: list[Row]) -> list[int]:
+    """Every version of some rows, in order, repeated where rows overlap."""
+    return sorted(version for row in rows for version in range(row.first, row.last + 1))
+
+
+def test_every_route_is_in_the_ledger_and_nothing_else() -> None:
+    assert {(row.key, row.api) for row in ROWS} == {(key, declared()[key]) for key in ROUTES}
+
+
+@pytest.mark.parametrize("key", sorted(ROUTES))
+def test_versions_are_those_of_the_route(key: int) -> None:
+    rows, route = [row for row in ROWS if row.key == key], ROUTES[key]
+
+    supported = versions([row for row in rows if row.status == "supported"])
+
+    assert supported == list(range(route.versions.first, route.versions.last + 1))
+    assert versions(rows) == list(range(route.advertised.first, route.advertised.last + 1))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}-{row.versions}")
+def test_a_row_says_what_it_is_and_has_a_proof(row: Row) -> None:
+    assert row.status in ("supported", "refused")
+    assert row.says.endswith(".")
+    assert row.proof
+
+
+@pytest.mark.parametrize("proof", sorted({proof for row in ROWS for proof in row.proof}))
+def test_a_proof_is_a_test_that_exists(proof: str) -> None:
+    file, separator, name = proof.partition("::")
+
+    assert separator, "a proof is file::name"
+    assert name in names_in(file)
+
+
+def test_every_api_of_kafka_is_served_or_said_to_be_absent() -> None:
+    absent = [key for absence in ABSENCES for key in absence.apis.values()]
+
+    said = Counter([*ROUTES, *absent])
+
+    assert said == Counter(range(LAST_KEY + 1))
+
+
+def test_absent_apis_have_kafkas_names() -> None:
+    names = declared()
+
+    wrong = [
+        (name, key)
+        for absence in ABSENCES
+        for name, key in absence.apis.items()
+        if names.get(key, name) != name
+    ]
+
+    assert wrong == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}-{row.versions}")
+def test_a_row_has_a_handler_that_says_how_it_behaves(row: Row) -> None:
+    route = ROUTES[row.key]
+
+    assert Path(sys.modules[route.handler.__module__].__file__ or "") == row.handler
+    assert sections(row.handler)["Behavior"].items
+
+
+def test_the_page_is_up_to_date() -> None:
+    command = [sys.executable, "-m", "contrib.docs.protocol_coverage", "--check"]
+
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+
+    assert (checked.returncode, checked.stderr) == (0, "")
