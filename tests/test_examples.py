@@ -1,0 +1,50 @@
+"""Every example runs alone, ends by itself, and prints what it is about."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
+SOURCES = os.pathsep.join(str(path) for path in (ROOT / "host/src", *sorted(ROOT.glob("plugins/*/src"))))
+TIME_LIMIT_S = 60
+
+SAYS = {
+    "01_one_client": ["my-app runs ", "labels: ", "client_id=my-app", "metric: org.apache.kafka.producer."],
+    "02_enrich_with_team": [
+        "payments-invoicer-3: team=payments",
+        "search-indexer: team=search",
+        "cron: team=platform",
+    ],
+}
+"""What each one prints, besides other things."""
+
+
+def run(example: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(example)],
+        env=os.environ | {"PYTHONPATH": SOURCES},
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+        check=False,
+    )
+
+
+def test_every_example_is_known_here() -> None:
+    assert {example.stem for example in EXAMPLES} == set(SAYS)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_an_example_runs_alone_and_says_what_it_shows(example: Path) -> None:
+    finished = run(example)
+
+    assert finished.returncode == 0, finished.stderr
+    missing = [text for text in SAYS[example.stem] if text not in finished.stdout]
+    assert missing == [], finished.stdout
+    assert "Traceback" not in finished.stderr
