@@ -1,0 +1,49 @@
+"""``reference/cli.md`` has every command with the options that ``--help`` prints, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from odradek.cli import main
+from odradek.cli.main import SUBCOMMANDS, cli
+from support.reference_page import page, rows, sections
+
+SECTIONS = sections("reference/cli.md")
+OPTION = re.compile(r"^  (?:-h, )?(?P<option>--[a-z-]+(?: [^ \n]+)*?)(?=  |$)", re.MULTILINE)
+WIDE = 200
+
+
+def printed(*command: str) -> set[str]:
+    """The options in a command's help, each with what it takes."""
+    result = CliRunner().invoke(cli, [*command, "--help"], terminal_width=WIDE, max_content_width=WIDE)
+    assert result.exit_code == 0, result.output
+    return {found["option"] for found in OPTION.finditer(result.output)}
+
+
+def written(title: str) -> set[str]:
+    """The options in a section's table."""
+    return {name.replace("\\|", "|") for name in rows(SECTIONS[title]) if name.startswith("--")}
+
+
+@pytest.mark.parametrize("command", sorted(SUBCOMMANDS))
+def test_a_command_has_exactly_the_options_of_its_help(command: str) -> None:
+    assert written(f"odradek {command}") == printed(command)
+
+
+def test_the_program_has_exactly_the_options_of_its_help() -> None:
+    assert written("odradek") == printed()
+
+
+def test_no_command_is_missing_or_too_many() -> None:
+    titles = {title for title in SECTIONS if title.startswith("odradek ")}
+
+    assert titles == {f"odradek {command}" for command in SUBCOMMANDS}
+
+
+def test_every_exit_status_is_there() -> None:
+    statuses = {name for name in rows(page("reference/cli.md")) if name.isdigit()}
+
+    assert statuses == {str(status) for status in (0, main.FAILED, main.UNUSABLE, main.INTERRUPTED)}

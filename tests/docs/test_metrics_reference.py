@@ -1,0 +1,39 @@
+"""``reference/metrics.md`` has every instrument with its kind, unit and labels."""
+
+from __future__ import annotations
+
+from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.server.metrics import INSTRUMENTS, forwarder_rows
+from odradek.telemetry.client_metrics_stats import ClientMetricsStats
+from support.reference_page import page, rows
+
+ROWS = rows(page("reference/metrics.md"))
+WRITTEN = {name: row for name, row in ROWS.items() if "." in name}
+WITHOUT_ROWS = {"odradek.up"}
+"""Made by the endpoint itself."""
+
+
+def labels(name: str) -> set[str]:
+    return {label for label in WRITTEN[name][3].split(", ") if label}
+
+
+def test_every_instrument_has_its_kind_and_unit() -> None:
+    wanted = {instrument.name: [instrument.kind, instrument.unit] for instrument in INSTRUMENTS.values()}
+
+    assert {name: row[1:3] for name, row in WRITTEN.items() if name not in WITHOUT_ROWS} == wanted
+
+
+def test_labels_are_those_of_the_rows() -> None:
+    stats = ClientMetricsStats()
+    stats.register(bytes(16))
+    forwarder = ForwarderStats(
+        offered=3, delivered=1, dropped={"start": 1}, rejected={"no": 1}, retries=0, failures=0, queued=0,
+        in_flight=0, queued_bytes=0, last_error=None,
+    )  # fmt: skip
+
+    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder)]
+
+    assert len(found) > 10
+    assert {INSTRUMENTS[row.name].name: set(row.attributes) for row in found} == {
+        INSTRUMENTS[row.name].name: labels(INSTRUMENTS[row.name].name) for row in found
+    }
