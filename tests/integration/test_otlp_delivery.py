@@ -1,0 +1,186 @@
+"""The OTLP plugin driven by the host: from the queue over the wire, to an endpoint that comes and goes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import grpc
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
+
+from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.plugin import (
+    ClientTelemetryPayload,
+    ConnectionContext,
+    PluginConfig,
+    RequestContext,
+    TelemetryRecord,
+)
+from odradek.server.forwarding import ForwarderRunner
+from odradek_otlp import odradek_forwarder
+
+PATIENCE_S = 15.0
+PUSHES = 200
+SETTINGS = ForwarderSettings(
+    batch_max_records=40,
+    batch_max_age_ms=20,
+    retry_backoff_ms=20,
+    retry_backoff_max_ms=100,
+    retry_max_attempts=0,
+)
+REQUEST = RequestContext(
+    connection=ConnectionContext(
+        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=40000,
+        node_id=1,
+    ),
+    api_key=72,
+    api_version=0,
+    correlation_id=1,
+    client_id="orders",
+    received_ms=0,
+)
+
+
+def record_of(number: int) -> TelemetryRecord:
+    scope = ScopeMetrics(metrics=[Metric(name=f"metric.{number}")])
+    data = MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
+    return TelemetryRecord(REQUEST, 1_000, ClientTelemetryPayload(bytes(16), terminating=False, data=data))
+
+
+@contextmanager
+def http_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
+    class Handler(BaseHTTPRequestHandler):
+        """HTTP/1.0: a kept connection would be served on when the endpoint is down."""
+
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def grpc_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
+    def export(body: bytes, context: grpc.ServicerContext) -> bytes:
+        bodies.append(body)
+        return b""
+
+    service = "opentelemetry.proto.collector.metrics.v1.MetricsService"
+    handlers = {"Export": grpc.unary_unary_rpc_method_handler(export)}
+    with ThreadPoolExecutor(2) as pool:
+        server = grpc.server(pool, [grpc.method_handlers_generic_handler(service, handlers)])
+        server.add_insecure_port(f"127.0.0.1:{port}")
+        server.start()
+        try:
+            yield
+        finally:
+            server.stop(0).wait()
+
+
+ENDPOINTS = {"http/protobuf": http_endpoint, "grpc": grpc_endpoint}
+
+
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+@contextmanager
+def running(table: Mapping[str, object]) -> Iterator[ForwarderRunner]:
+    forwarder = odradek_forwarder(PluginConfig("plugins.otlp", table))
+    assert forwarder is not None
+    runner = ForwarderRunner("otlp", forwarder, SETTINGS)
+    runner.start()
+    try:
+        yield runner
+    finally:
+        runner.stop(2.0)
+        assert runner.stats().balanced
+        assert runner.thread is not None
+        assert not runner.thread.is_alive()
+
+
+def until(runner: ForwarderRunner, condition: Callable[[ForwarderStats], bool]) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition(stats := runner.stats()):
+        assert stats.balanced
+        assert time.monotonic() < end_s, stats
+        time.sleep(0.01)
+
+
+def settled(stats: ForwarderStats) -> bool:
+    return stats.queued + stats.in_flight == 0
+
+
+def names_of(bodies: list[bytes]) -> list[str]:
+    return [
+        resource.scope_metrics[0].metrics[0].name
+        for body in bodies
+        for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics
+    ]
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_pushes_arrive_joined_and_in_order(protocol: str) -> None:
+    bodies: list[bytes] = []
+    port = free_port()
+
+    with (
+        ENDPOINTS[protocol](port, bodies),
+        running({"endpoint": f"http://127.0.0.1:{port}", "protocol": protocol}) as runner,
+    ):
+        for number in range(PUSHES):
+            runner.offer(record_of(number))
+        until(runner, settled)
+
+    assert names_of(bodies) == [f"metric.{number}" for number in range(PUSHES)]
+    assert len(bodies) <= PUSHES / 10
+    assert runner.stats().delivered == PUSHES
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_pushes_wait_for_an_endpoint_that_is_down_first_and_again_later(protocol: str) -> None:
+    bodies: list[bytes] = []
+    port = free_port()
+
+    with running({"endpoint": f"http://127.0.0.1:{port}", "protocol": protocol}) as runner:
+        for number in range(PUSHES):
+            if number == PUSHES // 2:
+                until(runner, lambda stats: stats.retries > 0)
+                with ENDPOINTS[protocol](port, bodies):
+                    until(runner, settled)
+            runner.offer(record_of(number))
+        seen = runner.stats().retries
+        until(runner, lambda stats: stats.retries > seen)
+        with ENDPOINTS[protocol](port, bodies):
+            until(runner, settled)
+
+    assert names_of(bodies) == [f"metric.{number}" for number in range(PUSHES)]
+    assert runner.stats().dropped == {}
