@@ -1,0 +1,146 @@
+"""One table, key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from odradek.plugin import ConfigError, PluginConfig
+
+
+def config_of(**values: object) -> PluginConfig:
+    return PluginConfig("plugins.x", {name.replace("__", "."): value for name, value in values.items()})
+
+
+def test_absent_keys_are_their_defaults() -> None:
+    config = config_of()
+
+    values = [
+        config.text("a"),
+        config.text("a", "b"),
+        config.integer("a", 7),
+        config.boolean("a", True),
+        config.texts("a", ("b",)),
+        config.table("a"),
+        config.file("a"),
+    ]
+
+    assert values == [None, "b", 7, True, ["b"], {}, None]
+
+
+@pytest.mark.parametrize(("value", "expected"), [(5, 5), ("5", 5), ("-3", -3), (0, 0)])
+def test_a_number_may_be_text(value: object, expected: int) -> None:
+    config = config_of(a=value)
+
+    number = config.integer("a", 1, least=-10, most=10)
+
+    assert number == expected
+
+
+@pytest.mark.parametrize("value", [11, -11, "many", "", 1.5, True, [1], "0x5"])
+def test_a_number_out_of_range_or_of_another_kind_is_refused(value: object) -> None:
+    config = config_of(a__b=value)
+
+    with pytest.raises(ConfigError, match="expected a whole number from -10 to 10, found") as caught:
+        config.integer("a.b", 1, least=-10, most=10)
+
+    assert caught.value.path == "plugins.x.a.b"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(True, True), (False, False), ("true", True), ("FALSE", False)]
+)
+def test_a_boolean_may_be_text(value: object, expected: bool) -> None:
+    config = config_of(a=value)
+
+    found = config.boolean("a", not expected)
+
+    assert found is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(["a", "b"], ["a", "b"]), ("a, b", ["a", "b"]), ("a", ["a"]), ("", []), ([], [])],
+)
+def test_a_list_may_be_text_with_commas(value: object, expected: list[str]) -> None:
+    config = config_of(a=value)
+
+    found = config.texts("a", ("default",))
+
+    assert found == expected
+
+
+def test_a_table_is_what_stands_below_its_key() -> None:
+    config = config_of(headers__a="1", headers__b__c="2", header="3")
+
+    table = config.table("headers")
+
+    assert table == {"a": "1", "b.c": "2"}
+
+
+def test_a_file_has_to_be_there(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text("secret")
+    config = config_of(good=str(path), bad=str(tmp_path / "other"), folder=str(tmp_path))
+
+    found = config.file("good")
+
+    assert found == path
+    for key in ("bad", "folder"):
+        with pytest.raises(ConfigError, match="expected a file"):
+            config.file(key)
+
+
+READERS: list[tuple[Callable[[PluginConfig], object], object]] = [
+    (lambda config: config.text("a"), 5),
+    (lambda config: config.text("a", choices=("x", "y")), "z"),
+    (lambda config: config.boolean("a", True), "yes"),
+    (lambda config: config.boolean("a", True), 1),
+    (lambda config: config.texts("a"), [1]),
+    (lambda config: config.texts("a"), {"b": 1}),
+    (lambda config: config.file("a"), 5),
+]
+
+
+@pytest.mark.parametrize(("read", "value"), READERS)
+def test_a_value_of_another_kind_names_the_key_and_what_was_expected(
+    read: Callable[[PluginConfig], object], value: object
+) -> None:
+    config = config_of(a=value)
+
+    with pytest.raises(ConfigError, match=r"^plugins\.x\.a: expected ") as caught:
+        read(config)
+
+    assert caught.value.problem.startswith("expected ")
+
+
+def test_a_key_that_nobody_asked_for_is_a_mistake() -> None:
+    config = config_of(known="1", unknown="2", headers__a="3")
+    config.text("known")
+    config.table("headers")
+
+    with pytest.raises(ConfigError) as caught:
+        config.finish()
+
+    assert str(caught.value) == "plugins.x.unknown: unknown key; known here: headers.a, known"
+
+
+def test_a_table_that_was_read_to_the_end_is_finished() -> None:
+    config = config_of(known="1", headers__a="3")
+    config.text("known")
+    config.text("absent")
+
+    config.table("headers")
+
+    config.finish()
+
+
+def test_at_the_top_of_the_file_a_key_has_no_path_before_it() -> None:
+    config = PluginConfig("", {"interval.ms": "soon"})
+
+    with pytest.raises(ConfigError) as caught:
+        config.integer("interval.ms", 1)
+
+    assert caught.value.path == "interval.ms"

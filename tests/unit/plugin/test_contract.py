@@ -1,0 +1,99 @@
+"""The room that plugins import: complete, and what it says of itself is so."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+import odradek.plugin
+from odradek.plugin import (
+    ClientTelemetry,
+    ClientTelemetryContext,
+    ClientTelemetryExporter,
+    ClientTelemetryExporterProvider,
+    ClientTelemetryPayload,
+    Enricher,
+    Forwarder,
+    Reject,
+    RequestContext,
+    Retry,
+    TelemetryRecord,
+    hookspecs,
+)
+
+
+class Everything:
+    """Offers and is all that a plugin can be."""
+
+    def client_receiver(self) -> None:
+        return None
+
+    def client_telemetry_exporter(self) -> Everything:
+        return self
+
+    def export_metrics(self, context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> None:
+        return None
+
+    def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
+        return {}
+
+    async def start(self) -> None:
+        return None
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+
+PROTOCOLS = [ClientTelemetry, ClientTelemetryExporterProvider, ClientTelemetryExporter, Enricher, Forwarder]
+
+
+def test_everything_public_is_importable() -> None:
+    names = odradek.plugin.__all__
+
+    missing = [name for name in names if not hasattr(odradek.plugin, name)]
+
+    assert missing == []
+    assert names == sorted(names, key=lambda name: (not name.isupper(), name[0].islower(), name))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_object_with_the_methods_is_one(protocol: type) -> None:
+    plugin = Everything()
+
+    found = isinstance(plugin, protocol)
+
+    assert found
+    assert not isinstance(object(), protocol)
+
+
+@pytest.mark.parametrize("hook", ["odradek_client_telemetry", "odradek_enricher", "odradek_forwarder"])
+def test_every_hook_takes_the_configuration_and_says_when_it_raises(hook: str) -> None:
+    specification = getattr(hookspecs, hook)
+
+    parameters = list(inspect.signature(specification).parameters)
+
+    assert parameters == ["config"]
+    assert "ConfigError" in (inspect.getdoc(specification) or "")
+
+
+def test_there_are_no_other_hooks() -> None:
+    names = [name for name in vars(hookspecs) if name.startswith("odradek_")]
+
+    documented = [name for name in names if inspect.getdoc(getattr(hookspecs, name))]
+
+    assert sorted(names) == ["odradek_client_telemetry", "odradek_enricher", "odradek_forwarder"]
+    assert documented == names
+
+
+def test_the_errors_of_a_forwarder_carry_what_the_host_needs() -> None:
+    retry, reject = Retry("busy", 2.5), Reject("bad")
+
+    found = (str(retry), retry.after_s, str(reject), list(reject.records))
+
+    assert found == ("busy", 2.5, "bad", [])
+    assert Retry("busy").after_s is None
