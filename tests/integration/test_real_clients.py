@@ -108,7 +108,6 @@ def test_a_producer_started_separately_shows_up_with_its_labels(tmp_path: Path) 
         producer.flush(10)
         row = serve.next_push(lambda row: row["context"]["client_id"] == "orders")
         producer.close()
-        last = push_of(serve, "orders", terminating=True)
         status = serve.terminate()
 
     labels = row["labels"]

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.broker.broker import Endpoint
+from odradek.plugin.config import ConfigError
+from odradek.server.config import load_config
+from odradek.server.listener import ListenerAddress
+from odradek.telemetry.telemetry_config import ErrorPolicy
+from odradek.wire.compression import Codec
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "odradek.toml"
+    path.write_text(text)
+    return path
+
+
+def test_without_a_file_there_are_defaults() -> None:
+    config = load_config()
+
+    assert config.listeners == (ListenerAddress("PLAINTEXT", "127.0.0.1", 9092),)
+    assert config.telemetry.telemetry_max_bytes == 1_048_576
+    assert config.telemetry.error_policy is ErrorPolicy.CLIENT_SAFE
+    assert config.metrics_listener is None
+
+
+def test_a_dotted_key_may_be_quoted_or_not(tmp_path: Path) -> None:
+    quoted = load_config(written(tmp_path, '"socket.request.max.bytes" = 5000\n'))
+    bare = load_config(written(tmp_path, "socket.request.max.bytes = 5000\n"))
+
+    assert quoted.socket_request_max_bytes == bare.socket_request_max_bytes == 5000
+
+
+def test_overrides_win_over_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "node.id = 3\nlisteners = ['PLAINTEXT://127.0.0.1:1']\n")
+
+    config = load_config(path, ["node.id=4", "listeners=PLAINTEXT://localhost:0,PLAINTEXT_B://[::1]:5"])
+
+    assert config.broker.node_id == 4
+    assert config.listeners == (ListenerAddress("PLAINTEXT", "localhost", 0), ListenerAddress("PLAINTEXT_B", "::1", 5))
+
+
+def test_subscriptions_become_the_texts_that_kafka_stores(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+        [subscriptions.latency]
+        metrics = ["org.apache.kafka.producer.", "org.apache.kafka.consumer."]
+        interval.ms = 5000
+        match = ["client_id=a.*", "client_software_name=x"]
+        """,
+    )
+
+    config = load_config(path)
+
+    assert config.subscriptions == {
+        "latency": {
+            "metrics": "org.apache.kafka.producer.,org.apache.kafka.consumer.",
+            "interval.ms": "5000",
+            "match": "client_id=a.*,client_software_name=x",
+        }
+    }
+
+
+def test_each_plugin_has_a_table_of_its_own(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+        [plugins.otlp]
+        endpoint = "http://collector:4318"
+        headers = { team = "core" }
+        [plugins.enrich]
+        """,
+    )
+
+    config = load_config(path, ["plugins.otlp.timeout.ms=500"], ["stdout"])
+
+    assert config.plugins == {
+        "otlp": {"endpoint": "http://collector:4318", "headers.team": "core", "timeout.ms": "500"},
+        "enrich": {},
+    }
+    assert config.requested_plugins == {"stdout"}
+
+
+def test_topic_defaults_have_kafkas_broker_keys() -> None:
+    config = load_config(None, ["message.max.bytes=2000", "compression.type=zstd"])
+
+    assert config.log_defaults.max_message_bytes == 2000
+    assert config.log_defaults.compression_type is Codec.ZSTD
+
+
+def test_advertised_listeners_are_what_clients_are_told() -> None:
+    config = load_config(
+        None, ["listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners=PLAINTEXT://kafka.example:19092"]
+    )
+
+    assert config.advertised == {"PLAINTEXT": Endpoint("kafka.example", 19092)}
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "expected"),
+    [
+        ("no.such.key=1", "no.such.key", "unknown key"),
+        ("node.id=x", "node.id", "whole number from 0"),
+        ("node.id=-1", "node.id", "whole number from 0"),
+        ("telemetry.max.bytes=0", "telemetry.max.bytes", "whole number from 1"),
+        ("telemetry.error.policy=strict", "telemetry.error.policy", "client-safe, kafka"),
+        ("auto.create.topics.enable=perhaps", "auto.create.topics.enable", "true or false"),
+        ("listeners=", "listeners", "one or more listeners"),
+        ("listeners=localhost:9092", "listeners", "NAME://HOST:PORT"),
+        ("listeners=PLAINTEXT://localhost:99999", "listeners", "NAME://HOST:PORT"),
+        ("listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "listeners", "different names"),
+        ("listeners=SSL://a:1", "listeners", "PLAINTEXT"),
+        ("advertised.listeners=PLAINTEXT_B://a:1", "advertised.listeners", "no listener has the name"),
+        ("metrics.listener=localhost:9100", "metrics.listener", "http://HOST:PORT"),
+        ("metrics.listener=http://localhost:x", "metrics.listener", "http://HOST:PORT"),
+        ("compression.type=rar", "compression.type", "rar"),
+        ("plugins.otlp=5", "plugins.otlp", "expected a table"),
+        ("node.id", "--set", "expected key=value"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_path(override: str, path: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config(None, [override])
+
+    assert refused.value.path == path
+    assert expected in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("node.id = ", "is not TOML"),
+        ("[subscriptions.x]\nmetrics = 1.5\n", "subscriptions.x.metrics: expected a string"),
+        ("listeners = [1]\n", "listeners: expected a list of strings"),
+        ("node.id = true\n", "node.id: expected a whole number"),
+        ("[plugin.otlp]\nendpoint = 'x'\n", "plugin.otlp.endpoint: unknown key"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    path = written(tmp_path, text)
+
+    with pytest.raises(ConfigError, match=expected):
+        load_config(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_config(tmp_path / "nowhere.toml")

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.plugin.config import ConfigError
+from odradek.server.data_dir import DataDir
+
+
+def test_a_directory_is_made_and_may_be_used_again(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+
+    DataDir(folder).close()
+    DataDir(folder).close()
+
+    assert folder.is_dir()
+
+
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
+    first = DataDir(tmp_path)
+
+    with pytest.raises(ConfigError, match="in use by another process"):
+        DataDir(tmp_path)
+
+    first.close()
+
+
+def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("")
+
+    with pytest.raises(ConfigError, match=r"data\.dir: .* cannot be used"):
+        DataDir(tmp_path / "data")

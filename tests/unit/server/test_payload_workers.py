@@ -1,0 +1,105 @@
+"""Real worker processes: one test starts one process, a third of a second each."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from odradek.server import payload_workers
+from odradek.server.payload_workers import PayloadWorkers, WorkerFailed
+from odradek.telemetry.payload import PayloadLimits, PayloadWork
+from odradek.wire.compression import CorruptData, TooLarge
+
+LARGE = MetricsData()
+LARGE.resource_metrics.add().scope_metrics.add().metrics.add(name="x" * 200_000)
+
+
+def work(data: bytes, codec: int = 0, max_bytes: int = 1 << 20) -> PayloadWork:
+    return PayloadWork(codec=codec, data=data, labels=None, limits=PayloadLimits(max_bytes=max_bytes))
+
+
+async def outcomes(workers: PayloadWorkers, *works: PayloadWork) -> list[bytes | Exception]:
+    loop = asyncio.get_running_loop()
+    futures: list[asyncio.Future[bytes | Exception]] = []
+
+    def settle(future: asyncio.Future[bytes | Exception]) -> Callable[[bytes | Exception], None]:
+        return future.set_result
+
+    for each in works:
+        futures.append(loop.create_future())
+        workers.offload(each, settle(futures[-1]))
+    return await asyncio.wait_for(asyncio.gather(*futures), 20)
+
+
+def run(*works: PayloadWork) -> list[bytes | Exception]:
+    async def scenario() -> list[bytes | Exception]:
+        workers = PayloadWorkers(1)
+        try:
+            return await outcomes(workers, *works)
+        finally:
+            await workers.close()
+
+    return asyncio.run(scenario())
+
+
+def test_payloads_come_back_opened_and_errors_as_they_were_raised() -> None:
+    good = LARGE.SerializeToString()
+
+    opened, packed, too_large, corrupt = run(
+        work(good),
+        work(zlib.compress(good, wbits=31), codec=1),
+        work(good, max_bytes=1000),
+        work(b"not gzip", codec=1),
+    )
+
+    assert opened == good
+    assert packed == good
+    assert isinstance(too_large, TooLarge)
+    assert isinstance(corrupt, CorruptData)
+
+
+def test_a_worker_that_dies_fails_its_payload_and_is_replaced() -> None:
+    good = LARGE.SerializeToString()
+
+    async def scenario() -> tuple[bytes | Exception, bytes | Exception]:
+        workers = PayloadWorkers(1)
+        await outcomes(workers, work(good))
+        (process,) = workers.processes
+        process.kill()
+        await process.wait()
+        (failed,) = await outcomes(workers, work(good))
+        (opened,) = await outcomes(workers, work(good))
+        await workers.close()
+        return failed, opened
+
+    failed, opened = asyncio.run(scenario())
+
+    assert isinstance(failed, WorkerFailed)
+    assert opened == good
+
+
+def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload_workers, "MAX_QUEUED_BYTES", 250_000)
+    good = LARGE.SerializeToString()
+
+    results = run(*[work(good)] * 3)
+
+    assert [isinstance(result, WorkerFailed) for result in results] == [False, True, True]
+
+
+def test_closing_ends_the_processes() -> None:
+    async def scenario() -> list[int | None]:
+        workers = PayloadWorkers(2)
+        await outcomes(workers, *[work(LARGE.SerializeToString())] * 4)
+        processes = list(workers.processes)
+        await workers.close()
+        return [process.returncode for process in processes]
+
+    codes = asyncio.run(scenario())
+
+    assert codes
+    assert set(codes) == {0}

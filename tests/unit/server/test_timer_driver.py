@@ -1,0 +1,67 @@
+"""The driver on a real loop with a clock that the test holds: no waiting for wall time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from odradek.server.timer_driver import TimerDriver
+from odradek.testing.clock import MockClock
+
+
+async def turns() -> None:
+    """Let the loop run what is due by its own clock."""
+    for _ in range(3):
+        await asyncio.sleep(0.001)
+
+
+def test_what_is_due_runs_and_the_rest_waits() -> None:
+    clock = MockClock()
+    ran: list[str] = []
+
+    async def scenario() -> int | None:
+        driver = TimerDriver(clock.timer, clock)
+        clock.timer.schedule(clock.now_ms() + 60_000, lambda: ran.append("late"))
+        clock.timer.schedule(clock.now_ms(), lambda: ran.append("now"))
+        await turns()
+        deadline_ms = clock.timer.next_deadline_ms()
+        driver.stop()
+        return deadline_ms
+
+    deadline_ms = asyncio.run(scenario())
+
+    assert ran == ["now"]
+    assert deadline_ms == clock.now_ms() + 60_000
+
+
+def test_an_action_that_raises_does_not_stop_the_others() -> None:
+    clock = MockClock()
+    ran: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("of the test")
+
+    async def scenario() -> None:
+        driver = TimerDriver(clock.timer, clock)
+        clock.timer.schedule(clock.now_ms(), fail)
+        clock.timer.schedule(clock.now_ms(), lambda: ran.append("after"))
+        await turns()
+        driver.stop()
+
+    asyncio.run(scenario())
+
+    assert ran == ["after"]
+
+
+def test_a_stopped_driver_never_wakes_up() -> None:
+    clock = MockClock()
+    ran: list[str] = []
+
+    async def scenario() -> None:
+        driver = TimerDriver(clock.timer, clock)
+        driver.stop()
+        clock.timer.schedule(clock.now_ms(), lambda: ran.append("never"))
+        await turns()
+
+    asyncio.run(scenario())
+
+    assert ran == []

@@ -1,0 +1,125 @@
+"""What a hostile push may cost the event loop. The goal is 5 ms; the bound leaves room for a busy machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import pytest
+
+from conformance.telemetry_world import World
+from odradek.plugin import RequestContext
+from odradek.telemetry.client_metrics_manager import PendingPush
+from odradek.telemetry.protobuf_fields import delimited
+from odradek.wire.compression import Codec, compress
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+
+BUDGET_S = 0.02
+EMPTY_ENTRY = b"\x0a\x00"
+
+
+class Team:
+    def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
+        return {"team": "a", "node_id": "1"}
+
+
+def entry(rack: int) -> bytes:
+    """A ResourceMetrics whose Resource has an attribute with that key."""
+    return delimited(0x0A, delimited(0x0A, delimited(0x0A, delimited(0x0A, b"%d" % rack))))
+
+
+def nested(depth: int) -> bytes:
+    """An attribute whose value is a list in a list in a list."""
+    value = b""
+    for _ in range(depth):
+        value = delimited(0x2A, delimited(0x0A, value))
+    attribute = delimited(0x0A, delimited(0x0A, b"k") + delimited(0x12, value))
+    return delimited(0x0A, delimited(0x0A, attribute))
+
+
+HOSTILE = {
+    "a million empty entries": EMPTY_ENTRY * 1_000_000,
+    "as many as are opened at once": EMPTY_ENTRY * 32_000,
+    "nested values": nested(10_000),
+    "a thousand different resources": b"".join(map(entry, range(1000))),
+    "thousands of entries, two resources": b"".join(entry(index % 2) for index in range(5000)),
+    "thousands of attributes": delimited(0x0A, delimited(0x0A, EMPTY_ENTRY * 32_000)),
+    "thousands of scopes": delimited(0x0A, b"\x12\x00" * 32_000),
+    "thousands of unknown fields": b"\xf8\x3f\x01" * 20_000,
+    "a long resource, then many": delimited(0x0A, delimited(0x0A, b"\x0a\x00" * 15_000))
+    + b"\x0a\x02\x0a\x00" * 8000,
+    "random text": b"test-data" * 7000,
+}
+
+
+def cheapest_push(
+    world: World, codec: int, metrics: bytes
+) -> tuple[float, PushTelemetryResponse | PendingPush]:
+    """CPU seconds of the cheapest of three pushes, by a client of its own each, and the last answer."""
+    costs = []
+    for _ in range(3):
+        told = world.get()
+        request = PushTelemetryRequest(
+            client_instance_id=told.client_instance_id,
+            subscription_id=told.subscription_id,
+            compression_type=codec,
+            metrics=metrics,
+        )
+        context = world.context()
+        started = time.process_time()
+        answer = world.manager.push_telemetry(request, context)
+        costs.append(time.process_time() - started)
+    return min(costs), answer
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(telemetry_max_bytes=4_000_000)
+    world.enrichers.register("team", Team())
+    return world
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD, Codec.LZ4])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_payload_costs_the_event_loop_little(world: World, name: str, codec: Codec) -> None:
+    metrics = compress(codec, HOSTILE[name])
+
+    cost_s, _ = cheapest_push(world, codec, metrics)
+
+    assert cost_s < BUDGET_S
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_bomb_is_not_opened_on_the_event_loop(world: World, codec: Codec) -> None:
+    bomb = compress(codec, bytes(3_900_000))
+
+    cost_s, answer = cheapest_push(world, codec, bomb)
+
+    assert cost_s < BUDGET_S
+    assert isinstance(answer, PendingPush)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("as many as are opened at once", ErrorCode.TELEMETRY_TOO_LARGE),
+        ("nested values", ErrorCode.INVALID_RECORD),
+        ("a thousand different resources", ErrorCode.TELEMETRY_TOO_LARGE),
+        ("random text", ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_hostile_payload_gets_the_answer_that_fits(world: World, name: str, code: ErrorCode) -> None:
+    _, answer = cheapest_push(world, Codec.NONE, HOSTILE[name])
+
+    response = answer if isinstance(answer, PushTelemetryResponse) else finished(answer)
+    assert response.error_code == code
+
+
+def finished(pending: PendingPush) -> PushTelemetryResponse:
+    """What the client hears when the work was done elsewhere."""
+    try:
+        outcome: bytes | Exception = pending.work.run()
+    except Exception as error:  # noqa: BLE001 - as a worker process would
+        outcome = error
+    return pending.finish(outcome)

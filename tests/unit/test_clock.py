@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from odradek.testing.clock import MockClock
+
+
+def test_tasks_run_at_their_deadlines_in_order() -> None:
+    clock = MockClock()
+    start_ms = clock.now_ms()
+    ran: list[tuple[str, int]] = []
+    for name, delay_ms in [("second", 20), ("first", 10), ("third", 30)]:
+        clock.timer.schedule(start_ms + delay_ms, lambda name=name: ran.append((name, clock.now_ms() - start_ms)))
+
+    clock.advance(25)
+
+    assert ran == [("first", 10), ("second", 20)]
+    assert len(clock.timer) == 1
+
+
+def test_a_cancelled_task_never_runs() -> None:
+    clock = MockClock()
+    ran: list[str] = []
+    task = clock.timer.schedule(clock.now_ms() + 10, lambda: ran.append("never"))
+
+    task.cancel()
+    task.cancel()
+    clock.advance(20)
+
+    assert ran == []
+    assert len(clock.timer) == 0
+    assert clock.timer.next_deadline_ms() is None
+
+
+def test_a_postponed_task_runs_once_at_its_last_deadline() -> None:
+    clock = MockClock()
+    start_ms = clock.now_ms()
+    ran: list[int] = []
+    task = clock.timer.schedule(start_ms + 10, lambda: ran.append(clock.now_ms() - start_ms))
+
+    task.postpone(start_ms + 30)
+    task.postpone(start_ms + 50)
+    clock.advance(100)
+
+    assert ran == [50]
+
+
+def test_a_task_may_schedule_the_next_one() -> None:
+    clock = MockClock()
+    ran: list[int] = []
+
+    def again() -> None:
+        ran.append(clock.now_ms())
+        if len(ran) < 3:
+            clock.timer.schedule(clock.now_ms() + 10, again)
+
+    clock.timer.schedule(clock.now_ms() + 10, again)
+    clock.advance(100)
+
+    assert len(ran) == 3
+    assert len(clock.timer) == 0
+
+
+def test_the_owner_is_woken_for_an_earlier_deadline_only() -> None:
+    clock = MockClock()
+    woken: list[int] = []
+    clock.timer.wake = woken.append
+
+    for delay_ms in (50, 100, 10):
+        clock.timer.schedule(delay_ms, lambda: None)
+
+    assert woken == [50, 10]
