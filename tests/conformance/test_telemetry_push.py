@@ -386,9 +386,9 @@ def test_large_payload_that_is_not_otlp_is_an_invalid_record() -> None:
 
 
 def test_large_payload_beyond_all_bounds_is_too_large() -> None:
-    world = World(inline_bytes=50, max_decompressed_bytes=100)
+    world = World(inline_bytes=50, max_decompressed_bytes=200_000)
     told = world.get()
-    pending = world.pending_push(told, compress(Codec.ZSTD, otlp("m" * 200)), Codec.ZSTD)
+    pending = world.pending_push(told, compress(Codec.ZSTD, otlp("m" * 300_000)), Codec.ZSTD)
 
     answer = pending.finish(error_of(pending.work.run))
 

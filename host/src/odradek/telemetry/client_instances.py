@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from odradek.clock import Clock, Timer
@@ -39,6 +39,11 @@ class ClientInstances:
     connections: dict[str, bytes] = field(default_factory=dict)
     """Connection to the client instance that was created, or created anew, by a request on it."""
     quiet_until_ms: int = 0
+    on_expiry: Callable[[ClientMetricsInstance], None] = field(init=False)
+    """`expire`, one object for all instances."""
+
+    def __post_init__(self) -> None:
+        self.on_expiry = self.expire
 
     def instance(
         self, client_instance_id: bytes, context: RequestContext, now_ms: int
@@ -54,7 +59,7 @@ class ClientInstances:
         instance.last_connection_id = context.connection.connection_id
         deadline_ms = now_ms + max(self.config.cache_expiry_ms, 3 * instance.push_interval_ms)
         if instance.expiry is None:
-            instance.expiry = self.timer.schedule(deadline_ms, partial(self.expire, instance))
+            instance.expiry = self.timer.schedule(deadline_ms, instance.expire)
         else:
             instance.expiry.postpone(deadline_ms)
         return instance
@@ -67,6 +72,7 @@ class ClientInstances:
         version = self.subscriptions.version
         stats = self.stats.register(client_instance_id)
         instance = new_instance(metadata, self.subscriptions.plan(metadata), version, stats)
+        instance.on_expiry = self.on_expiry
         self.cached[client_instance_id] = instance
         self.cached.move_to_end(client_instance_id)
         self.connections[context.connection.connection_id] = client_instance_id
@@ -81,13 +87,13 @@ class ClientInstances:
         """The same client, with the attributes it came with, under the new subscriptions."""
         cancel_expiry(outdated)
         instance = self.create(outdated.metadata, context)
-        instance.labels = outdated.labels
+        instance.inherit_labels(outdated)
         return instance
 
     def evict(self) -> None:
         """Drop the instance that was used least."""
         client_instance_id, instance = self.cached.popitem(last=False)
-        instance.labels = None
+        instance.drop_labels()
         self.evicted[client_instance_id] = instance
         if len(self.evicted) > self.config.cache_size:
             _, oldest = self.evicted.popitem(last=False)
@@ -96,7 +102,6 @@ class ClientInstances:
 
     def expire(self, instance: ClientMetricsInstance) -> None:
         """The client has been silent for too long."""
-        instance.expiry = None
         client_instance_id = instance.client_instance_id
         if self.cached.pop(client_instance_id, None) is None:
             self.evicted.pop(client_instance_id, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.clock import TimerTask
@@ -39,8 +40,13 @@ class ClientMetricsInstance:
     expiry: TimerTask | None = None
     last_connection_id: str = ""
     """Whose request came last: expiry forgets that connection."""
-    labels: dict[str, EncodedLabels | None] | None = None
-    """By connection; None until the first push."""
+    labels: EncodedLabels | None = None
+    """Of the connection below."""
+    labels_connection_id: str | None = None
+    """None until the first push."""
+    other_labels: dict[str, EncodedLabels | None] | None = None
+    """By connection, for the rare client that has several."""
+    on_expiry: Callable[[ClientMetricsInstance], None] | None = None
 
     @property
     def client_instance_id(self) -> bytes:
@@ -63,9 +69,27 @@ class ClientMetricsInstance:
 
     def remember_labels(self, connection_id: str, labels: EncodedLabels | None) -> None:
         """Keep what the enrichers said about a connection."""
-        if self.labels is None or len(self.labels) >= MAX_LABELED_CONNECTIONS:
-            self.labels = {}
-        self.labels[connection_id] = labels
+        if self.labels_connection_id is None:
+            self.labels_connection_id, self.labels = connection_id, labels
+            return
+        if self.other_labels is None or len(self.other_labels) >= MAX_LABELED_CONNECTIONS:
+            self.other_labels = {}
+        self.other_labels[connection_id] = labels
+
+    def inherit_labels(self, outdated: ClientMetricsInstance) -> None:
+        """Go on with what the enrichers said about the object that this one replaces."""
+        self.labels_connection_id, self.labels = outdated.labels_connection_id, outdated.labels
+        self.other_labels = outdated.other_labels
+
+    def drop_labels(self) -> None:
+        """Make room."""
+        self.labels_connection_id = self.labels = self.other_labels = None
+
+    def expire(self) -> None:
+        """The action of the timer: a bound method is all the memory it takes."""
+        self.expiry = None
+        if self.on_expiry is not None:
+            self.on_expiry(self)
 
 
 def new_instance(

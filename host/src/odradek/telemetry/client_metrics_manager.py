@@ -49,6 +49,8 @@ REPEATABLE_ERRORS: Final = frozenset(
     {ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE}
 )
 """After one of these a client may ask again at once."""
+ZSTD_BLOCK_BYTES: Final = 131_072
+"""Room for one block: with less, a frame that does not declare its size is decompressed twice."""
 INLINE_FIELDS: Final = 2_000
 """Protobuf fields to look at one by one on the event loop: about two milliseconds."""
 
@@ -85,6 +87,7 @@ class ClientMetricsManager:
         self.client_instances = ClientInstances(config, clock, timer, self.subscriptions, self.stats)
         self.kafka_policy = config.error_policy is ErrorPolicy.KAFKA
         self.inline_bytes = min(config.inline_bytes, config.opened_max_bytes)
+        self.probe_bytes = min(max(config.inline_bytes, ZSTD_BLOCK_BYTES), config.opened_max_bytes)
         self.limits = self.payload_limits(config.opened_max_bytes, MAX_FIELDS)
         self.inline_limits = self.payload_limits(self.inline_bytes, INLINE_FIELDS)
 
@@ -231,25 +234,28 @@ class ClientMetricsManager:
 
     def small(self, request: PushTelemetryRequest) -> bytes | None:
         """The payload decompressed; None if it is larger than the event loop should see."""
-        metrics = request.metrics
-        if len(metrics) > self.inline_bytes:
+        raw = request.metrics
+        if len(raw) > self.inline_bytes:
             return None
-        if request.compression_type == Codec.NONE:
-            return metrics
-        try:
-            return decompress(request.compression_type, metrics, self.inline_bytes)
-        except TooLarge:
-            if self.inline_bytes < self.config.opened_max_bytes:
-                return None
-            raise
+        if request.compression_type != Codec.NONE:
+            try:
+                raw = decompress(request.compression_type, raw, self.probe_bytes)
+            except TooLarge:
+                if self.probe_bytes < self.config.opened_max_bytes:
+                    return None
+                raise
+        return raw if len(raw) <= self.inline_bytes else None
 
     def labels(self, instance: ClientMetricsInstance, context: RequestContext) -> EncodedLabels | None:
         """What the enrichers say of the client on this connection, asked once."""
         connection_id = context.connection.connection_id
-        if instance.labels is not None and connection_id in instance.labels:
-            return instance.labels[connection_id]
+        if connection_id == instance.labels_connection_id:
+            return instance.labels
         if not self.enrichers.entries:
             return None
+        others = instance.other_labels
+        if others is not None and connection_id in others:
+            return others[connection_id]
         labels = self.enrichers.labels(instance.client_instance_id, context)
         instance.remember_labels(connection_id, labels)
         return labels

@@ -32,6 +32,10 @@ class EncodedLabels:
     kept: bytes = b""
     """``resource`` without the attributes that the labels replace."""
 
+    def known(self, resource: bytes) -> bytes | None:
+        """What `apply` gave for the same Resource the last time; None if it was another."""
+        return self.kept + self.encoded if resource == self.resource else None
+
     def apply(self, resource: bytes, budget: FieldBudget) -> bytes:
         """A serialized Resource with the labels set, its own attributes of the same names replaced.
 
@@ -39,8 +43,6 @@ class EncodedLabels:
             NotOtlp: ``resource`` is none.
             TooMuchWork: It has more attributes than the budget allows.
         """
-        if resource == self.resource:
-            return self.kept + self.encoded
         kept = without(resource, self.keys, budget)
         if len(resource) <= MAX_KEPT_BYTES:
             self.resource, self.kept = resource, kept

@@ -82,30 +82,18 @@ def label(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> b
     if labels is None and not limits.require_otlp:
         return data
     try:
-        return labeled_and_valid(data, labels, limits)
+        if len(data) > COUNT_FIRST_BYTES:
+            count_bytewise(data, limits)
+        entries = entry_count(data)
+        if entries > limits.max_resource_metrics:
+            raise too_many_entries(limits)
+        whole = data if labels is None or not entries else labeled(data, entries, labels, limits)
+        validate(whole)
     except NotOtlp:
         if limits.require_otlp:
             raise
-    return data
-
-
-def labeled_and_valid(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> bytes:
-    """What `label` says, for bytes that must be MetricsData."""
-    entries = checked_entry_count(data, limits)
-    if labels is not None and entries:
-        data = labeled(data, entries, labels, limits)
-    validate(data)
-    return data
-
-
-def checked_entry_count(data: bytes, limits: PayloadLimits) -> int:
-    """How many ResourceMetrics there are, if not too many."""
-    if len(data) > COUNT_FIRST_BYTES:
-        count_bytewise(data, limits)
-    entries = entry_count(data)
-    if entries > limits.max_resource_metrics:
-        raise too_many_entries(limits)
-    return entries
+        return data
+    return whole
 
 
 def count_bytewise(data: bytes, limits: PayloadLimits) -> None:
@@ -125,17 +113,20 @@ def too_many_entries(limits: PayloadLimits) -> TooLarge:
 def labeled(data: bytes, entries: int, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
     """The payload with its labels, not yet validated."""
     merged = merged_entry(data)
-    budget = FieldBudget(limits.max_fields)
-    found = len(merged.resource)
-    if found in (0, entries) and not merged.schema_url:
-        resource = merged.resource[0] if found else b""
+    resources = merged.resource
+    found = len(resources)
+    if (found == entries or not found) and not merged.schema_url:
+        resource = resources[0] if found else b""
         own = delimited(RESOURCE, resource) if found else b""
         body = merged.SerializeToString()
         # Resources come first, so equal ones are a repetition that one comparison finds.
         repeated_bytes = len(own) * found
         if repeated_bytes <= len(body) and body.startswith(own * found):
-            return one_entry(labels.apply(resource, budget), body[repeated_bytes:])
-    return regrouped(data, labels, limits.max_resources, budget)
+            whole = labels.known(resource)
+            if whole is None:
+                whole = labels.apply(resource, FieldBudget(limits.max_fields))
+            return one_entry(whole, body[repeated_bytes:])
+    return regrouped(data, labels, limits)
 
 
 def one_entry(resource: bytes, rest: bytes) -> bytes:
@@ -144,14 +135,15 @@ def one_entry(resource: bytes, rest: bytes) -> bytes:
     return b"".join((ONE_BYTE[RESOURCE_METRICS], varint(len(first) + len(rest)), first, rest))
 
 
-def regrouped(data: bytes, labels: EncodedLabels, most: int, budget: FieldBudget) -> bytes:
+def regrouped(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
     """The payload with its labels, one entry for each different Resource and schema URL."""
+    budget = FieldBudget(limits.max_fields)
     groups: dict[tuple[bytes, bytes], list[bytes]] = {}
     for tag, _, value, end in fields(data, budget):
         if tag == RESOURCE_METRICS:
             key, rest = taken_apart(data, value, end, budget)
-            if key not in groups and len(groups) == most:
-                raise TooLarge(f"more than {most} different resources")
+            if key not in groups and len(groups) == limits.max_resources:
+                raise TooLarge(f"more than {limits.max_resources} different resources")
             groups.setdefault(key, []).extend(rest)
     return b"".join(
         one_entry(labels.apply(resource, budget), b"".join((*rest, schema_url)))

@@ -16,7 +16,7 @@ FIXED32: Final = 5
 ONE_BYTE: Final = tuple(bytes((number,)) for number in range(0x80))
 
 
-class NotOtlp(WireError):  # noqa: N818
+class NotOtlp(WireError):
     """The bytes are not a serialized MetricsData."""
 
 
@@ -87,6 +87,8 @@ def fields(data: bytes, budget: FieldBudget, position: int = 0, end: int | None 
             raise NotOtlp(f"ends inside a field at {start}") from None
         if position > last:
             raise NotOtlp(f"field at {start} ends at {position}, its message at {last}")
+        if tag < 8:
+            raise NotOtlp(f"field number 0 at {start}")
         budget.left -= 1
         if budget.left < 0:
             raise TooMuchWork("too many fields to look at")
