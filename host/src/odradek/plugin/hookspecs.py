@@ -18,7 +18,7 @@ hookimpl = pluggy.HookimplMarker("odradek")
 @hookspec
 def odradek_client_telemetry(
     config: PluginConfig,
-) -> ClientTelemetry | ClientTelemetryExporterProvider | None:  # type: ignore[empty-body]
+) -> ClientTelemetry | ClientTelemetryExporterProvider | None:
     """Offer a receiver or an exporter that sees each push as it is accepted.
 
     Args:
@@ -33,7 +33,7 @@ def odradek_client_telemetry(
 
 
 @hookspec
-def odradek_enricher(config: PluginConfig) -> Enricher | None:  # type: ignore[empty-body]
+def odradek_enricher(config: PluginConfig) -> Enricher | None:
     """Offer labels for the metrics of each client instance.
 
     Args:
@@ -48,7 +48,7 @@ def odradek_enricher(config: PluginConfig) -> Enricher | None:  # type: ignore[e
 
 
 @hookspec
-def odradek_forwarder(config: PluginConfig) -> Forwarder | None:  # type: ignore[empty-body]
+def odradek_forwarder(config: PluginConfig) -> Forwarder | None:
     """Offer to carry accepted pushes to another system, in batches.
 
     Args:
