@@ -52,6 +52,7 @@ def test_long_values_and_long_tags() -> None:
         b"\x0b\x0c",
         b"\x80" * 11,
         b"\x0e",
+        b"\x00\x00",
     ],
 )
 def test_broken_bytes_are_not_otlp(data: bytes) -> None:
