@@ -12,8 +12,9 @@ from odradek.delivery.forwarder_settings import read_settings
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import PluginConfig
 from odradek.server import config as host_config
+from odradek.server.plugins import PluginState, activate, load_plugins
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
-from support.reference_page import rows, sections
+from support.reference_page import blocks, rows, sections
 
 SECTIONS = sections("reference/configuration.md")
 HOST = rows(SECTIONS["The host"]) | rows(SECTIONS["Telemetry"])
@@ -125,3 +126,18 @@ def test_every_key_of_a_forwarder_has_its_type_and_default() -> None:
 
     assert compare(PLUGINS, config.asked) == []
     assert set(PLUGINS) - {HEAD, "enabled"} == set(config.asked)
+
+
+@pytest.mark.parametrize(
+    "name", ["reference/configuration.md", "howto/enrich-labels.md", "howto/forward-otlp.md"]
+)
+def test_tables_on_the_pages_are_good_configuration(name: str, tmp_path: Path) -> None:
+    tables = [text for language, text in blocks(name) if language == "toml" and "entry-points" not in text]
+    file = tmp_path / "odradek.toml"
+    file.write_text("\n".join(tables), encoding="utf-8")
+
+    config = host_config.load_config(file)
+    active = activate(load_plugins(), config.plugins)
+
+    assert tables
+    assert {plugin.name for plugin in active if plugin.state is PluginState.ACTIVE} >= config.plugins.keys()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "host/docs"
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"#{2,4} (?P<title>.+)")
 
 
@@ -27,6 +28,11 @@ def sections(name: str) -> dict[str, str]:
         else:
             found[title] = f"{found.get(title, '')}{line}\n"
     return found
+
+
+def blocks(name: str) -> list[tuple[str, str]]:
+    """The fenced blocks of a page, in order: language and text."""
+    return FENCE.findall(page(name))
 
 
 def rows(text: str) -> dict[str, list[str]]:

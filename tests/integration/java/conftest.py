@@ -33,8 +33,8 @@ def jvm(java_classpath: str) -> Jvm:
     return Jvm(java_classpath)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def host(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
-    """One host for all tests here: each uses names of its own. Not started when there is no Java."""
+    """One host for the tests of a file, which use names of their own. Not started when there is no Java."""
     with host_process(tmp_path_factory.mktemp("java-host")) as running:
         yield running

@@ -51,14 +51,22 @@ class MetadataStore:
         self.path = path
         try:
             self.connection = sqlite3.connect(path, isolation_level=None)
-            self.connection.execute("pragma journal_mode = wal")
-            self.connection.execute("pragma synchronous = full")
-            self.create_schema()
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{path}: {error}") from error
+        try:
+            self.prepare()
+        except sqlite3.DatabaseError as error:
+            self.connection.close()
+            raise StoreError(f"{path}: {error}") from error
+        except StoreError:
+            self.connection.close()
+            raise
         self.next_producer_id = self.end_of_producer_ids = 0
 
-    def create_schema(self) -> None:
+    def prepare(self) -> None:
+        """Make the tables of a new file, and check the version of an old one."""
+        self.connection.execute("pragma journal_mode = wal")
+        self.connection.execute("pragma synchronous = full")
         (version,) = self.connection.execute("pragma user_version").fetchone()
         if version == 0:
             with self.transaction():

@@ -18,15 +18,13 @@ from odradek.broker.broker import Broker, Endpoint
 from odradek.broker.routing import Dispatcher, load_handlers
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
-from odradek.log.log_manager import LogManager
-from odradek.metadata.store import MetadataStore, StoreError
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
-from odradek.server.data_dir import DataDir
 from odradek.server.forwarding import ForwarderRunner
 from odradek.server.listener import Listener
 from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
+from odradek.server.storage import Storage
 from odradek.server.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
@@ -66,12 +64,8 @@ class Host:
         self.plugins: list[ActivePlugin] = activate(
             plugins or load_plugins(), config.plugins, config.requested_plugins
         )
-        self.data_dir = DataDir(config.data_dir)
-        try:
-            self.metadata = MetadataStore(config.data_dir / "metadata.db")
-        except StoreError as error:
-            raise ConfigError("data.dir", str(error)) from error
-        self.logs = LogManager(config.data_dir / "logs", now_ms=self.clock.now_ms())
+        self.storage = Storage(config.data_dir, self.clock.now_ms())
+        self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
         self.telemetry = ClientMetricsManager(
@@ -210,6 +204,4 @@ class Host:
         if self.driver is not None:
             self.driver.stop()
         self.telemetry.close()
-        self.logs.close()
-        self.metadata.close()
-        self.data_dir.close()
+        self.storage.close()

@@ -1,0 +1,97 @@
+"""The tutorial, done as it is written, against ``odradek serve``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.hosts import ServeProcess, serving
+from support.reference_page import blocks
+
+PAGE = "tutorial/first-push.md"
+ADDRESS = "localhost:9092"
+INTERVAL_MS, QUICK_INTERVAL_MS = "5000", "200"
+SECOND, QUICK_SECOND = "time.sleep(1)", "time.sleep(0.1)"
+
+
+def commands() -> list[tuple[str, str]]:
+    """Each ``odradek client-metrics`` of the page and what the page says that it prints."""
+    found = blocks(PAGE)
+    return [
+        (text.replace("\\\n", " "), found[index + 1][1])
+        for index, (language, text) in enumerate(found)
+        if language == "sh" and text.startswith("odradek client-metrics")
+    ]
+
+
+def only(language: str) -> str:
+    """The one block in a language."""
+    (text,) = [text for found, text in blocks(PAGE) if found == language]
+    return text
+
+
+def run(arguments: list[str]) -> str:
+    """What a program of the tutorial prints."""
+    finished = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+def subscribe(serve: ServeProcess) -> None:
+    """Step 2, with a shorter interval."""
+    assert len(commands()) == 2
+    for command, printed in commands():
+        line = command.replace(ADDRESS, serve.bootstrap).replace(INTERVAL_MS, QUICK_INTERVAL_MS)
+        _, *arguments = shlex.split(line)
+        assert run(["-m", "odradek", *arguments]) == printed.replace(INTERVAL_MS, QUICK_INTERVAL_MS)
+
+
+def produce(serve: ServeProcess, folder: Path) -> None:
+    """Step 3, in less time."""
+    program = folder / "producer.py"
+    text = only("python").replace(ADDRESS, serve.bootstrap).replace(SECOND, QUICK_SECOND)
+    program.write_text(text, encoding="utf-8")
+    run([str(program)])
+
+
+def unlike(shown: dict[str, Any], real: dict[str, Any]) -> list[str]:
+    """Keys of the page's line that the real one does not have, or has with another type."""
+    return [key for key, value in shown.items() if type(real.get(key)) is not type(value)]
+
+
+def test_each_step_prints_what_the_tutorial_says(tmp_path: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+    shown = json.loads(only("json"))
+
+    with serving(tmp_path / "data", "--plugin", "stdout") as serve:
+        subscribe(serve)
+        produce(serve, tmp_path)
+        first = serve.next_push(lambda row: True)
+        last = serve.next_push(lambda row: bool(row["context"]["terminating"]))
+        status = serve.terminate()
+
+    assert first.keys() == shown.keys()
+    assert first["context"].keys() == shown["context"].keys()
+    assert unlike(shown["context"], first["context"]) == []
+    assert unlike(shown["labels"], first["labels"]) == []
+    assert set(shown["names"]) < set(first["names"])
+    assert last["context"]["client_instance_id"] == first["context"]["client_instance_id"]
+    assert status == 0
+
+
+def test_the_ready_line_is_the_tutorials(tmp_path: Path) -> None:
+    (shown,) = [text.strip() for _, text in blocks(PAGE) if text.startswith("odradek ready")]
+
+    with serving(tmp_path / "data") as serve:
+        port = serve.bootstrap.rpartition(":")[2]
+        real = serve.ready.replace(port, "9092").replace(str(tmp_path / "data"), "odradek-data")
+
+    assert real == shown
