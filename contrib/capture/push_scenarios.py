@@ -8,7 +8,7 @@ import struct
 from contrib.capture.get_scenarios import INSTANCE, NIL, RESERVED, get_again, joined
 from contrib.capture.golden import Recorder, Scenario
 from contrib.capture.kafka_node import TELEMETRY_MAX_BYTES
-from contrib.capture.kafka_requests import Request, alter, get_subscriptions, push, setting
+from contrib.capture.kafka_requests import Request, alter, get_subscriptions, push, setting, uvarint
 
 OTLP = bytes.fromhex("0a00")
 """A MetricsData with one empty ResourceMetrics."""
@@ -21,10 +21,17 @@ def zstd_raw(data: bytes) -> bytes:
     return bytes.fromhex("28b52ffd20") + bytes([len(data)]) + block + data
 
 
-def zstd_zeros(count: int) -> bytes:
-    """A zstd frame of one run-length block, with the true size in its header."""
-    block = struct.pack("<I", count << 3 | 1 << 1 | 1)[:3]
-    return bytes.fromhex("28b52ffd60") + struct.pack("<H", count - 256) + block + b"\0"
+def padded_otlp(count: int) -> bytes:
+    """A MetricsData of ``count`` bytes: one field that no reader knows. From 131 to 16386."""
+    return b"\x7a" + uvarint(count - 3) + bytes(count - 3)
+
+
+def zstd_padded_otlp(count: int) -> bytes:
+    """The same as a zstd frame: a raw block, a run-length block, and the true size in the header."""
+    head = padded_otlp(count)[:3]
+    raw = struct.pack("<I", len(head) << 3)[:3] + head
+    run = struct.pack("<I", (count - len(head)) << 3 | 1 << 1 | 1)[:3] + b"\0"
+    return bytes.fromhex("28b52ffd60") + struct.pack("<H", count - 256) + raw + run
 
 
 def snappy_raw(data: bytes) -> bytes:
@@ -87,12 +94,12 @@ def push_bad_codec_and_size(say: Recorder) -> None:
 
 
 def push_too_large(say: Recorder) -> None:
-    say.ask("telemetry.max.bytes + 1", push(INSTANCE, joined(say), bytes(TELEMETRY_MAX_BYTES + 1)))
+    say.ask("telemetry.max.bytes + 1", push(INSTANCE, joined(say), padded_otlp(TELEMETRY_MAX_BYTES + 1)))
     get_again(say)
 
 
 def push_just_fits(say: Recorder) -> None:
-    say.ask("telemetry.max.bytes", push(INSTANCE, joined(say), bytes(TELEMETRY_MAX_BYTES)))
+    say.ask("telemetry.max.bytes", push(INSTANCE, joined(say), padded_otlp(TELEMETRY_MAX_BYTES)))
 
 
 def push_terminating(say: Recorder) -> None:
@@ -203,15 +210,15 @@ SCENARIOS: dict[str, tuple[str, Scenario]] = {
     "push_telemetry_v0_two_zstd_frames": ("two zstd frames in a row", compressed(ZSTD, FRAME + FRAME)),
     "push_telemetry_v0_expanded_zstd": (
         "small on the wire, too large inside",
-        compressed(ZSTD, zstd_zeros(8192)),
+        compressed(ZSTD, zstd_padded_otlp(8192)),
     ),
     "push_telemetry_v0_expanded_gzip": (
         "small on the wire, too large inside",
-        compressed(GZIP, gzip.compress(bytes(8192), mtime=0)),
+        compressed(GZIP, gzip.compress(padded_otlp(8192), mtime=0)),
     ),
     "push_telemetry_v0_expanded_just_fits": (
         "as large inside as allowed",
-        compressed(ZSTD, zstd_zeros(TELEMETRY_MAX_BYTES)),
+        compressed(ZSTD, zstd_padded_otlp(TELEMETRY_MAX_BYTES)),
     ),
 }
 WITHOUT_RECEIVER: dict[str, tuple[str, Scenario]] = {

@@ -31,6 +31,8 @@ public final class TelemetryProducer {
             Uuid id = producer.clientInstanceId(ID_TIMEOUT);
             System.out.println("client.instance.id=" + id);
             System.out.println("acknowledged=" + produce(producer, args[1], Double.parseDouble(args[2])));
+            // The terminating push goes out with the sender's next turn, and an idle sender takes none after close().
+            producer.send(new ProducerRecord<>(args[1], "key", "last"));
         } finally {
             producer.close(CLOSE_TIMEOUT);
         }
