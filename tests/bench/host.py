@@ -24,7 +24,7 @@ from odradek.plugin import (
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins import HostPluginManager
-from odradek.server.process import tune_memory
+from odradek.server.process import freeze_garbage, keep_buffers
 
 SHORTEST_INTERVAL_MS = 100
 BATCH = 40
@@ -100,7 +100,7 @@ async def serve(host: Host) -> None:
     closed = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), closed.set)
     await host.start()
-    tune_memory()
+    freeze_garbage()
     print(f"ready port={host.listeners[0].bound_port}", flush=True)
     await closed.wait()
     await host.stop()
@@ -116,6 +116,7 @@ def plugins_of(receiver: Counting, *, enrich: bool) -> HostPluginManager:
 
 async def main(arguments: argparse.Namespace, directory: str) -> None:
     receiver = RECEIVERS[arguments.receiver]()
+    keep_buffers()
     config = load_config(None, (*SETTINGS, f"data.dir={Path(directory) / 'data'}"))
     await serve(Host(config, clock=JumpingClock(), plugins=plugins_of(receiver, enrich=arguments.enrich)))
     print(json.dumps({"pushes": receiver.pushes, "bytes": receiver.bytes}))
