@@ -55,7 +55,9 @@ async def main(data_dir: str) -> None:
     host.receivers.register("first-push", first_push)
     await host.start()
     done = threading.Event()
-    client = asyncio.create_task(asyncio.to_thread(produce, f"127.0.0.1:{host.listeners[0].bound_port}", done))
+    client = asyncio.create_task(
+        asyncio.to_thread(produce, f"127.0.0.1:{host.listeners[0].bound_port}", done)
+    )
     try:
         await asyncio.wait_for(first_push.arrived.wait(), 20)
     finally:

@@ -1,7 +1,7 @@
 """Extras that install the sibling distributions: their folders in a checkout, pins in a release.
 
-`python -m build` makes the wheel from the sdist, where the folders are gone, so their presence cannot be the switch:
-``ODRADEK_RELEASE=1`` is.
+``python -m build`` makes the wheel from the sdist, where the folders are gone, so their presence cannot be
+the switch: ``ODRADEK_RELEASE=1`` is.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
         host, version = metadata["name"], metadata["version"]
         extras = {extra: list(requirements) for extra, requirements in self.config["extras"].items()}
         siblings = {
-            extra: [self.requirement(f"{host}-{extra}", folder, version)]
+            extra: self.requirement(f"{host}-{extra}", folder, version)
             for extra, folder in self.config["siblings"].items()
         }
-        extras["all"] = [*sum(siblings.values(), []), *extras["demo"], *extras["fast"]]
-        metadata["optional-dependencies"] = extras | siblings
+        extras["all"] = [*siblings.values(), *extras["demo"], *extras["fast"]]
+        extras |= {extra: [requirement] for extra, requirement in siblings.items()}
+        metadata["optional-dependencies"] = extras
 
     def requirement(self, name: str, folder: str, version: str) -> str:
         if os.environ.get("ODRADEK_RELEASE"):

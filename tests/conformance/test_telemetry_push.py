@@ -407,7 +407,7 @@ def test_instance_may_be_gone_when_a_large_payload_is_finished() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "code"), [(ErrorPolicy.CLIENT_SAFE, NONE), (ErrorPolicy.KAFKA, INVALID_RECORD)]
+    ("policy", "code"), [(ErrorPolicy.CLIENT_SAFE, THROTTLED), (ErrorPolicy.KAFKA, INVALID_RECORD)]
 )
 def test_worker_that_died_is_no_fault_of_the_client(policy: ErrorPolicy, code: ErrorCode) -> None:
     world = World(policy, inline_bytes=10)

@@ -1,5 +1,5 @@
-"""Hostile and broken bytes over real sockets. After each, a well-behaved client that was connected all along, and a new
-one, are served as if nothing had happened.
+"""Hostile and broken bytes over real sockets. After each, a well-behaved client that was connected all along,
+and a new one, are served as if nothing had happened.
 """
 
 from __future__ import annotations
@@ -8,15 +8,13 @@ import gzip
 import struct
 from collections.abc import Callable, Iterator
 
-import crc32c
 import cramjam
+import crc32c
 import lz4.frame
 import pytest
 import zstandard
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
-from support.hosts import EVERYTHING, ThreadedHost, running_host
-from support.wire_client import WireClient, with_client
 
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -25,6 +23,8 @@ from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
+from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.wire_client import WireClient, with_client
 
 FRAME_LIMIT = 2_000_000
 BOMB_BYTES = 200 * 1024 * 1024
@@ -150,7 +150,9 @@ def test_a_bomb_is_too_large(host: ThreadedHost, name: str) -> None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_bytes_that_are_not_the_codecs_are_an_invalid_record(host: ThreadedHost, codec: int) -> None:
-    error_code = with_client(host.address, lambda client: client.push(b"these are no compressed bytes", codec))
+    error_code = with_client(
+        host.address, lambda client: client.push(b"these are no compressed bytes", codec)
+    )
 
     assert error_code == ErrorCode.INVALID_RECORD
 
@@ -219,10 +221,14 @@ def test_a_corrupt_batch_is_refused_and_nothing_is_appended(host: ThreadedHost) 
     with WireClient(host.address) as client:
         client.send(MetadataRequest(topics=[MetadataRequestTopic(name="corrupt")]))
         partition = PartitionProduceData(index=0, records=bytes(batch))
-        request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="corrupt", partition_data=[partition])])
+        request = ProduceRequest(
+            acks=-1, topic_data=[TopicProduceData(name="corrupt", partition_data=[partition])]
+        )
         produced = client.send(request, 9)
         wanted = ListOffsetsPartition(partition_index=0, timestamp=-1)
-        latest = client.send(ListOffsetsRequest(topics=[ListOffsetsTopic(name="corrupt", partitions=[wanted])]), 7)
+        latest = client.send(
+            ListOffsetsRequest(topics=[ListOffsetsTopic(name="corrupt", partitions=[wanted])]), 7
+        )
 
     assert produced.responses[0].partition_responses[0].error_code == ErrorCode.CORRUPT_MESSAGE
     assert latest.topics[0].partitions[0].offset == 0

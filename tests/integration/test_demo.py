@@ -24,6 +24,12 @@ def test_the_demo_shows_a_labelled_producer_and_consumer() -> None:
     for kind in ("producer", "consumer"):
         row = re.search(rf"^  {kind} client_id=demo-{kind} (.*)$", result.stdout, re.MULTILINE)
         assert row is not None, result.stdout
-        assert re.match(r"software=confluent-kafka-python/\S+ instance=\S{22} labelled=yes pushes=[1-9]", row[1])
+        assert re.match(
+            r"software=confluent-kafka-python/\S+ instance=\S{22} labelled=yes pushes=[1-9]", row[1]
+        )
         assert re.search(r"metrics=[1-9]\d* \| \S", row[1])
-    assert re.search(r"^[1-9]\d* labelled pushes of 2 client instances; [1-9]\d* data points in", result.stdout, re.M)
+    assert re.search(
+        r"^[1-9]\d* labelled pushes of 2 client instances; [1-9]\d* data points in",
+        result.stdout,
+        re.MULTILINE,
+    )

@@ -1,4 +1,6 @@
-"""Unmodified clients from pip against the host: each connects, creates a topic, and gets back what it produced."""
+"""Unmodified clients from pip against the host: each connects, creates a topic, and gets back what it
+produced.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from support.hosts import EVERYTHING, ThreadedHost, running_host, serving
 
 RECORDS = 10_000
@@ -32,9 +35,13 @@ def test_confluent_kafka_produces_idempotently_and_fetches_back(host: ThreadedHo
     creator.create_topics([admin.NewTopic(topic, 1, 1)])[topic].result(10)
     failures: list[object] = []
 
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
     producer = confluent_kafka.Producer(client | {"compression.type": codec, "enable.idempotence": True})
     for value in expected_values():
-        producer.produce(topic, value, partition=0, on_delivery=lambda error, _: error and failures.append(error))
+        producer.produce(topic, value, partition=0, on_delivery=delivered)
         producer.poll(0)
     unflushed = producer.flush(20)
     consumer = confluent_kafka.Consumer(client | {"group.id": "readers", "enable.auto.commit": False})
@@ -81,7 +88,9 @@ def test_aiokafka_creates_produces_and_fetches_back(host: ThreadedHost) -> None:
         await client.start()
         await client.create_topics([admin.NewTopic("aiokafka", 1, 1)])
         await client.close()
-        async with aiokafka.AIOKafkaProducer(bootstrap_servers=host.bootstrap, enable_idempotence=True) as producer:
+        async with aiokafka.AIOKafkaProducer(
+            bootstrap_servers=host.bootstrap, enable_idempotence=True
+        ) as producer:
             sent = [await producer.send("aiokafka", value, partition=0) for value in expected_values()]
             await asyncio.gather(*sent)
         partition = aiokafka.TopicPartition("aiokafka", 0)

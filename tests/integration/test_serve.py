@@ -10,12 +10,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, running_host, serving
-from support.wire_client import WireClient
 
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.metadata import MetadataRequest
+from support.hosts import EVERYTHING, LOOPBACK, ServeProcess, running_host, serving
+from support.wire_client import WireClient
 
 
 def failed(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +44,10 @@ def test_the_ready_line_has_the_real_port_and_sigterm_ends_it(tmp_path: Path) ->
             broker = client.send(MetadataRequest(topics=[])).brokers[0]
         status = serve.terminate()
 
-    assert serve.ready == f"odradek ready listeners=PLAINTEXT://{serve.bootstrap} node.id=7 data={tmp_path / 'data'}"
+    assert (
+        serve.ready
+        == f"odradek ready listeners=PLAINTEXT://{serve.bootstrap} node.id=7 data={tmp_path / 'data'}"
+    )
     assert (broker.node_id, broker.host, broker.port) == (7, *address(serve))
     assert status == 0
 
@@ -61,7 +64,9 @@ def test_sigint_ends_it_too(tmp_path: Path) -> None:
 def test_a_long_poll_is_answered_when_the_host_stops(tmp_path: Path) -> None:
     with serving(tmp_path) as serve, WireClient(address(serve)) as client:
         client.introduce()
-        client.send(CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)]))
+        client.send(
+            CreateTopicsRequest(topics=[CreatableTopic(name="t", num_partitions=1, replication_factor=1)])
+        )
         wanted = FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
         fetch = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[wanted])
         client.send_bytes(client.frame(fetch, 11))
@@ -96,7 +101,10 @@ def test_a_data_directory_in_use_is_one_line(tmp_path: Path) -> None:
     ("arguments", "expected"),
     [
         (["--set", "no.such.key=1"], ["no.such.key", "unknown key"]),
-        (["--set", "plugins.otlp.timeout.ms=soon", "--set", "plugins.otlp.endpoint=http://x"], ["timeout.ms", "soon"]),
+        (
+            ["--set", "plugins.otlp.timeout.ms=soon", "--set", "plugins.otlp.endpoint=http://x"],
+            ["timeout.ms", "soon"],
+        ),
         (["--set", "plugins.enrich.labelz=x"], ["plugins.enrich.labelz", "unknown key"]),
         (["--set", "plugins.nowhere.a=1"], ["plugins.nowhere", "no such plugin is installed"]),
         (["--plugin", "nowhere"], ["nowhere", "no such plugin is installed"]),
@@ -107,7 +115,9 @@ def test_a_data_directory_in_use_is_one_line(tmp_path: Path) -> None:
         (["--unknown-option"], ["--unknown-option"]),
     ],
 )
-def test_a_mistake_is_one_line_and_status_2(tmp_path: Path, arguments: list[str], expected: list[str]) -> None:
+def test_a_mistake_is_one_line_and_status_2(
+    tmp_path: Path, arguments: list[str], expected: list[str]
+) -> None:
     result = failed("--set", f"listeners={LOOPBACK}", "--set", f"data.dir={tmp_path}", *arguments)
 
     assert_one_line(result, *expected)
@@ -153,24 +163,29 @@ def test_prometheus_sees_the_brokers_own_metrics(tmp_path: Path) -> None:
         def export_metrics(self, _context: object, _payload: object) -> None:
             raise ValueError("of the test")
 
-    with running_host(
-        tmp_path,
-        "metrics.listener=http://127.0.0.1:0",
-        *EVERYTHING,
-        before_start=lambda host: host.receivers.register("failing", Failing()),
-    ) as host:
-        with WireClient(host.address) as client:
-            client.introduce()
-            error_code = client.push(b"")
-            client.push(b"\x0a\x00")
-            endpoint = host.host.metrics_endpoint
-            assert endpoint is not None
-            with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.bound_port}/metrics", timeout=10) as page:
-                text = page.read().decode()
+    with (
+        running_host(
+            tmp_path,
+            "metrics.listener=http://127.0.0.1:0",
+            *EVERYTHING,
+            before_start=lambda host: host.receivers.register("failing", Failing()),
+        ) as host,
+        WireClient(host.address) as client,
+    ):
+        client.introduce()
+        error_code = client.push(b"")
+        client.push(b"\x0a\x00")
+        endpoint = host.host.metrics_endpoint
+        assert endpoint is not None
+        with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.bound_port}/metrics", timeout=10) as page:
+            text = page.read().decode()
 
     assert error_code == 0
     lines = [line for line in text.splitlines() if not line.startswith("#")]
-    assert any(line.startswith("kafka_server_client_metrics_instance_count") and line.endswith(" 2.0") for line in lines)
+    assert any(
+        line.startswith("kafka_server_client_metrics_instance_count") and line.endswith(" 2.0")
+        for line in lines
+    )
     errors = [line for line in lines if line.startswith("kafka_server_client_metrics_plugin_error_count")]
     assert len(errors) == 2
     assert sum(float(line.rpartition(" ")[2]) for line in errors) == 1

@@ -49,7 +49,7 @@ class ThreadedHost:
 
 @contextlib.contextmanager
 def running_host(
-    data_dir: Path, *overrides: str, before_start: Callable[[Host], None] | None = None
+    data_dir: Path, *overrides: str, before_start: Callable[[Host], object] | None = None
 ) -> Iterator[ThreadedHost]:
     """A host that is stopped at the end, whatever happens."""
     loop = asyncio.new_event_loop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from odradek.client.connection import answer_type
 from odradek.wire.codec import decode, encode
@@ -29,12 +29,14 @@ Response = TypeVar("Response")
 class WireClient:
     """One connection. Everything is bounded by ``timeout_s``."""
 
-    def __init__(self, address: tuple[str, int], client_id: str | None = "raw", timeout_s: float = 10) -> None:
+    def __init__(
+        self, address: tuple[str, int], client_id: str | None = "raw", timeout_s: float = 10
+    ) -> None:
         self.socket = socket.create_connection(address, timeout_s)
         self.client_id = client_id
         self.correlation_id = 0
 
-    def __enter__(self) -> WireClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,7 +86,9 @@ class WireClient:
 
     def introduce(self, name: str = "raw-client", version: str = "1.0") -> None:
         """ApiVersions, as every client begins."""
-        response = self.send(ApiVersionsRequest(client_software_name=name, client_software_version=version), 3)
+        response = self.send(
+            ApiVersionsRequest(client_software_name=name, client_software_version=version), 3
+        )
         assert response.error_code == 0
 
     def subscriptions(self, client_instance_id: bytes = bytes(16)) -> GetTelemetrySubscriptionsResponse:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from functools import partial
+
+from odradek.clock import COMPACT_FROM
 from odradek.testing.clock import MockClock
 
 
@@ -7,8 +10,12 @@ def test_tasks_run_at_their_deadlines_in_order() -> None:
     clock = MockClock()
     start_ms = clock.now_ms()
     ran: list[tuple[str, int]] = []
+
+    def record(name: str) -> None:
+        ran.append((name, clock.now_ms() - start_ms))
+
     for name, delay_ms in [("second", 20), ("first", 10), ("third", 30)]:
-        clock.timer.schedule(start_ms + delay_ms, lambda name=name: ran.append((name, clock.now_ms() - start_ms)))
+        clock.timer.schedule(start_ms + delay_ms, partial(record, name))
 
     clock.advance(25)
 
@@ -28,6 +35,20 @@ def test_a_cancelled_task_never_runs() -> None:
     assert ran == []
     assert len(clock.timer) == 0
     assert clock.timer.next_deadline_ms() is None
+
+
+def test_the_places_of_cancelled_tasks_are_used_again() -> None:
+    clock = MockClock()
+    ran: list[str] = []
+    clock.timer.schedule(clock.now_ms() + 900_000, lambda: ran.append("kept"))
+
+    for _ in range(10_000):
+        clock.timer.schedule(clock.now_ms() + 900_000, lambda: ran.append("never")).cancel()
+    places = len(clock.timer.heap)
+    clock.advance(900_000)
+
+    assert places <= COMPACT_FROM + 1
+    assert ran == ["kept"]
 
 
 def test_a_postponed_task_runs_once_at_its_last_deadline() -> None:

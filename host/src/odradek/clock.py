@@ -1,7 +1,7 @@
 """Time, as everything below the server's floor sees it: a clock to read and a timer to wait with.
 
-Nothing here reads the wall clock except `SystemClock`. The timer never sleeps: whoever owns it asks for the next
-deadline, waits by its own means (an event loop, a test's hand) and runs what is due.
+Nothing here reads the wall clock except `SystemClock`. The timer never sleeps: whoever owns it asks for the
+next deadline, waits by its own means (an event loop, a test's hand) and runs what is due.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
+
+
+COMPACT_FROM = 64
+"""A heap of so few places is never cleared of dead ones."""
 
 
 class Clock(Protocol):
@@ -46,10 +50,11 @@ class TimerTask:
         """Forget the action; harmless when it already ran."""
         if self.action is not None:
             self.action = None
-            self.timer.live -= 1
+            self.timer.cancelled()
 
     def postpone(self, deadline_ms: int) -> None:
-        """Move the deadline to a later time, without touching the heap: an early wake-up re-queues the task."""
+        """Move the deadline to a later time, without touching the heap: an early wake-up re-queues the task.
+        """
         self.deadline_ms = deadline_ms
 
 
@@ -72,6 +77,15 @@ class Timer:
         if earliest and self.wake is not None:
             self.wake(deadline_ms)
         return task
+
+    def cancelled(self) -> None:
+        """A task was cancelled. Its place in the heap is cleared once most places are dead, so that clients that
+        come and go do not make the heap grow.
+        """
+        self.live -= 1
+        if len(self.heap) > COMPACT_FROM and self.live * 2 < len(self.heap):
+            self.heap = [entry for entry in self.heap if entry[2].action is not None]
+            heapq.heapify(self.heap)
 
     def run_due(self, now_ms: int) -> int:
         """Run every task whose deadline has passed; the number that ran. An action may schedule more."""

@@ -95,7 +95,7 @@ def test_a_file_has_to_be_there(tmp_path: Path) -> None:
 
 READERS: list[tuple[Callable[[PluginConfig], object], object]] = [
     (lambda config: config.text("a"), 5),
-    (lambda config: config.text("a", choices=("x", "y")), "z"),
+    (lambda config: config.choice("a", "x", ("x", "y")), "z"),
     (lambda config: config.boolean("a", True), "yes"),
     (lambda config: config.boolean("a", True), 1),
     (lambda config: config.texts("a"), [1]),

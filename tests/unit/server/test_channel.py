@@ -157,7 +157,9 @@ def test_requests_behind_a_pending_answer_wait_for_it(channel: Channel, listener
     assert written(channel) == b"<a><later><b><c>"
 
 
-def test_an_answer_that_is_already_there_goes_out_in_order(channel: Channel, listener: ScriptedListener) -> None:
+def test_an_answer_that_is_already_there_goes_out_in_order(
+    channel: Channel, listener: ScriptedListener
+) -> None:
     done = Deferred()
     done.complete(b"<now>")
     listener.dispatcher.answer = lambda *_: Pending(done)  # type: ignore[method-assign]

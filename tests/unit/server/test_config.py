@@ -40,7 +40,10 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     config = load_config(path, ["node.id=4", "listeners=PLAINTEXT://localhost:0,PLAINTEXT_B://[::1]:5"])
 
     assert config.broker.node_id == 4
-    assert config.listeners == (ListenerAddress("PLAINTEXT", "localhost", 0), ListenerAddress("PLAINTEXT_B", "::1", 5))
+    assert config.listeners == (
+        ListenerAddress("PLAINTEXT", "localhost", 0),
+        ListenerAddress("PLAINTEXT_B", "::1", 5),
+    )
 
 
 def test_subscriptions_become_the_texts_that_kafka_stores(tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ def test_what_was_stored_is_there_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["not a database", "a newer version", "a folder"])
-def test_a_metadata_file_that_is_not_ours_is_refused_and_nothing_stays_open(tmp_path: Path, damage: str) -> None:
+def test_a_metadata_file_that_is_not_ours_is_refused_and_nothing_stays_open(
+    tmp_path: Path, damage: str
+) -> None:
     path = tmp_path / METADATA_FILE
     if damage == "a folder":
         path.mkdir()

@@ -1,4 +1,6 @@
-"""What a person wants to see of the clients that push: one row per client instance, and a few telling metrics."""
+"""What a person wants to see of the clients that push: one row per client instance, and a few telling
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ TELLING = (
     ("consumer.coordinator.assigned.partitions", "partitions", ""),
     ("consumer.connection.creation.total", "connections", ""),
 )
-"""Metric below `PREFIX`, what to call it, its unit. The standard metrics of KIP-714 that librdkafka and Java both send."""
+"""Metric below `PREFIX`, what to call it, its unit. The standard metrics of KIP-714 that librdkafka and Java
+both send.
+"""
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ def load_command_config(path: Path | None) -> CommandConfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--command-config {path}", f"cannot be read: {error}") from error
     config = PluginConfig(str(path), properties(text))
-    config.text("security.protocol", "PLAINTEXT", choices=["PLAINTEXT"])
+    config.choice("security.protocol", "PLAINTEXT", ["PLAINTEXT"])
     return CommandConfig(
         client_id=config.text("client.id") or DEFAULT_CLIENT_ID,
         request_timeout_ms=config.integer("request.timeout.ms", DEFAULT_TIMEOUT_MS, least=1),

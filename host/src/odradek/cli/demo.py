@@ -1,7 +1,7 @@
 """``odradek demo``: a host, a real producer and a real consumer, and what they tell about themselves.
 
-Everything is on this machine and temporary: free ports, a temporary directory, and unless ``--otlp`` names another
-one, a small OTLP endpoint that counts what arrives.
+Everything is on this machine and temporary: free ports, a temporary directory, and unless ``--otlp`` names
+another one, a small OTLP endpoint that counts what arrives.
 """
 
 from __future__ import annotations
@@ -35,8 +35,12 @@ PLAIN_LINES_EVERY_S = 5
 
 
 @click.command()
-@click.option("--seconds", type=click.IntRange(3, 3600), default=20, show_default=True, help="How long to run.")
-@click.option("--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318.")
+@click.option(
+    "--seconds", type=click.IntRange(3, 3600), default=20, show_default=True, help="How long to run."
+)
+@click.option(
+    "--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318."
+)
 def demo(seconds: int, otlp: str | None) -> None:
     """Show a producer and a consumer pushing their metrics, labelled.
 
@@ -96,7 +100,9 @@ async def show(
         await watch(view, sink, clients, seconds, stop)
 
 
-async def watch(view: ClientView, sink: OtlpSink, clients: Clients, seconds: int, stop: asyncio.Event) -> None:
+async def watch(
+    view: ClientView, sink: OtlpSink, clients: Clients, seconds: int, stop: asyncio.Event
+) -> None:
     """Show the rows until time is up."""
     console = Console()
     if not console.is_terminal:
@@ -135,7 +141,10 @@ class Clients:
         self.produced = 0
         self.consumed = 0
         self.ended = threading.Event()
-        self.threads = [threading.Thread(target=work, name=work.__name__, daemon=True) for work in (self.produce, self.consume)]
+        self.threads = [
+            threading.Thread(target=work, name=work.__name__, daemon=True)
+            for work in (self.produce, self.consume)
+        ]
 
     def start(self) -> None:
         for thread in self.threads:
@@ -154,7 +163,9 @@ class Clients:
         return {"bootstrap.servers": self.bootstrap, "client.id": f"demo-{role}", "log_level": 2}
 
     def produce(self) -> None:
-        producer = self.kafka.Producer(self.settings("producer") | {"linger.ms": 5, "enable.idempotence": True})
+        producer = self.kafka.Producer(
+            self.settings("producer") | {"linger.ms": 5, "enable.idempotence": True}
+        )
         while not self.ended.is_set():
             producer.produce(TOPIC, value=b"x" * 100, on_delivery=self.delivered)
             producer.poll(0)
@@ -167,7 +178,8 @@ class Clients:
 
     def consume(self) -> None:
         consumer = self.kafka.Consumer(
-            self.settings("consumer") | {"group.id": "demo", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+            self.settings("consumer")
+            | {"group.id": "demo", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
         )
         consumer.assign([self.kafka.TopicPartition(TOPIC, 0, 0)])
         while not self.ended.is_set():

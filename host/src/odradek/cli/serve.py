@@ -9,15 +9,23 @@ import click
 
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
-from odradek.server.process import log_to_stderr, run, tune_memory
+from odradek.server.process import freeze_garbage, keep_buffers, log_to_stderr, run
 
 
 @click.command()
 @click.option(
-    "--config", "config_file", type=click.Path(path_type=Path), metavar="FILE", help="TOML file; see the docs for its keys."
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="TOML file; see the docs for its keys.",
 )
-@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key. May be repeated.")
-@click.option("--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin. May be repeated.")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key. May be repeated."
+)
+@click.option(
+    "--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin. May be repeated."
+)
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -25,7 +33,9 @@ from odradek.server.process import log_to_stderr, run, tune_memory
     show_default=True,
     help="How much to log on stderr.",
 )
-def serve(config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[str, ...], log_level: str) -> None:
+def serve(
+    config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[str, ...], log_level: str
+) -> None:
     """Run the host. Prints one line when it takes connections:
 
     odradek ready listeners=PLAINTEXT://HOST:PORT[,...] node.id=N data=DIR
@@ -34,10 +44,11 @@ def serve(config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[s
     config = load_config(config_file, overrides, plugins)
 
     async def main(stop: asyncio.Event) -> None:
+        keep_buffers()
         host = Host(config)
         try:
             await host.start()
-            tune_memory()
+            freeze_garbage()
             click.echo(ready_line(config, host))
             await stop.wait()
         finally:
@@ -49,6 +60,7 @@ def serve(config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[s
 def ready_line(config: HostConfig, host: Host) -> str:
     """What a script waits for: the addresses with their real ports."""
     addresses = ",".join(
-        f"{listener.address.name}://{listener.address.host}:{listener.bound_port}" for listener in host.listeners
+        f"{listener.address.name}://{listener.address.host}:{listener.bound_port}"
+        for listener in host.listeners
     )
     return f"odradek ready listeners={addresses} node.id={config.broker.node_id} data={config.data_dir}"

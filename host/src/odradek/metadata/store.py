@@ -1,7 +1,7 @@
 """The file behind everything an operator sets: topics, configurations, ids. One transaction per request.
 
-WAL mode with full synchronization: what was answered survives a power cut. Reads are rare (start, describe), so rooms
-that need a value per request keep their own copy.
+WAL mode with full synchronization: what was answered survives a power cut. Reads are rare (start, describe),
+so rooms that need a value per request keep their own copy.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 SCHEMA_VERSION = 1
 SCHEMA = """
 create table host (key text primary key, value text not null) without rowid;
-create table topics (name text primary key, id blob not null unique, partitions integer not null) without rowid;
-create table configs (
+create table topics (name text primary key, id blob not null unique, partitions integer not null) without
+rowid; create table configs (
     resource_type integer not null, resource_name text not null, key text not null, value text not null,
     primary key (resource_type, resource_name, key)
 ) without rowid;
@@ -128,7 +128,8 @@ class MetadataStore:
     def resource(self, resource_type: int, name: str) -> dict[str, str]:
         """The keys that are set on one resource; empty when it is unknown."""
         rows = self.connection.execute(
-            "select key, value from configs where resource_type = ? and resource_name = ?", (resource_type, name)
+            "select key, value from configs where resource_type = ? and resource_name = ?",
+            (resource_type, name),
         )
         return dict(rows.fetchall())
 

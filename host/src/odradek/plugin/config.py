@@ -25,8 +25,8 @@ class ConfigError(Exception):
 class PluginConfig:
     """One table, key by key. `finish` complains about keys that nobody asked for.
 
-    Tables inside it are flat: ``[plugins.otlp.headers] x = "1"`` is the key ``headers.x``, so a dotted key may be
-    quoted or not. The readers accept what a TOML file gives and what ``--set key=value`` gives (text).
+    Tables inside it are flat: ``[plugins.otlp.headers] x = "1"`` is the key ``headers.x``, so a dotted key
+    may be quoted or not. The readers accept what a TOML file gives and what ``--set key=value`` gives (text).
     """
 
     path: str
@@ -34,16 +34,23 @@ class PluginConfig:
     values: Mapping[str, object]
     known: set[str] = field(default_factory=set)
 
-    def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str | None:
-        """A string; one of ``choices`` if there are any."""
+    def text(self, key: str, default: str | None = None) -> str | None:
+        """A string."""
         value = self.value(key)
         if value is None:
             return default
         if not isinstance(value, str):
             raise self.error(key, f"expected a string, found {value!r}")
-        if choices and value not in choices:
-            raise self.error(key, f"expected one of {', '.join(choices)}, found {value!r}")
         return value
+
+    def choice(self, key: str, default: str, choices: Sequence[str]) -> str:
+        """One of ``choices``."""
+        value = self.value(key)
+        if value is None:
+            return default
+        if value not in choices:
+            raise self.error(key, f"expected one of {', '.join(choices)}, found {value!r}")
+        return str(value)
 
     def integer(self, key: str, default: int, least: int = 0, most: int = 2**63 - 1) -> int:
         """A whole number in ``least..most``."""
@@ -86,7 +93,9 @@ class PluginConfig:
     def table(self, key: str) -> dict[str, str]:
         """A table of strings below ``key``; empty when it is not there."""
         prefix = f"{key}."
-        rows = {name.removeprefix(prefix): value for name, value in self.values.items() if name.startswith(prefix)}
+        rows = {
+            name.removeprefix(prefix): value for name, value in self.values.items() if name.startswith(prefix)
+        }
         self.known.update(prefix + name for name in rows)
         for name, value in rows.items():
             if not isinstance(value, str):

@@ -10,7 +10,9 @@ CONTENT_TYPE = "OTLP"
 
 @dataclass(slots=True, eq=False)
 class ClientTelemetryPayload:
-    """One push, decompressed, found to be OTLP, and labelled. All plugins are given the same object: read only."""
+    """One push, decompressed, found to be OTLP, and labelled. All plugins are given the same object: read
+    only.
+    """
 
     client_instance_id: bytes
     """Sixteen raw bytes."""

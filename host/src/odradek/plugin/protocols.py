@@ -2,10 +2,12 @@
 
 Guarantees of the host, for every kind:
 
-1. Objects are made once per host, before the first connection, and ``close`` is called once if it was made.
-2. What a plugin raises is logged, counted and named; the client is answered and the other plugins get the push.
-3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop, one call at
-   a time: they may not block. What takes longer than ``plugin.slow.ms`` is counted and named.
+1. Objects are made once per host, before the first connection. What a hook returned and has a method
+   ``close`` is closed once, when the host stops.
+2. What a plugin raises is logged, counted and named; the client is answered and the other plugins get the
+   push.
+3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop,
+   one call at a time: they may not block. What takes longer than ``plugin.slow.ms`` is counted and named.
 4. A `Forwarder` lives on an event loop and a thread of its own, so whatever it does holds up nobody else.
 """
 
@@ -45,7 +47,9 @@ class ClientTelemetryExporter(Protocol):
 
 @runtime_checkable
 class ClientTelemetryExporterProvider(Protocol):
-    """Offers an exporter (KIP-1217). An object that is a `ClientTelemetry` too is asked for its exporter only."""
+    """Offers an exporter (KIP-1217). An object that is a `ClientTelemetry` too is asked for its exporter
+    only.
+    """
 
     def client_telemetry_exporter(self) -> ClientTelemetryExporter | None:
         """The exporter, or None to stay out."""

@@ -1,8 +1,8 @@
 """One connection: frames in, answers out, in order.
 
-Requests of a connection are answered one after the other, as Kafka does: while an answer is pending the channel is
-*muted*, its further requests wait as bytes. Reading goes on up to `READ_AHEAD_BYTES`, so that a client that leaves
-is noticed.
+Requests of a connection are answered one after the other, as Kafka does: while an answer is pending the
+channel is *muted*, its further requests wait as bytes. Reading goes on up to `READ_AHEAD_BYTES`, so that a
+client that leaves is noticed.
 
 The hot path is a chunk that holds exactly one frame: it is parsed where it lies, answered by a plain call and
 written, without a task, a queue or a copy.
@@ -86,11 +86,13 @@ class Channel(asyncio.Protocol):
         except WireError as error:
             self.refuse(str(error))
         except CloseConnection as error:
-            log.debug("closing a connection", extra={"connection": self.context.connection_id, "why": str(error)})
+            log.debug(
+                "closing a connection", extra={"connection": self.context.connection_id, "why": str(error)}
+            )
             self.close()
         else:
             if answer.__class__ is bytes:
-                self.transport.write(answer)  # type: ignore[arg-type]  # the class was just compared
+                self.transport.write(answer)
             elif answer is not None:
                 self.wait_for(answer)  # type: ignore[arg-type]
 
@@ -168,8 +170,8 @@ class Channel(asyncio.Protocol):
         self.close()
 
     def drain(self) -> None:
-        """Close once the pending answer, if there is one, has been written: a push must not go unanswered, its
-        client would never push again.
+        """Close once the pending answer, if there is one, has been written: a push must not go unanswered,
+        its client would never push again.
         """
         if self.pending is None:
             self.close()

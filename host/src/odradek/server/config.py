@@ -1,7 +1,8 @@
 """The host's configuration: one TOML file under Kafka's key names, and ``--set key=value`` on top.
 
-A dotted key may be quoted or not: tables inside tables are flattened, so ``"socket.request.max.bytes" = 1`` and
-``socket.request.max.bytes = 1`` mean the same. Unknown keys and bad values stop the start with the key's path.
+A dotted key may be quoted or not: tables inside tables are flattened, so ``"socket.request.max.bytes" = 1``
+and ``socket.request.max.bytes = 1`` mean the same. Unknown keys and bad values stop the start with the key's
+path.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 TABLES = ("plugins", "subscriptions")
 """Tables whose next level is a name, not a key."""
 
-LISTENER_TEXT = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*):(?P<port>\d{1,5})")
+LISTENER_TEXT = re.compile(
+    r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*):(?P<port>\d{1,5})"
+)
 INT32_MAX = 2**31 - 1
 
 
@@ -111,9 +114,8 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
     """The checked configuration."""
     top = PluginConfig("", {key: value for key, value in values.items() if key.split(".")[0] not in TABLES})
     listeners = read_listeners(top)
-    default = HostConfig()
     config = HostConfig(
-        data_dir=Path(top.text("data.dir") or default.data_dir),
+        data_dir=Path(top.text("data.dir") or "odradek-data"),
         listeners=listeners,
         advertised=read_advertised(top, listeners),
         broker=BrokerSettings(
@@ -126,9 +128,7 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
             telemetry_max_bytes=top.integer("telemetry.max.bytes", 1_048_576, 1, INT32_MAX),
             max_decompressed_bytes=top.integer("telemetry.max.decompressed.bytes", 16_777_216, 1, INT32_MAX),
             inline_bytes=top.integer("telemetry.inline.bytes", 65_536, 0, INT32_MAX),
-            error_policy=ErrorPolicy(
-                top.text("telemetry.error.policy", "client-safe", [policy.value for policy in ErrorPolicy])
-            ),
+            error_policy=ErrorPolicy(top.choice("telemetry.error.policy", "client-safe", list(ErrorPolicy))),
             slow_ms=top.integer("plugin.slow.ms", 5, 1, 60_000),
         ),
         socket_request_max_bytes=top.integer("socket.request.max.bytes", 104_857_600, 1024, INT32_MAX),
@@ -154,7 +154,9 @@ def read_listeners(top: PluginConfig) -> tuple[ListenerAddress, ...]:
         raise top.error("listeners", f"expected one or more listeners with different names, found {texts!r}")
     for listener in listeners:
         if listener.name != "PLAINTEXT" and not listener.name.startswith("PLAINTEXT_"):
-            raise top.error("listeners", f"expected a name PLAINTEXT or PLAINTEXT_..., found {listener.name!r}")
+            raise top.error(
+                "listeners", f"expected a name PLAINTEXT or PLAINTEXT_..., found {listener.name!r}"
+            )
     return listeners
 
 

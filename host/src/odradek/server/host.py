@@ -1,8 +1,8 @@
 """One host: the rooms put together, started and stopped.
 
-Order of a start: configuration (before), data directory, metadata and logs, plugins, subscriptions, forwarders,
-listeners. What is wrong is found before the first connection. A stop goes the other way and loses nothing that was
-acknowledged.
+Order of a start: configuration (before), data directory, metadata and logs, plugins, subscriptions,
+forwarders, listeners. What is wrong is found before the first connection. A stop goes the other way and loses
+nothing that was acknowledged.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
 from odradek.server.storage import Storage
 from odradek.server.timer_driver import TimerDriver
+from odradek.telemetry.client_metrics_configs import validate
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -46,6 +47,17 @@ PRODUCER_SWEEP_MS = 600_000  # producer.id.expiration.check.interval.ms
 def random_uuid() -> bytes:
     """A type 4 uuid, raw."""
     return uuid4().bytes
+
+
+def close_offers(plugin: ActivePlugin) -> None:
+    """Let the receivers and enrichers of a plugin go. A forwarder is closed by its runner."""
+    for offer in (*plugin.providers, *plugin.enrichers):
+        close = getattr(offer, "close", None)
+        if callable(close):
+            try:
+                close()
+            except Exception:
+                log.exception("plugin cannot be closed", extra={"plugin": plugin.name})
 
 
 class Host:
@@ -131,11 +143,16 @@ class Host:
     def reconcile_subscriptions(self) -> None:
         """Make the stored CLIENT_METRICS resources what the configuration says, and load them all.
 
-        A subscription that an earlier configuration set and this one does not is removed. Those that were set over
-        the network stay.
+        A subscription that an earlier configuration set and this one does not is removed. Those that were set
+        over the network stay.
         """
         before = set(json.loads(self.metadata.value("subscriptions.from.config") or "[]"))
         wanted = self.config.subscriptions
+        for name, properties in wanted.items():
+            try:
+                validate(name, properties, self.metadata.resource(ResourceType.CLIENT_METRICS, name))
+            except ApiError as error:
+                raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
         with self.metadata.transaction():
             for name in before - wanted.keys():
                 self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, {})
@@ -143,10 +160,9 @@ class Host:
                 self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, properties)
             self.metadata.put_value("subscriptions.from.config", json.dumps(sorted(wanted)))
         for name in self.metadata.resource_names(ResourceType.CLIENT_METRICS):
-            try:
-                self.telemetry.update_subscription(name, self.metadata.resource(ResourceType.CLIENT_METRICS, name))
-            except ApiError as error:
-                raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
+            self.telemetry.update_subscription(
+                name, self.metadata.resource(ResourceType.CLIENT_METRICS, name)
+            )
 
     async def start(self) -> None:
         """Take connections.
@@ -161,7 +177,9 @@ class Host:
         for listener in self.listeners:
             await self.listen(listener)
         if self.config.metrics_listener is not None:
-            from odradek.server.metrics import MetricsEndpoint  # costs 0.1 s of start-up, so only where it is wanted
+            from odradek.server.metrics import (
+                MetricsEndpoint,  # costs 0.1 s of start-up, so only where it is wanted
+            )
 
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         self.sweep_idle()
@@ -204,4 +222,6 @@ class Host:
         if self.driver is not None:
             self.driver.stop()
         self.telemetry.close()
+        for plugin in self.plugins:
+            close_offers(plugin)
         self.storage.close()

@@ -32,6 +32,7 @@ SCRAPE_TIMEOUT_S = 10
 MAX_SERIES = 1_000_000
 """Per instrument; the SDK's own limit of 2 000 is less than the instance cache."""
 
+
 class Instrument(NamedTuple):
     """How a row is offered."""
 
@@ -45,15 +46,27 @@ KAFKA = "kafka.server.client.metrics"
 """Kafka's group ``client-metrics`` of the domain ``kafka.server``, as a prefix."""
 
 INSTRUMENTS = {
-    "instance-count": Instrument(f"{KAFKA}.instance.count", "gauge", "{instance}", "Client instances in the cache"),
+    "instance-count": Instrument(
+        f"{KAFKA}.instance.count", "gauge", "{instance}", "Client instances in the cache"
+    ),
     "unknown-subscription-request-count": Instrument(
-        f"{KAFKA}.unknown.subscription.request.count", "counter", "{push}", "Pushes with a stale subscription id"
+        f"{KAFKA}.unknown.subscription.request.count",
+        "counter",
+        "{push}",
+        "Pushes with a stale subscription id",
     ),
     "unknown-subscription-request-rate": Instrument(
-        f"{KAFKA}.unknown.subscription.request.rate", "gauge", "{push}/s", "Pushes with a stale subscription id"
+        f"{KAFKA}.unknown.subscription.request.rate",
+        "gauge",
+        "{push}/s",
+        "Pushes with a stale subscription id",
     ),
-    "throttle-count": Instrument(f"{KAFKA}.throttle.count", "counter", "{request}", "Requests that came too early"),
-    "throttle-rate": Instrument(f"{KAFKA}.throttle.rate", "gauge", "{request}/s", "Requests that came too early"),
+    "throttle-count": Instrument(
+        f"{KAFKA}.throttle.count", "counter", "{request}", "Requests that came too early"
+    ),
+    "throttle-rate": Instrument(
+        f"{KAFKA}.throttle.rate", "gauge", "{request}/s", "Requests that came too early"
+    ),
     "plugin-export-count": Instrument(
         f"{KAFKA}.plugin.export.count", "counter", "{push}", "Pushes given to plugins"
     ),
@@ -77,19 +90,36 @@ INSTRUMENTS = {
         "odradek.connections.accepted", "counter", "{connection}", "Connections since the start"
     ),
     "connections-refused": Instrument(
-        "odradek.connections.refused", "counter", "{connection}", "Connections closed for bytes that made no sense"
+        "odradek.connections.refused",
+        "counter",
+        "{connection}",
+        "Connections closed for bytes that made no sense",
     ),
-    "unexpected-errors": Instrument("odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"),
+    "unexpected-errors": Instrument(
+        "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
+    ),
     "plugin-pushes": Instrument("odradek.plugin.pushes", "counter", "{push}", "Pushes taken by a plugin"),
-    "plugin-failures": Instrument("odradek.plugin.failures", "counter", "{push}", "Pushes on which a plugin raised"),
-    "plugin-slow": Instrument("odradek.plugin.slow", "counter", "{push}", "Pushes with which a plugin held up the loop"),
-    "forwarder-offered": Instrument("odradek.forwarder.offered", "counter", "{push}", "Pushes offered to a forwarder"),
-    "forwarder-delivered": Instrument("odradek.forwarder.delivered", "counter", "{push}", "Pushes the far side took"),
-    "forwarder-dropped": Instrument("odradek.forwarder.dropped", "counter", "{push}", "Pushes given up by the host"),
+    "plugin-failures": Instrument(
+        "odradek.plugin.failures", "counter", "{push}", "Pushes on which a plugin raised"
+    ),
+    "plugin-slow": Instrument(
+        "odradek.plugin.slow", "counter", "{push}", "Pushes with which a plugin held up the loop"
+    ),
+    "forwarder-offered": Instrument(
+        "odradek.forwarder.offered", "counter", "{push}", "Pushes offered to a forwarder"
+    ),
+    "forwarder-delivered": Instrument(
+        "odradek.forwarder.delivered", "counter", "{push}", "Pushes the far side took"
+    ),
+    "forwarder-dropped": Instrument(
+        "odradek.forwarder.dropped", "counter", "{push}", "Pushes given up by the host"
+    ),
     "forwarder-rejected": Instrument(
         "odradek.forwarder.rejected", "counter", "{push}", "Pushes the far side refused for good"
     ),
-    "forwarder-queued": Instrument("odradek.forwarder.queued", "gauge", "{push}", "Pushes that wait or are on their way"),
+    "forwarder-queued": Instrument(
+        "odradek.forwarder.queued", "gauge", "{push}", "Pushes that wait or are on their way"
+    ),
 }
 """By row name."""
 
@@ -146,15 +176,19 @@ class MetricsEndpoint:
         self.loop = asyncio.get_running_loop()
         self.rows: Mapping[str, list[MetricRow]] = {}
         registry = prometheus_client.CollectorRegistry()
-        limits = {ObservableCounter: MAX_SERIES, ObservableGauge: MAX_SERIES}
+        limits: dict[type, int] = {ObservableCounter: MAX_SERIES, ObservableGauge: MAX_SERIES}
         self.reader = PrometheusMetricReader(registry=registry, cardinality_limits=limits)
         self.provider = MeterProvider(metric_readers=[self.reader], shutdown_on_exit=False)
         self.offer_instruments()
         try:
-            self.server, self.thread = prometheus_client.start_http_server(address.port, address.host, registry)
+            self.server, self.thread = prometheus_client.start_http_server(
+                address.port, address.host, registry
+            )
         except OSError as error:
             reason = str(error.strerror).lower()
-            raise ConfigError("metrics.listener", f"cannot listen on {address.host}:{address.port}: {reason}") from error
+            raise ConfigError(
+                "metrics.listener", f"cannot listen on {address.host}:{address.port}: {reason}"
+            ) from error
 
     @property
     def bound_port(self) -> int:
@@ -162,15 +196,22 @@ class MetricsEndpoint:
         return int(self.server.server_port)
 
     def offer_instruments(self) -> None:
-        """One observable instrument per row name. The first one that a scrape asks fetches the rows of all."""
+        """One observable instrument per row name. The first one that a scrape asks fetches the rows of all.
+        """
         meter = self.provider.get_meter("odradek")
         meter.create_observable_gauge("odradek.up", [self.refresh], description="1 while the host runs")
         for row_name, instrument in INSTRUMENTS.items():
-            create = meter.create_observable_counter if instrument.kind == "counter" else meter.create_observable_gauge
+            create = (
+                meter.create_observable_counter
+                if instrument.kind == "counter"
+                else meter.create_observable_gauge
+            )
             create(instrument.name, [self.observing(row_name)], instrument.unit, instrument.description)
 
     def refresh(self, _options: CallbackOptions) -> Sequence[Observation]:
-        """Fetch the rows; on the thread of the scrape. A loop that does not answer in time leaves the old ones."""
+        """Fetch the rows; on the thread of the scrape. A loop that does not answer in time leaves the old
+        ones.
+        """
         taking = asyncio.run_coroutine_threadsafe(take(rows(self.host)), self.loop)
         self.rows = taking.result(SCRAPE_TIMEOUT_S)
         return [Observation(1)]

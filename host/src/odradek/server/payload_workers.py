@@ -1,8 +1,10 @@
 """Large payloads are opened in processes of their own, so that one push never holds up the loop.
 
-A worker is ``python -m odradek.server.payload_workers`` with pickles on its standard input and output, each behind
-its length. It is started when the first large payload comes and started again after a crash; the push it was working
-on then fails. Protobuf holds the interpreter's lock while it parses, so threads would not help (measured: none).
+A worker is ``python -m odradek.server.payload_workers`` with pickles on its standard input and output, each
+behind its length. It is started when the first large payload comes and started again after a crash; the push
+it was working
+on then fails. Protobuf holds the interpreter's lock while it parses, so threads would not help (measured:
+none).
 """
 
 from __future__ import annotations

@@ -11,17 +11,22 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-# glibc's malloc.h. Buffers of 20 kB to 1 MB come and go with each push; without these thresholds the allocator gives
-# them back to the kernel every time, which doubles the cost of the payload path (tests/bench/push.py).
+# glibc's malloc.h. Buffers of 20 kB to 1 MB come and go with each push; without these thresholds the
+# allocator gives them back to the kernel every time, which doubles the cost of the payload path
+# (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
 
 
-def tune_memory() -> None:
-    """Keep buffers between pushes, and leave what is loaded by now out of garbage collection."""
+def keep_buffers() -> None:
+    """Let the allocator keep freed buffers for the next push. Before the first large one is allocated."""
     if sys.platform == "linux":
         library = ctypes.CDLL(None)
         for option, value in MALLOC_OPTIONS.items():
             library.mallopt(option, value)
+
+
+def freeze_garbage() -> None:
+    """Leave what is loaded by now out of garbage collection, and collect the rest less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

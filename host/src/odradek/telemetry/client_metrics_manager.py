@@ -292,12 +292,12 @@ class ClientMetricsManager:
     def blame(self, failure: BaseException) -> ErrorCode:
         """What a client hears when its payload could not be opened.
 
-        INVALID_RECORD ends its telemetry for good: with the client-safe policy it is not told of our
-        failures.
+        A failure of ours (a worker died, too much waits) is no reason for INVALID_RECORD, which ends a client's
+        telemetry for good: with the client-safe policy the client is told to come again later.
         """
         if isinstance(failure, TooLarge):
             return ErrorCode.TELEMETRY_TOO_LARGE
         if isinstance(failure, WireError):
             return ErrorCode.INVALID_RECORD
-        log.error("payload could not be opened", exc_info=failure)
-        return ErrorCode.INVALID_RECORD if self.kafka_policy else ErrorCode.NONE
+        log.error("payload could not be opened", extra={"problem": repr(failure)})
+        return ErrorCode.INVALID_RECORD if self.kafka_policy else ErrorCode.THROTTLING_QUOTA_EXCEEDED

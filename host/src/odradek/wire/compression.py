@@ -32,11 +32,11 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-class CorruptData(WireError):  # noqa: N818
+class CorruptData(WireError):
     """The bytes are not what the codec says, end too early, or go on after the end."""
 
 
-class TooLarge(WireError):  # noqa: N818
+class TooLarge(WireError):
     """The content is larger than the caller allows."""
 
 

@@ -21,7 +21,7 @@ _INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
-class MalformedRecord(WireError):  # noqa: N818
+class MalformedRecord(WireError):
     """The lengths inside a record contradict each other."""
 
 

@@ -110,7 +110,7 @@ def origin(config: PluginConfig, key: str, environ: Mapping[str, str]) -> Origin
 
 
 def choice(found: Origin, choices: type[StrEnum], default: StrEnum) -> str:
-    return found.config.text(found.key, default, choices=[item.value for item in choices]) or default
+    return found.config.choice(found.key, default, [item.value for item in choices])
 
 
 def destination(endpoint: Origin, text: str, protocol: OtlpProtocol, plain: bool) -> tuple[str, bool]:

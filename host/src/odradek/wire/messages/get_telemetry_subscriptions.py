@@ -34,7 +34,7 @@ class GetTelemetrySubscriptionsResponse:
     throttle_time_ms: Int32 = 0
     error_code: Int16 = 0
     client_instance_id: Uuid = NIL_UUID
-    """A new id if the request had none, otherwise the nil uuid."""
+    """A new id if the request had none, otherwise the id of the request."""
     subscription_id: Int32 = 0
     """Changes whenever the requested metrics or the interval change."""
     accepted_compression_types: list[Int8] = field(default_factory=list)
@@ -45,4 +45,4 @@ class GetTelemetrySubscriptionsResponse:
     delta_temporality: Bool = False
     """True asks for differences, false for running totals."""
     requested_metrics: list[String] = field(default_factory=list)
-    """Prefixes of metric names. Empty list: none. One empty string: all."""
+    """Prefixes of metric names. Empty list: none. ``*`` alone: all."""
