@@ -37,10 +37,13 @@ class RecordingConfig(PluginConfig):
 
     asked: dict[str, Asked]
 
-    def text(self, key: str, default: str | None = None, choices: Sequence[str] = ()) -> str | None:
-        kind = " or ".join(f"`{choice}`" for choice in choices) or "text"
-        self.asked[key] = Asked(kind, default)
-        return PluginConfig.text(self, key, default, choices)
+    def text(self, key: str, default: str | None = None) -> str | None:
+        self.asked[key] = Asked("text", default)
+        return PluginConfig.text(self, key, default)
+
+    def choice(self, key: str, default: str, choices: Sequence[str]) -> str:
+        self.asked[key] = Asked(" or ".join(f"`{choice}`" for choice in choices), default)
+        return PluginConfig.choice(self, key, default, choices)
 
     def integer(self, key: str, default: int, least: int = 0, most: int = 2**63 - 1) -> int:
         if most < 2**31 - 1:

@@ -43,7 +43,7 @@ def justified() -> dict[str, set[str]]:
         if len(row) < 2 or row[0] in heads:
             continue
         owner, listed = (row[0], row[1]) if len(row) == 3 else ("host", row[0])
-        known = set() if listed.startswith("none") else {name.strip() for name in listed.split(",")}
+        known = set() if listed == "none" else {name.strip() for name in listed.split(",")}
         assert row[-1] or not known, f"no reason for {listed}"
         found.setdefault(owner, set()).update(known)
     return found
