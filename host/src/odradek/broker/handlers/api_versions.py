@@ -6,8 +6,10 @@ Behavior:
     * 71 and 72 are listed only while a telemetry plugin is there: a client that sees them pushes (KIP-714).
 Versions:
     * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION and the range of ApiVersions alone.
-    * v3 and v4 take the same request; v4 may list features whose minimum is 0 (KAFKA-17492). None are listed yet.
+    * v3 and v4 take the same request; v4 may list features whose minimum is 0 (KAFKA-17492).
     * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without it (KAFKA-18659).
+Differs from Kafka:
+    * No features are listed.
 """
 
 from __future__ import annotations

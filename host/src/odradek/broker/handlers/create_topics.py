@@ -9,6 +9,8 @@ Versions:
     * v5 tells the outcome (partitions, factor, effective configuration), v7 the topic's id.
 Ignored fields:
     * TimeoutMs: the topic is there when the answer is.
+Differs from Kafka:
+    * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
 """
 
 from __future__ import annotations

@@ -5,13 +5,14 @@ Behavior:
       larger than every limit (KIP-74).
     * When there is less than ``min_bytes`` the answer waits for an append or for ``max_wait_ms``.
     * An error in any partition answers at once.
-    * No fetch session is opened: every answer has session id 0, so clients send whole requests (KIP-227 lets the broker
-      decide); a request that names a session is FETCH_SESSION_ID_NOT_FOUND.
 Versions:
     * v9: leader epochs are checked. v12: the epoch of the last fetched record cannot diverge, there is one epoch.
       v13: topics by id.
 Ignored fields:
     * RackId, ReplicaState, IsolationLevel (without transactions everything is stable).
+Differs from Kafka:
+    * No fetch session is opened: every answer has session id 0, so clients send whole requests (KIP-227 lets the
+      broker decide); a request that names a session is FETCH_SESSION_ID_NOT_FOUND.
 """
 
 from __future__ import annotations

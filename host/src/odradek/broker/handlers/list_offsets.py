@@ -5,8 +5,8 @@ Behavior:
       the first local one (v8, the same as -2), -5 and -6 (v9, v11) ask for tiered storage, which is not there: offset -1.
     * Any other timestamp asks for the first record at or after it; offset -1 when there is none.
     * A leader epoch above ours is UNKNOWN_LEADER_EPOCH.
-Versions:
-    * v10 has a time-out, ignored: the answer is there at once.
+Ignored fields:
+    * TimeoutMs (v10): the answer is there at once. IsolationLevel: without transactions everything is stable.
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 Behavior:
     * Null topics ask for all, an empty list for none (v0: for all).
-    * A name that is unknown is created when the request and ``auto.create.topics.enable`` allow it and the name is legal;
-      it is there in the same answer (Kafka answers UNKNOWN_TOPIC_OR_PARTITION first and lets the client ask again).
+    * A name that is unknown is created when the request and ``auto.create.topics.enable`` allow it and the name is
+      legal.
     * An id that is unknown is UNKNOWN_TOPIC_ID, with a null name.
     * This node is the only broker, the controller, and the leader of everything, in leader epoch 0.
 Versions:
     * v10, v12: topics by id. v8-v10: authorized operations of the cluster. v13: an error at the top, never used.
+Differs from Kafka:
+    * A topic that is created is there in the same answer; Kafka answers UNKNOWN_TOPIC_OR_PARTITION first and lets
+      the client ask again.
 """
 
 from __future__ import annotations

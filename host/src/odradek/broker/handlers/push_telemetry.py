@@ -5,11 +5,14 @@ Behavior:
       KafkaApis.
     * A payload that grows beyond ``telemetry.inline.bytes`` is opened outside the loop; the answer comes later and the
       connection's next requests wait.
-Differs from Kafka (``telemetry.error.policy = client-safe``, the default; ``kafka`` follows it to the letter):
-    * What a plugin raises is ours: the client gets NONE, the other plugins get the push. Kafka answers INVALID_RECORD, which
-      ends telemetry in its clients for good.
-    * Too large after decompression is measured against ``telemetry.max.decompressed.bytes``, not ``telemetry.max.bytes``.
+Differs from Kafka (the first three with ``telemetry.error.policy = client-safe`` only, the default):
+    * What a plugin raises is ours: the client gets NONE, the other plugins get the push. Kafka answers
+      INVALID_RECORD, which ends telemetry in its clients for good.
+    * Too large after decompression is measured against ``telemetry.max.decompressed.bytes``, not
+      ``telemetry.max.bytes``.
     * Bytes that are not OTLP are INVALID_RECORD; Kafka leaves that to the plugins.
+    * More than 10 000 ResourceMetrics, or 256 different Resources, are TELEMETRY_TOO_LARGE. Those with equal
+      Resources reach the plugins as one when there are labels to set.
 """
 
 from __future__ import annotations
