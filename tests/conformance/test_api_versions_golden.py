@@ -1,0 +1,78 @@
+"""What Apache Kafka 4.3.1 answered to ApiVersions, replayed; of its list the APIs that are served here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.test_client_metrics_configs_golden import GOLDEN, decoded, exchanges
+from odradek.broker.routing import Dispatcher, load_handlers
+from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.wire.header import peek_api
+from support.broker import make_broker, make_connection
+
+FILES = sorted(GOLDEN.glob("api_versions_v*.hex"))
+NEWEST = 4
+WITHOUT_RECEIVER = "api_versions_v3_without_receiver"
+TELEMETRY = {71, 72}
+
+
+class Receiver:
+    """Takes everything: a broker that has one offers the telemetry APIs."""
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        """Nothing to do."""
+
+
+def dispatcher_for(path: Path) -> Dispatcher:
+    """A fresh broker, with a receiver where Kafka had one."""
+    broker = make_broker()
+    if path.stem != WITHOUT_RECEIVER:
+        broker.telemetry.plugin.add_receiver("any", Receiver())
+    return Dispatcher(broker, load_handlers())
+
+
+def ranges(message: Any, served: set[int]) -> dict[int, tuple[int, int]]:
+    """Key to first and last version, of the APIs that are served here."""
+    return {
+        api.api_key: (api.min_version, api.max_version) for api in message.api_keys if api.api_key in served
+    }
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_served_is_offered_as_kafka_offers_it(path: Path) -> None:
+    dispatcher, connection = dispatcher_for(path), make_connection()
+    served = set(dispatcher.routes)
+
+    for exchange in exchanges(path):
+        answer = dispatcher.answer(exchange.request, 0, connection)
+
+        assert isinstance(answer, bytes)
+        assert exchange.response is not None
+        if peek_api(exchange.request)[1] > NEWEST:
+            assert answer[4:] == exchange.response
+            continue
+        ours = decoded(dispatcher, exchange.request, answer[4:])
+        theirs = decoded(dispatcher, exchange.request, exchange.response)
+        assert (ours.error_code, ours.throttle_time_ms) == (theirs.error_code, theirs.throttle_time_ms)
+        assert ranges(ours, served) == ranges(theirs, served), exchange.label
+
+
+def test_without_a_receiver_only_the_telemetry_apis_are_hidden() -> None:
+    path = GOLDEN / f"{WITHOUT_RECEIVER}.hex"
+    dispatcher = dispatcher_for(path)
+    first = exchanges(path)[0]
+
+    answer = dispatcher.answer(first.request, 0, make_connection())
+
+    assert isinstance(answer, bytes)
+    offered = {api.api_key for api in decoded(dispatcher, first.request, answer[4:]).api_keys}
+    assert set(dispatcher.routes) - offered == TELEMETRY
+
+
+def test_there_are_files_for_every_version() -> None:
+    assert {path.stem.split("_")[2] for path in FILES} == {
+        f"v{version}" for version in (*range(NEWEST + 1), 99)
+    }
