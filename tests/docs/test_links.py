@@ -9,7 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SKIPPED = {"node_modules", "build", "dist"}
+SOURCES = [
+    path
+    for folder in ("host", "plugins", "contrib", "tests", "examples")
+    for path in (ROOT / folder).rglob("*.py")
+]
 LINK = re.compile(r"\]\((?!https?://|mailto:)(?P<target>[^)\s]+)\)")
+FILE = re.compile(r"`(?P<file>(?:\w+/)*\w+\.py)`")
 HEADING = re.compile(r"^#{1,6} (?P<title>.+)$", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
@@ -48,6 +54,15 @@ def broken(path: Path) -> list[str]:
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     assert broken(path) == []
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_of_ours_that_are_named_exist(path: Path) -> None:
+    named = {found["file"] for found in FILE.finditer(prose(path))}
+
+    missing = {file for file in named if not any(source.match(file) for source in SOURCES)}
+
+    assert missing == set()
 
 
 def test_every_page_of_the_docs_can_be_reached_from_the_readme() -> None:
