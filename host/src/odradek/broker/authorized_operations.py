@@ -1,4 +1,4 @@
-"""What a client may do, as the bits that Metadata and DescribeCluster report: without an authorizer, everything."""
+"""What a client may do, as Metadata and DescribeCluster report it: without an authorizer, everything."""
 
 from __future__ import annotations
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(slots=True, eq=False)
 class Deferred:
-    """A handler's promise of a response, kept once. Until then the connection's next requests wait, as in Kafka."""
+    """A handler's promise of a response, kept once.
+
+    Until then the connection's next requests wait, as in Kafka.
+    """
 
     response: Any = None
     done: bool = False
     callback: Callable[[Any], None] | None = None
+    """Called with the response; with the exception itself if there could be none."""
     abandon: Callable[[], None] | None = None
     """Set by the handler: called when the connection is lost first, so that nothing waits for nobody."""
 
@@ -28,6 +32,20 @@ class Deferred:
         self.response = response
         if self.callback is not None:
             self.callback(response)
+
+    def complete_by(self, response: Callable[[], Any]) -> None:
+        """Keep the promise with what a function returns.
+
+        Whatever it raises becomes the response, for the dispatcher to answer: who calls here is a timer, or
+        another client's append, and must not be hit by it.
+        """
+        if self.done:
+            return
+        try:
+            result = response()
+        except Exception as error:  # noqa: BLE001  see above
+            result = error
+        self.complete(result)
 
     def when_done(self, callback: Callable[[Any], None]) -> None:
         """Call back with the response; at once if it is there already."""

@@ -1,13 +1,15 @@
-"""From a frame to an answer: which handler serves which API in which versions, and the one place that turns errors
-into responses.
+"""From a frame to an answer: which handler serves which API in which versions, and the one place that turns
+errors into responses.
 
 A handler is a function in ``broker/handlers/<api>.py``, named after the API::
 
     @answers(HeartbeatRequest, HeartbeatResponse)
-    def heartbeat(request: HeartbeatRequest, context: RequestContext, broker: Broker) -> HeartbeatResponse: ...
+    def heartbeat(
+        request: HeartbeatRequest, context: RequestContext, broker: Broker
+    ) -> HeartbeatResponse: ...
 
-It returns a response, or a `Deferred` one, or None where the protocol has no answer (Produce with acks=0). It refuses
-with `ApiError`; what else it raises is a bug, logged and answered with UNKNOWN_SERVER_ERROR.
+It returns a response, or a `Deferred` one, or None where the protocol has no answer (Produce with acks=0).
+It refuses with `ApiError`; what else it raises is a bug, logged and answered with UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ def answers(
         response: The response's declaration.
         versions: The versions that are parsed.
         advertised: What ApiVersions says, where that differs.
-        refusal: Makes the response for an `ApiError`; by default a response with this ``error_code``.
+        refusal: Makes the response for an `ApiError`; by default a response with this ``error_code``,
+            which will not do where the response has none at the top in every version.
     """
 
     def register(handler: H) -> H:
@@ -96,7 +99,9 @@ def load_handlers() -> dict[int, Route]:
     return ROUTES
 
 
-LEADING_FIELDS = struct.Struct(">hhi")  # api key, api version, correlation id: the same in every request header
+LEADING_FIELDS = struct.Struct(
+    ">hhi"
+)  # api key, api version, correlation id: the same in every request header
 SHORT_PREFIX = struct.Struct(">ii")  # frame length, correlation id (response header v0)
 TAGGED_PREFIX = struct.Struct(">iib")  # the same and an empty tag section (response header v1)
 
@@ -126,13 +131,21 @@ class CompiledRoute:
 class PendingAnswer:
     """A deferred answer and how to write it."""
 
+    dispatcher: Dispatcher
     route: CompiledRoute
     correlation_id: int
+    request: Any
     deferred: Deferred
 
     def when_done(self, callback: Callable[[bytes], None]) -> None:
         """Call back with the frame."""
-        self.deferred.when_done(lambda response: callback(self.route.frame(self.correlation_id, response)))
+        self.deferred.when_done(lambda response: callback(self.frame(response)))
+
+    def frame(self, response: Any) -> bytes:
+        """The response, or the refusal that an exception means."""
+        if isinstance(response, Exception):
+            response = self.dispatcher.refusal(self.route, self.request, response)
+        return self.dispatcher.frame(self.route, self.correlation_id, self.request, response)
 
 
 class Dispatcher:
@@ -172,21 +185,41 @@ class Dispatcher:
         )
         response = self.call(route, request, context)
         if response.__class__ is Deferred:
-            return PendingAnswer(route, correlation_id, response)
-        return None if response is None else route.frame(correlation_id, response)
+            return PendingAnswer(self, route, correlation_id, request, response)
+        return None if response is None else self.frame(route, correlation_id, request, response)
 
     def call(self, route: CompiledRoute, request: Any, context: RequestContext) -> Any:
         """The handler's answer, or the refusal it raised."""
         try:
             return route.handler(request, context, self.broker)
-        except ApiError as error:
-            return route.refusal(request, error.code, error.message)
         except (CloseConnection, WireError):
             raise
-        except Exception:  # noqa: BLE001  a handler's bug must not end the connection or the host
-            self.unexpected_errors += 1
-            log.exception("handler failed", extra={"api_key": route.api_key, "api_version": route.version})
-            return route.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        except Exception as error:  # noqa: BLE001  a handler's bug must not end the connection or the host
+            return self.refusal(route, request, error)
+
+    def refusal(self, route: CompiledRoute, request: Any, error: Exception) -> Any:
+        """The response that an exception means: an `ApiError` says it, everything else is a bug.
+
+        Raises:
+            CloseConnection: The protocol has no answer to this request.
+        """
+        if isinstance(error, ApiError):
+            return route.refusal(request, error.code, error.message)
+        self.unexpected_errors += 1
+        log.error(
+            "handler failed",
+            exc_info=error,
+            extra={"api_key": route.api_key, "api_version": route.version},
+        )
+        return route.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+    def frame(self, route: CompiledRoute, correlation_id: int, request: Any, response: Any) -> bytes:
+        """The response as bytes; one that cannot be written is a bug of its handler."""
+        try:
+            return route.frame(correlation_id, response)
+        except Exception as error:  # noqa: BLE001  as in `call`
+            bug = error
+        return route.frame(correlation_id, self.refusal(route, request, bug))
 
     def compile(self, api_key: int, version: int) -> CompiledRoute:
         """Look up what a request needs, once per API and version."""

@@ -1,6 +1,7 @@
 """Topics: their names, ids and partitions, and the logs behind them.
 
-The metadata store is the truth; this keeps the same in memory for the requests, and creates and deletes both together.
+The metadata store is the truth; this keeps the same in memory for the requests, and creates and deletes
+both together.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ MAX_NAME_LENGTH = 249  # org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH
 MAX_PARTITIONS = 1_000
 """Of one topic: a request must not be able to fill the disk with folders."""
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+MAX_PARTITIONS_OF_REQUEST = 10_000
+"""Of all topics that one request creates (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+"""KRaft's own log in Kafka: nobody may have a topic of this name."""
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 LEADER_EPOCH = 0
 """One node, never another leader."""
+NO_EPOCH = -1
 
 
 @dataclass(slots=True)
@@ -100,14 +106,18 @@ class Topics:
 
     def open(self, row: TopicRow) -> Topic:
         """Open the logs of a stored topic; a log that is missing starts empty."""
+        topic = self.opened(row)
+        self.by_name[row.name] = self.by_id[row.id] = topic
+        return topic
+
+    def opened(self, row: TopicRow) -> Topic:
+        """A topic with its logs, that nobody can see yet."""
         config = self.config_of(self.metadata.resource(TOPIC_RESOURCE, row.name))
         now_ms = self.clock.now_ms()
         partitions = [
             self.logs.open(row.name, index, config, row.id, now_ms) for index in range(row.partitions)
         ]
-        topic = Topic(row.name, row.id, config, partitions)
-        self.by_name[row.name] = self.by_id[row.id] = topic
-        return topic
+        return Topic(row.name, row.id, config, partitions)
 
     def config_of(self, properties: Mapping[str, str]) -> LogConfig:
         """The effective configuration: what is set on the topic, then the host's defaults.
@@ -121,21 +131,41 @@ class Topics:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
 
     def create(self, name: str, partitions: int, properties: Mapping[str, str]) -> Topic:
-        """Create a topic and its logs.
+        """Create a topic and its logs, or nothing.
 
         Raises:
-            ApiError: The name, the number of partitions or a property is not legal, or the topic exists.
+            ApiError: The name, the number of partitions or a property is not legal, or the topic exists; or
+                KAFKA_STORAGE_ERROR.
         """
         self.check_new(name, partitions, properties)
         row = TopicRow(name, self.fresh_id(), partitions)
-        with self.metadata.transaction():
-            self.metadata.put_topic(row)
-            self.metadata.put_resource(TOPIC_RESOURCE, name, properties)
-        return self.open(row)
+        try:
+            with self.metadata.transaction():
+                self.metadata.put_topic(row)
+                self.metadata.put_resource(TOPIC_RESOURCE, name, properties)
+                topic = self.opened(row)
+        except BaseException:
+            # logs that stay open would be taken for those of the next topic of this name
+            self.delete_logs(name, partitions)
+            raise
+        self.by_name[name] = self.by_id[row.id] = topic
+        return topic
 
     def check_new(self, name: str, partitions: int, properties: Mapping[str, str]) -> None:
-        """Whether `create` would work."""
+        """Whether `create` would work; what is wrong is found in Kafka's order."""
+        self.check_new_name(name)
+        self.config_of(properties)
+        check_partitions(partitions)
+
+    def check_new_name(self, name: str) -> None:
+        """Whether there may be a new topic of this name.
+
+        Raises:
+            ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS or INVALID_REQUEST.
+        """
         check_name(name)
+        if name == CLUSTER_METADATA_TOPIC:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"creation of internal topic {name} is prohibited")
         if name in self.by_name:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic '{name}' already exists")
         rival = self.colliding(name)
@@ -143,28 +173,39 @@ class Topics:
             raise ApiError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic '{name}' collides with existing topic '{rival}'"
             )
-        if not 1 <= partitions <= MAX_PARTITIONS:
-            raise ApiError(
-                ErrorCode.INVALID_PARTITIONS,
-                f"the number of partitions must be from 1 to {MAX_PARTITIONS}, found {partitions}",
-            )
-        self.config_of(properties)
 
     def colliding(self, name: str) -> str | None:
-        """A topic that differs in ``.`` and ``_`` only: their metrics would have the same name, so Kafka refuses."""
+        """A topic that differs in ``.`` and ``_`` only; Kafka refuses it, as names of metrics would clash."""
         if "." not in name and "_" not in name:
             return None
         folded = name.replace(".", "_")
         return next((other for other in self.by_name if other.replace(".", "_") == folded), None)
 
     def delete(self, topic: Topic) -> None:
-        """Delete a topic, its configuration and its logs."""
+        """Delete a topic, its configuration and its logs.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR: the topic is gone, some of its files are not.
+        """
         with self.metadata.transaction():
             self.metadata.delete_topic(topic.name)
             self.metadata.put_resource(TOPIC_RESOURCE, topic.name, {})
         del self.by_name[topic.name], self.by_id[topic.id]
-        for index in range(len(topic.partitions)):
-            self.logs.delete(topic.name, index)
+        failure = self.delete_logs(topic.name, len(topic.partitions))
+        if failure is not None:
+            raise failure
+
+    def delete_logs(self, name: str, partitions: int) -> ApiError | None:
+        """Delete all logs of a topic; the first failure, which does not keep the others."""
+        failure = None
+        for index in range(partitions):
+            if self.logs.log(name, index) is None:
+                continue
+            try:
+                self.logs.delete(name, index)
+            except ApiError as error:
+                failure = failure or error
+        return failure
 
     def fresh_id(self) -> bytes:
         """An id that no topic has. Kafka reserves 0:0 and 0:1, and ids whose text starts with a dash."""
@@ -185,7 +226,21 @@ def check_name(name: str) -> None:
         shown = name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}..."
         raise ApiError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"topic name {shown!r} is illegal: 1 to {MAX_NAME_LENGTH} characters of a-z, A-Z, 0-9, '.', '_', '-'",
+            f"topic name {shown!r} is illegal: 1 to {MAX_NAME_LENGTH} characters of a-z, A-Z, 0-9, '.', '_', "
+            "'-'",
+        )
+
+
+def check_partitions(count: int) -> None:
+    """How many partitions a topic may have.
+
+    Raises:
+        ApiError: INVALID_PARTITIONS.
+    """
+    if not 1 <= count <= MAX_PARTITIONS:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"the number of partitions must be from 1 to {MAX_PARTITIONS}, found {count}",
         )
 
 
@@ -193,7 +248,10 @@ def check_leader_epoch(client_epoch: int) -> None:
     """Whether a client knows the leader epoch that we are in; -1 means that it does not care.
 
     Raises:
-        ApiError: UNKNOWN_LEADER_EPOCH: the client is ahead. (Nobody can be behind epoch 0.)
+        ApiError: UNKNOWN_LEADER_EPOCH: the client is ahead; FENCED_LEADER_EPOCH: it is behind, which takes an
+            epoch that never was.
     """
     if client_epoch > LEADER_EPOCH:
         raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+    if client_epoch < NO_EPOCH:
+        raise ApiError(ErrorCode.FENCED_LEADER_EPOCH)

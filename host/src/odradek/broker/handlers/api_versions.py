@@ -1,13 +1,15 @@
 """ApiVersions v0-v4 (KIP-35, KIP-511).
 
 Behavior:
-    * Name and version of the client's software are kept on the connection, for matching and labels. They must look
-      like ``[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?``, else INVALID_REQUEST and nothing is kept.
+    * Name and version of the client's software are kept on the connection, for matching and labels. They
+      must look like ``[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?``, else INVALID_REQUEST and nothing is
+      kept.
     * 71 and 72 are listed only while a telemetry plugin is there: a client that sees them pushes (KIP-714).
 Versions:
     * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION and the range of ApiVersions alone.
     * v3 and v4 take the same request; v4 may list features whose minimum is 0 (KAFKA-17492).
-    * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without it (KAFKA-18659).
+    * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without
+      it (KAFKA-18659).
 Differs from Kafka:
     * No features are listed.
 """
@@ -28,9 +30,7 @@ SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 TELEMETRY_KEYS = frozenset({GetTelemetrySubscriptionsRequest.API_KEY, PushTelemetryRequest.API_KEY})
 
 
-def refuse(
-    _request: ApiVersionsRequest | None, code: ErrorCode, _message: str | None
-) -> ApiVersionsResponse:
+def refuse(_request: ApiVersionsRequest | None, code: ErrorCode, _message: str | None) -> ApiVersionsResponse:
     """An error; with UNSUPPORTED_VERSION the range that would have been understood, and nothing else."""
     keys = [listing(ApiVersionsRequest.API_KEY)] if code is ErrorCode.UNSUPPORTED_VERSION else []
     return ApiVersionsResponse(error_code=code, api_keys=keys)
@@ -43,9 +43,7 @@ def listing(api_key: int) -> ApiVersion:
 
 
 @answers(ApiVersionsRequest, ApiVersionsResponse, refusal=refuse)
-def api_versions(
-    request: ApiVersionsRequest, context: RequestContext, broker: Broker
-) -> ApiVersionsResponse:
+def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: Broker) -> ApiVersionsResponse:
     if context.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):

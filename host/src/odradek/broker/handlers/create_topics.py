@@ -2,9 +2,13 @@
 
 Behavior:
     * Each topic is created or refused on its own; a topic named twice is INVALID_REQUEST.
-    * Partitions -1 and replication factor -1 mean the host's defaults; there is one replica, so a factor above 1 is
-      INVALID_REPLICATION_FACTOR and an assignment to another node INVALID_REPLICA_ASSIGNMENT.
-    * ``validate_only`` answers the same and creates nothing.
+    * Partitions -1 and replication factor -1 mean the host's defaults; there is one replica, so a factor
+      above 1 is INVALID_REPLICATION_FACTOR and an assignment to another node INVALID_REPLICA_ASSIGNMENT.
+    * What is wrong with a topic is found in Kafka's order: the name, whether it exists, the configuration,
+      the numbers.
+    * A key that is given twice counts as it was given last; a null value is INVALID_CONFIG.
+    * More than 10 000 partitions in one request are POLICY_VIOLATION for every topic.
+    * ``validate_only`` answers the same, without an id, and creates nothing.
 Versions:
     * v5 tells the outcome (partitions, factor, effective configuration), v7 the topic's id.
 Ignored fields:
@@ -16,26 +20,43 @@ Differs from Kafka:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
+from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS
+from odradek.broker.topic_resource import entry
+from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
+    CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
 from odradek.wire.types import NIL_UUID
 
+DEFAULT = -1
 
-@answers(CreateTopicsRequest, CreateTopicsResponse)
+
+def refuse(request: CreateTopicsRequest, code: ErrorCode, message: str | None) -> CreateTopicsResponse:
+    """The same error for every topic: there is no room for one at the top."""
+    return CreateTopicsResponse(topics=[refused(topic.name, code, message) for topic in request.topics])
+
+
+def refused(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message)
+
+
+@answers(CreateTopicsRequest, CreateTopicsResponse, refusal=refuse)
 def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
 ) -> CreateTopicsResponse:
+    check_total(request, broker)
     times = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}
     results = []
@@ -45,43 +66,79 @@ def create_topics(
                 raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
             results.append(create(topic, request.validate_only, broker))
         except ApiError as error:
-            results.append(
-                CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
-            )
+            results.append(refused(name, error.code, error.message))
     return CreateTopicsResponse(topics=results)
+
+
+def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
+    """One request must not keep the host busy for long."""
+    default = broker.settings.num_partitions
+    total = sum(
+        len(topic.assignments) or (default if topic.num_partitions == DEFAULT else topic.num_partitions)
+        for topic in request.topics
+    )
+    if total > MAX_PARTITIONS_OF_REQUEST:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, f"{total} partitions in one request are too many")
 
 
 def create(wanted: CreatableTopic, validate_only: bool, broker: Broker) -> CreatableTopicResult:
     """Create one topic, or check that it could be."""
+    broker.topics.check_new_name(wanted.name)
+    properties = properties_of(wanted)
+    broker.topics.config_of(properties)
     partitions = partition_count(wanted, broker)
-    properties = {config.name: config.value for config in wanted.configs if config.value is not None}
-    if len(properties) < len(wanted.configs):
-        raise ApiError(ErrorCode.INVALID_CONFIG, "a configuration is null or given more than once")
     if validate_only:
         broker.topics.check_new(wanted.name, partitions, properties)
         topic_id = NIL_UUID
     else:
         topic_id = broker.topics.create(wanted.name, partitions, properties).id
     return CreatableTopicResult(
-        name=wanted.name, topic_id=topic_id, num_partitions=partitions, replication_factor=1
+        name=wanted.name,
+        topic_id=topic_id,
+        error_message=None,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=effective(properties, broker),
     )
+
+
+def properties_of(wanted: CreatableTopic) -> dict[str, str]:
+    """The keys that are set."""
+    values = {config.name: config.value for config in wanted.configs}
+    nulls = [key for key, value in values.items() if value is None]
+    if nulls:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}"
+        )
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def effective(properties: Mapping[str, str], broker: Broker) -> list[CreatableTopicConfigs]:
+    """All keys with the values in force, as DescribeConfigs shows them."""
+    entries = [entry(key, properties, broker) for key in TOPIC_CONFIG_KEYS]
+    return [
+        CreatableTopicConfigs(name=each.key.name, value=each.value, config_source=each.source)
+        for each in entries
+    ]
 
 
 def partition_count(wanted: CreatableTopic, broker: Broker) -> int:
     """How many partitions, from the number or from the assignment."""
     if wanted.assignments:
-        if wanted.num_partitions != -1 or wanted.replication_factor != -1:
+        if wanted.num_partitions != DEFAULT or wanted.replication_factor != DEFAULT:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, "an assignment excludes the numbers of partitions and replicas"
             )
         check_assignments(wanted.assignments, broker.settings.node_id)
         return len(wanted.assignments)
-    if wanted.replication_factor not in (-1, 1):
+    partitions = broker.settings.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions
+    check_partitions(partitions)
+    if wanted.replication_factor not in (DEFAULT, 1):
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"replication factor {wanted.replication_factor}: there is one broker",
         )
-    return broker.settings.num_partitions if wanted.num_partitions == -1 else wanted.num_partitions
+    return partitions
 
 
 def check_assignments(assignments: list[CreatableReplicaAssignment], node_id: int) -> None:

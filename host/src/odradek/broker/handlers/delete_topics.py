@@ -1,8 +1,9 @@
 """DeleteTopics v1-v6.
 
 Behavior:
-    * Each topic is deleted or refused on its own: UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID for an id,
-      INVALID_REQUEST where both or neither is given, and for a topic named twice.
+    * Each topic is deleted or refused on its own: UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID
+      for an id, INVALID_REQUEST where both or neither is given, and for a topic named twice, which then
+      stays; by its name and by its id is twice.
 Versions:
     * v6: by name or by id.
 """
@@ -10,6 +11,8 @@ Versions:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
@@ -26,29 +29,48 @@ from odradek.wire.messages.delete_topics import (
 from odradek.wire.types import NIL_UUID
 
 
-@answers(DeleteTopicsRequest, DeleteTopicsResponse)
+def mentioned(request: DeleteTopicsRequest) -> Iterable[DeleteTopicState]:
+    """What the request names, in either form."""
+    return request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+
+
+def refuse(request: DeleteTopicsRequest, code: ErrorCode, message: str | None) -> DeleteTopicsResponse:
+    """The same error for every topic: there is no room for one at the top."""
+    return DeleteTopicsResponse(responses=[refused(state, code, message) for state in mentioned(request)])
+
+
+def refused(state: DeleteTopicState, code: ErrorCode, message: str | None) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=state.name, topic_id=state.topic_id, error_code=code, error_message=message
+    )
+
+
+@answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse)
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> DeleteTopicsResponse:
-    wanted = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    times = Counter((state.name, state.topic_id) for state in wanted)
-    return DeleteTopicsResponse(
-        responses=[delete(DeleteTopicState(name=name, topic_id=topic_id), count, broker)
-                   for (name, topic_id), count in times.items()]
-    )  # fmt: skip
+    mentions = list(mentioned(request))
+    times = Counter(topic.id for topic in known(mentions, broker))
+    wanted = {(state.name, state.topic_id): state for state in mentions}
+    return DeleteTopicsResponse(responses=[delete(state, times, broker) for state in wanted.values()])
 
 
-def delete(state: DeleteTopicState, times: int, broker: Broker) -> DeletableTopicResult:
+def known(states: Iterable[DeleteTopicState], broker: Broker) -> Iterator[Topic]:
+    """The topics that are meant, as often as they are."""
+    for state in states:
+        with suppress(ApiError):
+            yield find(state, broker)
+
+
+def delete(state: DeleteTopicState, times: Counter[bytes], broker: Broker) -> DeletableTopicResult:
     """The outcome for one topic."""
     try:
-        if times > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
         topic = find(state, broker)
+        if times[topic.id] > 1:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
         broker.topics.delete(topic)
     except ApiError as error:
-        return DeletableTopicResult(
-            name=state.name, topic_id=state.topic_id, error_code=error.code, error_message=error.message
-        )
+        return refused(state, error.code, error.message)
     return DeletableTopicResult(name=topic.name, topic_id=topic.id)
 
 

@@ -25,10 +25,8 @@ from odradek.wire.messages.describe_cluster import (
 BROKERS, CONTROLLERS = 1, 2
 
 
-def refuse(
-    request: DescribeClusterRequest, code: ErrorCode, message: str | None
-) -> DescribeClusterResponse:
-    return DescribeClusterResponse(error_code=code, error_message=message, endpoint_type=request.endpoint_type)
+def refuse(_request: DescribeClusterRequest, code: ErrorCode, message: str | None) -> DescribeClusterResponse:
+    return DescribeClusterResponse(error_code=code, error_message=message)
 
 
 @answers(DescribeClusterRequest, DescribeClusterResponse, refusal=refuse)
@@ -36,9 +34,13 @@ def describe_cluster(
     request: DescribeClusterRequest, context: RequestContext, broker: Broker
 ) -> DescribeClusterResponse:
     if request.endpoint_type == CONTROLLERS:
-        raise ApiError(ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this endpoint belongs to a broker, not to a controller")
+        raise ApiError(
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this endpoint belongs to a broker, not to a controller"
+        )
     if request.endpoint_type != BROKERS:
-        raise ApiError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"unsupported endpoint type {request.endpoint_type}")
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"unsupported endpoint type {request.endpoint_type}"
+        )
     endpoint = broker.endpoint(context.connection)
     node_id = broker.settings.node_id
     asked = request.include_cluster_authorized_operations

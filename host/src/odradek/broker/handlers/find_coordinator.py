@@ -1,8 +1,9 @@
 """FindCoordinator v0-v6.
 
 Behavior:
-    * This node coordinates everything; no key is refused but one of a type that does not exist (INVALID_REQUEST) or, for a
-      share group (type 2), one that is not served (INVALID_REQUEST, as Kafka without share groups).
+    * This node coordinates everything; no key is refused but one of a type that does not exist
+      (INVALID_REQUEST) or, for a share group (type 2), one that is not served (INVALID_REQUEST, as Kafka
+      without share groups).
 Versions:
     * v4 asks for several keys and answers each; before, there is one.
 """
@@ -22,7 +23,23 @@ from odradek.wire.messages.find_coordinator import (
 GROUP, TRANSACTION = 0, 1
 
 
-@answers(FindCoordinatorRequest, FindCoordinatorResponse)
+def refuse(request: FindCoordinatorRequest, code: ErrorCode, message: str | None) -> FindCoordinatorResponse:
+    """The same error for every key, and at the top for versions that have one key."""
+    return FindCoordinatorResponse(
+        error_code=code,
+        error_message=message,
+        node_id=-1,
+        port=-1,
+        coordinators=[refused(key, code, message) for key in request.coordinator_keys],
+    )
+
+
+def refused(key: str, code: ErrorCode, message: str | None) -> Coordinator:
+    """No coordinator for this key."""
+    return Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message=message)
+
+
+@answers(FindCoordinatorRequest, FindCoordinatorResponse, refusal=refuse)
 def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext, broker: Broker
 ) -> FindCoordinatorResponse:
@@ -43,13 +60,6 @@ def find_coordinator(
 def coordinator(key: str, key_type: int, context: RequestContext, broker: Broker) -> Coordinator:
     """Where a group or a transactional id is looked after."""
     if key_type not in (GROUP, TRANSACTION):
-        return Coordinator(
-            key=key,
-            node_id=-1,
-            host="",
-            port=-1,
-            error_code=ErrorCode.INVALID_REQUEST,
-            error_message=f"unknown coordinator type {key_type}",
-        )
+        return refused(key, ErrorCode.INVALID_REQUEST, f"no coordinators of type {key_type} here")
     endpoint = broker.endpoint(context.connection)
     return Coordinator(key=key, node_id=broker.settings.node_id, host=endpoint.host, port=endpoint.port)

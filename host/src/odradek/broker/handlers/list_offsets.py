@@ -1,15 +1,21 @@
 """ListOffsets v1-v11.
 
 Behavior:
-    * Timestamp -2 is the first offset, -1 the next one to be written, -3 the record with the largest timestamp (v7), -4
-      the first local one (v8, the same as -2), -5 and -6 (v9, v11) ask for tiered storage, which is not there: offset -1.
+    * Timestamp -2 is the first offset, -1 the next one to be written, -3 the record with the largest
+      timestamp (v7), -4 the first local one (v8, the same as -2), -5 and -6 (v9, v11) ask for tiered
+      storage, which is not there: offset -1.
     * Any other timestamp asks for the first record at or after it; offset -1 when there is none.
-    * A leader epoch above ours is UNKNOWN_LEADER_EPOCH.
+    * A leader epoch above ours is UNKNOWN_LEADER_EPOCH, one that never was FENCED_LEADER_EPOCH.
+    * A timestamp below zero that the version does not know is UNSUPPORTED_VERSION.
+    * A partition that is named twice is answered once: INVALID_REQUEST.
 Ignored fields:
-    * TimeoutMs (v10): the answer is there at once. IsolationLevel: without transactions everything is stable.
+    * TimeoutMs (v10): the answer is there at once. IsolationLevel: without transactions everything is
+      stable.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
@@ -23,22 +29,53 @@ from odradek.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = (
+    -1,
+    -2,
+    -3,
+    -4,
+    -5,
+    -6,
+)
 SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 UNKNOWN = -1
 
 
-@answers(ListOffsetsRequest, ListOffsetsResponse)
+def refuse(request: ListOffsetsRequest, code: ErrorCode, _message: str | None) -> ListOffsetsResponse:
+    """The same error for every partition: there is no room for one at the top."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[refused(partition.partition_index, code) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refused(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
+
+
+@answers(ListOffsetsRequest, ListOffsetsResponse, refusal=refuse)
 def list_offsets(request: ListOffsetsRequest, context: RequestContext, broker: Broker) -> ListOffsetsResponse:
+    times = Counter(
+        (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
+    )
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    answer(topic.name, partition, context.api_version, broker) for partition in topic.partitions
+                    answer(topic.name, partition, context.api_version, broker)
+                    if times[topic.name, index] == 1
+                    else refused(index, ErrorCode.INVALID_REQUEST)
+                    for index, partition in by_index(topic).items()
                 ],
             )
             for topic in request.topics
@@ -46,14 +83,21 @@ def list_offsets(request: ListOffsetsRequest, context: RequestContext, broker: B
     )
 
 
-def answer(name: str, wanted: ListOffsetsPartition, version: int, broker: Broker) -> ListOffsetsPartitionResponse:
+def by_index(topic: ListOffsetsTopic) -> dict[int, ListOffsetsPartition]:
+    """Each partition once."""
+    return {partition.partition_index: partition for partition in topic.partitions}
+
+
+def answer(
+    name: str, wanted: ListOffsetsPartition, version: int, broker: Broker
+) -> ListOffsetsPartitionResponse:
     """The offset for one partition, or why there is none."""
     try:
         log = broker.topics.log(name, wanted.partition_index)
         check_leader_epoch(wanted.current_leader_epoch)
         timestamp, offset = look_up(log, wanted.timestamp, version)
     except ApiError as error:
-        return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=error.code)
+        return refused(wanted.partition_index, error.code)
     return ListOffsetsPartitionResponse(
         partition_index=wanted.partition_index,
         timestamp=timestamp,

@@ -2,18 +2,22 @@
 
 Behavior:
     * Null topics ask for all, an empty list for none (v0: for all).
-    * A name that is unknown is created when the request and ``auto.create.topics.enable`` allow it and the name is
-      legal.
+    * A topic that is named twice is answered once.
+    * A name that is unknown is created when the request and ``auto.create.topics.enable`` allow it and the
+      name is legal.
     * An id that is unknown is UNKNOWN_TOPIC_ID, with a null name.
     * This node is the only broker, the controller, and the leader of everything, in leader epoch 0.
 Versions:
-    * v10, v12: topics by id. v8-v10: authorized operations of the cluster. v13: an error at the top, never used.
+    * v12: topics by id; when one is given, names alone do not count, and v10 and v11 refuse it with
+      INVALID_REQUEST. v8-v10: authorized operations of the cluster. v13: an error at the top.
 Differs from Kafka:
-    * A topic that is created is there in the same answer; Kafka answers UNKNOWN_TOPIC_OR_PARTITION first and lets
-      the client ask again.
+    * A topic that is created is there in the same answer; Kafka answers UNKNOWN_TOPIC_OR_PARTITION first
+      and lets the client ask again.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
@@ -32,8 +36,20 @@ from odradek.wire.messages.metadata import (
 )
 from odradek.wire.types import NIL_UUID
 
+TOPIC_ID_VERSION = 12
+"""v10 and v11 have the field, but their answers could not say that an id is unknown."""
 
-@answers(MetadataRequest, MetadataResponse)
+
+def refuse(request: MetadataRequest, code: ErrorCode, _message: str | None) -> MetadataResponse:
+    """The same error for every topic, and at the top for versions that have room for it."""
+    topics = [
+        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+        for topic in request.topics or ()
+    ]
+    return MetadataResponse(topics=topics, error_code=code)
+
+
+@answers(MetadataRequest, MetadataResponse, refusal=refuse)
 def metadata(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
     endpoint = broker.endpoint(context.connection)
     node_id = broker.settings.node_id
@@ -43,7 +59,7 @@ def metadata(request: MetadataRequest, context: RequestContext, broker: Broker) 
         topics = [description(topic, node_id) for topic in broker.topics]
     else:
         may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
-        topics = [look_up(topic, broker, may_create) for topic in request.topics or ()]
+        topics = [look_up(topic, broker, may_create) for topic in wanted(request, context.api_version)]
     for topic in topics:
         topic.topic_authorized_operations = operations if topic.error_code == 0 else NOT_ASKED_FOR
     cluster_asked = request.include_cluster_authorized_operations
@@ -54,6 +70,21 @@ def metadata(request: MetadataRequest, context: RequestContext, broker: Broker) 
         topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_asked else NOT_ASKED_FOR,
     )
+
+
+def wanted(request: MetadataRequest, version: int) -> Iterable[MetadataRequestTopic]:
+    """Each topic once.
+
+    Raises:
+        ApiError: INVALID_REQUEST: ids, or no names, in a version that cannot answer them.
+    """
+    topics = request.topics or ()
+    if version < TOPIC_ID_VERSION and any(
+        topic.name is None or topic.topic_id != NIL_UUID for topic in topics
+    ):
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    by_id = {topic.topic_id: topic for topic in topics if topic.topic_id != NIL_UUID}
+    return by_id.values() or {topic.name: topic for topic in topics}.values()
 
 
 def look_up(wanted: MetadataRequestTopic, broker: Broker, may_create: bool) -> MetadataResponseTopic:

@@ -1,11 +1,16 @@
 """Produce v3-v13.
 
 Behavior:
-    * Each partition's batch is checked and appended on its own (``log/``); what is answered is in the page cache.
-    * With acks=0 there is no answer: if a partition was refused the connection is closed, the only sign that is left.
+    * Each partition's batch is checked and appended on its own (``log/``); what is answered is in the page
+      cache.
+    * A batch with records that are at fault is refused whole; v8 and later name them (RecordErrors,
+      KIP-467).
+    * With acks=0 there is no answer: if a partition was refused the connection is closed, the only sign
+      that is left.
     * Transactional batches are INVALID_TXN_STATE: transactions are not served.
 Versions:
-    * v0-v2 are advertised for librdkafka's sake (see ApiVersions) and refused by closing. v13 names topics by id.
+    * v0-v2 are advertised for librdkafka's sake (see ApiVersions) and refused by closing. v13 names topics
+      by id.
     * zstd needs v7.
 Ignored fields:
     * TimeoutMs: there are no replicas to wait for.
@@ -16,10 +21,13 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.routing import CloseConnection, answers
 from odradek.broker.topics import Topic
+from odradek.log.log_validator import InvalidRecords
+from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -34,13 +42,21 @@ TOPIC_ID_VERSION = 13
 
 
 def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> ProduceResponse:
-    """The same error for every partition: there is no room for one at the top."""
+    """The same error for every partition: there is no room for one at the top.
+
+    Raises:
+        CloseConnection: Nobody waits for an answer, and one would be taken for that of the next request.
+    """
+    if request.acks == 0:
+        raise CloseConnection(f"acks=0 and {code.name}")
     return ProduceResponse(
         responses=[
             TopicProduceResponse(
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partition_responses=[refused(partition.index, code, message) for partition in topic.partition_data],
+                partition_responses=[
+                    refused(partition.index, code, message) for partition in topic.partition_data
+                ],
             )
             for topic in request.topic_data
         ]
@@ -49,6 +65,17 @@ def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> Pro
 
 def refused(index: int, code: ErrorCode, message: str | None) -> PartitionProduceResponse:
     return PartitionProduceResponse(index=index, error_code=code, base_offset=-1, error_message=message)
+
+
+def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionProduceResponse:
+    """Why a batch was refused, record by record (KIP-467)."""
+    response = refused(index, error.code, error.message)
+    response.log_start_offset = log.log_start_offset
+    response.record_errors = [
+        BatchIndexAndErrorMessage(batch_index=record.batch_index, batch_index_error_message=record.message)
+        for record in error.record_errors
+    ]
+    return response
 
 
 @answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse)
@@ -72,9 +99,7 @@ def append(data: TopicProduceData, context: RequestContext, broker: Broker) -> T
     else:
         topic, unknown = broker.topics.named(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partitions = [
-        refused(partition.index, unknown, None)
-        if topic is None
-        else append_batch(topic, partition, context)
+        refused(partition.index, unknown, None) if topic is None else append_batch(topic, partition, context)
         for partition in data.partition_data
     ]
     return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
@@ -88,7 +113,11 @@ def append_batch(
     if log is None:
         return refused(data.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
     try:
-        appended = log.append(data.records or b"", now_ms=context.received_ms, api_version=context.api_version)
+        appended = log.append(
+            data.records or b"", now_ms=context.received_ms, api_version=context.api_version
+        )
+    except InvalidRecords as error:
+        return blamed(data.index, error, log)
     except ApiError as error:
         return refused(data.index, error.code, error.message)
     return PartitionProduceResponse(

@@ -1,18 +1,18 @@
 """PushTelemetry v0 (KIP-714).
 
 Behavior:
-    * The ladder of checks is `ClientMetricsManager.push_telemetry`; whatever it raises is INVALID_REQUEST, as in
-      KafkaApis.
-    * A payload that grows beyond ``telemetry.inline.bytes`` is opened outside the loop; the answer comes later and the
-      connection's next requests wait.
+    * The ladder of checks is `ClientMetricsManager.push_telemetry`; whatever it raises is INVALID_REQUEST,
+      as in KafkaApis.
+    * A payload that grows beyond ``telemetry.inline.bytes`` is opened outside the loop; the answer comes
+      later and the connection's next requests wait.
 Differs from Kafka (the first three with ``telemetry.error.policy = client-safe`` only, the default):
     * What a plugin raises is ours: the client gets NONE, the other plugins get the push. Kafka answers
       INVALID_RECORD, which ends telemetry in its clients for good.
     * Too large after decompression is measured against ``telemetry.max.decompressed.bytes``, not
       ``telemetry.max.bytes``.
     * Bytes that are not OTLP are INVALID_RECORD; Kafka leaves that to the plugins.
-    * More than 10 000 ResourceMetrics, or 256 different Resources, are TELEMETRY_TOO_LARGE. Those with equal
-      Resources reach the plugins as one when there are labels to set.
+    * More than 10 000 ResourceMetrics, or 256 different Resources, are TELEMETRY_TOO_LARGE. Those with
+      equal Resources reach the plugins as one when there are labels to set.
 """
 
 from __future__ import annotations
@@ -43,5 +43,5 @@ def push_telemetry(
         return outcome
     assert isinstance(outcome, PendingPush)
     finish, deferred = outcome.finish, Deferred()
-    broker.offload(outcome.work, lambda result: deferred.complete(finish(result)))
+    broker.offload(outcome.work, lambda result: deferred.complete_by(lambda: finish(result)))
     return deferred

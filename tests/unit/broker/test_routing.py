@@ -1,0 +1,346 @@
+"""The dispatcher: headers, versions, bugs; and the refusal of every route in every version."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from odradek.broker.deferred import Deferred
+from odradek.broker.routing import CloseConnection, Dispatcher, PendingAnswer, Route, answers, load_handlers
+from odradek.wire.api_error import ApiError
+from odradek.wire.codec import decode, encode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.header import (
+    RequestHeader,
+    flexible_request_header,
+    flexible_response_header,
+    read_response_header,
+    request_header,
+)
+from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, layout
+from odradek.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from odradek.wire.messages.describe_cluster import DescribeClusterRequest
+from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from odradek.wire.messages.list_offsets import ListOffsetsRequest
+from odradek.wire.messages.metadata import MetadataRequest
+from odradek.wire.messages.produce import ProduceRequest
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from odradek.wire.types import between, only
+from random_messages import MessageMaker
+from support.broker import make_broker, make_connection
+
+ROUTES = load_handlers()
+CORRELATION_ID = 77
+SERVED = [
+    (key, version)
+    for key, route in sorted(ROUTES.items())
+    for version in range(route.versions.first, route.versions.last + 1)
+]
+TELEMETRY = (71, 72)
+UNSUPPORTED_API_VERSIONS = bytes.fromhex("00000010 0000004d 0023 00000001 0012 0000 0004")
+"""Length, correlation id, UNSUPPORTED_VERSION and one entry: key 18, versions 0 to 4."""
+
+
+class OneOfEach(MessageMaker):
+    """Requests in which every array has an element, so that there is something to refuse everywhere."""
+
+    def field(self, field: Field) -> Any:
+        return self.value(field.kind, field.name)
+
+    def count(self, element: Kind) -> int:
+        return 1
+
+
+def test_every_array_of_a_request_made_for_a_refusal_has_an_element() -> None:
+    shape = layout(MetadataRequest, 13)
+
+    request = OneOfEach(random.Random(1)).message(MetadataRequest, 13)
+
+    arrays = [field.name for field in shape.fields if isinstance(field.kind, ArrayOf)]
+    assert isinstance(shape, StructOf)
+    assert [len(getattr(request, name)) for name in arrays] == [1]
+
+
+def raising(error: BaseException) -> Any:
+    def handler(*_: object) -> None:
+        raise error
+
+    return handler
+
+
+def dispatcher_with(key: int, handler: Any) -> Dispatcher:
+    """A host where one API is answered by ``handler``."""
+    routes = dict(ROUTES)
+    routes[key] = dataclasses.replace(routes[key], handler=handler)
+    return Dispatcher(make_broker(), routes)
+
+
+def frame_of(request: Any, version: int, client_id: str | None = "test") -> bytes:
+    header = RequestHeader(request.API_KEY, version, CORRELATION_ID, client_id)
+    return request_header(header, flexible_request_header(request, version)) + encode(request, version)
+
+
+def written(answer: bytes | PendingAnswer | None) -> bytes:
+    """The frame of an answer that is there."""
+    frames: list[bytes] = []
+    if isinstance(answer, PendingAnswer):
+        answer.when_done(frames.append)
+    elif answer is not None:
+        frames.append(answer)
+    (frame,) = frames
+    return frame
+
+
+def response_of(frame: bytes, response: type[Any], version: int) -> Any:
+    correlation_id, start = read_response_header(frame, 4, flexible_response_header(response, version))
+    assert int.from_bytes(frame[:4]) == len(frame) - 4
+    assert correlation_id == CORRELATION_ID
+    return decode(response, version, frame, start)
+
+
+def error_codes(message: Any) -> Iterator[int]:
+    """Every error code of a response, at any depth."""
+    for field in dataclasses.fields(message):
+        value = getattr(message, field.name)
+        if field.name == "error_code":
+            yield value
+        for item in value if isinstance(value, list) else [value]:
+            if dataclasses.is_dataclass(item):
+                yield from error_codes(item)
+
+
+@pytest.mark.parametrize(("key", "version"), SERVED)
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), KeyError(1), RecursionError(), MemoryError()])
+def test_a_bug_of_any_handler_is_an_unknown_server_error(key: int, version: int, error: Exception) -> None:
+    route = ROUTES[key]
+    dispatcher = dispatcher_with(key, raising(error))
+    request = OneOfEach(random.Random(version)).message(route.request, version)
+    if key == ProduceRequest.API_KEY:
+        request.acks = 1
+
+    frame = written(dispatcher.answer(frame_of(request, version), 0, make_connection()))
+
+    codes = set(error_codes(response_of(frame, route.response, version)))
+    expected = ErrorCode.INVALID_REQUEST if key in TELEMETRY else ErrorCode.UNKNOWN_SERVER_ERROR
+    # NONE may stand where a version has a place for errors that it does not use
+    assert expected in codes
+    assert codes <= {expected, ErrorCode.NONE}
+    assert dispatcher.unexpected_errors == 1
+
+
+@pytest.mark.parametrize(("key", "version"), SERVED)
+def test_every_route_can_refuse_with_a_code(key: int, version: int) -> None:
+    route = ROUTES[key]
+    dispatcher = dispatcher_with(key, raising(ApiError(ErrorCode.POLICY_VIOLATION, "no")))
+    request = OneOfEach(random.Random(version)).message(route.request, version)
+    if key == ProduceRequest.API_KEY:
+        request.acks = 1
+
+    frame = written(dispatcher.answer(frame_of(request, version), 0, make_connection()))
+
+    codes = set(error_codes(response_of(frame, route.response, version)))
+    assert (ErrorCode.INVALID_REQUEST if key in TELEMETRY else ErrorCode.POLICY_VIOLATION) in codes
+    assert dispatcher.unexpected_errors == 0
+
+
+@pytest.mark.parametrize(("key", "version"), SERVED)
+def test_a_response_that_cannot_be_written_is_a_bug_too(key: int, version: int) -> None:
+    route = ROUTES[key]
+    dispatcher = dispatcher_with(key, lambda *_: object())
+    request = OneOfEach(random.Random(version)).message(route.request, version)
+    if key == ProduceRequest.API_KEY:
+        request.acks = 1
+
+    frame = written(dispatcher.answer(frame_of(request, version), 0, make_connection()))
+
+    assert any(error_codes(response_of(frame, route.response, version)))
+    assert dispatcher.unexpected_errors == 1
+
+
+def test_the_host_goes_on_after_a_bug() -> None:
+    dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, raising(RuntimeError()))
+    connection = make_connection()
+    dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, connection)
+
+    frame = written(dispatcher.answer(frame_of(DescribeClusterRequest(), 0), 0, connection))
+
+    assert len(frame) > 4
+
+
+def test_a_bug_behind_a_deferred_answer_is_an_unknown_server_error() -> None:
+    deferred = Deferred()
+    dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: deferred)
+    answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
+
+    deferred.complete_by(raising(ZeroDivisionError()))
+
+    response = response_of(written(answer), InitProducerIdResponse, 4)
+    assert (response.error_code, response.producer_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+    assert dispatcher.unexpected_errors == 1
+
+
+def test_a_deferred_answer_can_refuse_with_a_code() -> None:
+    deferred = Deferred()
+    dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: deferred)
+    answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
+
+    deferred.complete_by(raising(ApiError(ErrorCode.POLICY_VIOLATION)))
+
+    assert response_of(written(answer), InitProducerIdResponse, 4).error_code == ErrorCode.POLICY_VIOLATION
+    assert dispatcher.unexpected_errors == 0
+
+
+@pytest.mark.parametrize("error", [CloseConnection("why"), WireError("why")])
+def test_a_handler_may_close_the_connection(error: Exception) -> None:
+    dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, raising(error))
+
+    with pytest.raises(type(error), match="why"):
+        dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
+
+    assert dispatcher.unexpected_errors == 0
+
+
+def test_a_handler_may_have_no_answer() -> None:
+    dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: None)
+
+    answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
+
+    assert answer is None
+
+
+@pytest.mark.parametrize("size", range(8))
+def test_a_frame_without_the_fixed_fields_closes_the_connection(size: int) -> None:
+    dispatcher = Dispatcher(make_broker(), ROUTES)
+
+    with pytest.raises(WireError, match=f"a request of {size} bytes has no header"):
+        dispatcher.answer(frame_of(MetadataRequest(), 9)[:size], 0, make_connection())
+
+
+def test_the_offset_in_the_frame_counts() -> None:
+    dispatcher = Dispatcher(make_broker(), ROUTES)
+    frame = b"\0\0\0\x20" + frame_of(DescribeClusterRequest(), 0)
+
+    answers_of_both = [
+        dispatcher.answer(frame, 4, make_connection()),
+        dispatcher.answer(memoryview(frame)[4:], 0, make_connection()),
+    ]
+
+    assert answers_of_both[0] == answers_of_both[1]
+    assert isinstance(answers_of_both[0], bytes)
+
+
+@pytest.mark.parametrize(
+    "request_type", [MetadataRequest, ProduceRequest, ListOffsetsRequest, PushTelemetryRequest]
+)
+def test_every_truncation_closes_the_connection(request_type: type[Any]) -> None:
+    dispatcher = Dispatcher(make_broker(), ROUTES)
+    version = request_type.VERSIONS.last
+    frame = frame_of(OneOfEach(random.Random(3)).message(request_type, version), version)
+
+    for size in range(len(frame)):
+        with pytest.raises(WireError):
+            dispatcher.answer(frame[:size], 0, make_connection())
+
+    assert dispatcher.unexpected_errors == 0
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("7fff 0000", "unknown api key 32767"),
+        ("ffff 0000", "unknown api key -1"),
+        ("0003 ffff", "unsupported version -1 of api key 3"),
+        ("0003 7fff", "unsupported version 32767 of api key 3"),
+        ("0000 0002", "unsupported version 2 of api key 0"),
+        ("0016 0006", "unsupported version 6 of api key 22"),
+    ],
+)
+def test_an_api_or_version_that_is_not_served_closes_the_connection(head: str, why: str) -> None:
+    dispatcher = Dispatcher(make_broker(), ROUTES)
+    frame = bytes.fromhex(head + "0000004d ffff 00") + bytes(50)
+
+    with pytest.raises(WireError, match=why):
+        dispatcher.answer(frame, 0, make_connection())
+
+    assert dispatcher.compiled == {}
+
+
+def test_a_client_id_that_is_no_text_closes_the_connection() -> None:
+    dispatcher = Dispatcher(make_broker(), ROUTES)
+    frame = bytes.fromhex("0003 0000 0000004d 0002 fffe 00000000")
+
+    with pytest.raises(WireError, match="client id"):
+        dispatcher.answer(frame, 0, make_connection())
+
+
+@pytest.mark.parametrize("client_id", [None, "", "ä", "x" * 32_767])
+def test_any_text_and_none_is_a_client_id(client_id: str | None) -> None:
+    seen: list[str | None] = []
+
+    def handler(_request: object, context: Any, _broker: object) -> None:
+        seen.append(context.client_id)
+
+    dispatcher = dispatcher_with(DescribeClusterRequest.API_KEY, handler)
+
+    dispatcher.answer(frame_of(DescribeClusterRequest(), 0, client_id), 0, make_connection())
+
+    assert seen == [client_id]
+
+
+@pytest.mark.parametrize("version", [5, 99, 0x7FFF, -1])
+@pytest.mark.parametrize(
+    "rest", ["ffff 00", "0002 fffe 00", "0000", "0003 616263 00 0278 0279 00", "", "7fff", "ff" * 40]
+)
+def test_api_versions_of_an_unknown_version_is_answered_whatever_follows(version: int, rest: str) -> None:
+    dispatcher = Dispatcher(make_broker(), ROUTES)
+    head = ApiVersionsRequest.API_KEY.to_bytes(2) + version.to_bytes(2, signed=True)
+
+    answer = dispatcher.answer(head + bytes.fromhex("0000004d" + rest), 0, make_connection())
+
+    assert answer == UNSUPPORTED_API_VERSIONS
+
+
+def test_the_same_connection_can_step_down() -> None:
+    dispatcher = Dispatcher(make_broker(), ROUTES)
+    connection = make_connection()
+    dispatcher.answer(bytes.fromhex("0012 0063 0000004d ffff 00"), 0, connection)
+
+    answer = dispatcher.answer(frame_of(ApiVersionsRequest(), 0), 0, connection)
+
+    assert response_of(written(answer), ApiVersionsResponse, 0).error_code == ErrorCode.NONE
+
+
+def test_a_handler_is_told_who_asks_and_when() -> None:
+    seen: list[Any] = []
+    dispatcher = dispatcher_with(DescribeClusterRequest.API_KEY, lambda _, context, __: seen.append(context))
+    connection = make_connection()
+
+    dispatcher.answer(frame_of(DescribeClusterRequest(), 1), 0, connection)
+
+    (context,) = seen
+    assert context.connection is connection
+    assert (context.api_key, context.api_version, context.correlation_id) == (60, 1, CORRELATION_ID)
+    assert context.received_ms == dispatcher.broker.clock.now_ms()
+
+
+def test_a_route_serves_and_advertises_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    routes: dict[int, Route] = {}
+    monkeypatch.setattr("odradek.broker.routing.ROUTES", routes)
+
+    @answers(InitProducerIdRequest, InitProducerIdResponse, versions=only(3), advertised=between(0, 5))
+    def init_producer_id(*_: object) -> None: ...
+
+    route = routes[InitProducerIdRequest.API_KEY]
+    assert (route.versions, route.advertised) == (only(3), between(0, 5))
+    assert route.handler is init_producer_id
+
+
+def test_every_handler_is_named_after_its_file() -> None:
+    names = {route.handler.__name__: route.handler.__module__ for route in ROUTES.values()}
+
+    assert names == {name: f"odradek.broker.handlers.{name}" for name in names}
