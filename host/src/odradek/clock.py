@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-
 COMPACT_FROM = 64
 """A heap of so few places is never cleared of dead ones."""
 
@@ -53,8 +52,7 @@ class TimerTask:
             self.timer.cancelled()
 
     def postpone(self, deadline_ms: int) -> None:
-        """Move the deadline to a later time, without touching the heap: an early wake-up re-queues the task.
-        """
+        """Move the deadline to a later time. The heap is left alone: an early wake-up re-queues the task."""
         self.deadline_ms = deadline_ms
 
 
@@ -79,8 +77,8 @@ class Timer:
         return task
 
     def cancelled(self) -> None:
-        """A task was cancelled. Its place in the heap is cleared once most places are dead, so that clients that
-        come and go do not make the heap grow.
+        """A task was cancelled. Its place in the heap is cleared once most places are dead, so that clients
+        that come and go do not make the heap grow.
         """
         self.live -= 1
         if len(self.heap) > COMPACT_FROM and self.live * 2 < len(self.heap):

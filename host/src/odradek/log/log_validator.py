@@ -44,7 +44,7 @@ class RecordError(NamedTuple):
     message: str
 
 
-class InvalidRecords(ApiError):  # noqa: N818
+class InvalidRecords(ApiError):
     """Some records of a batch were refused, and the whole batch with them."""
 
     def __init__(self, code: ErrorCode, record_errors: Sequence[RecordError]) -> None:

@@ -1,2 +1,1 @@
-"""The machine room: sockets, the event loop, threads, wall time. What it runs is decided on the floors below.
-"""
+"""The machine room: sockets, the event loop, threads, wall time. What runs here is decided below."""

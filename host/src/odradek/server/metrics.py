@@ -196,8 +196,7 @@ class MetricsEndpoint:
         return int(self.server.server_port)
 
     def offer_instruments(self) -> None:
-        """One observable instrument per row name. The first one that a scrape asks fetches the rows of all.
-        """
+        """One observable instrument per row name. The first that a scrape asks fetches the rows of all."""
         meter = self.provider.get_meter("odradek")
         meter.create_observable_gauge("odradek.up", [self.refresh], description="1 while the host runs")
         for row_name, instrument in INSTRUMENTS.items():

@@ -292,8 +292,8 @@ class ClientMetricsManager:
     def blame(self, failure: BaseException) -> ErrorCode:
         """What a client hears when its payload could not be opened.
 
-        A failure of ours (a worker died, too much waits) is no reason for INVALID_RECORD, which ends a client's
-        telemetry for good: with the client-safe policy the client is told to come again later.
+        A failure of ours (a worker died, too much waits) is no reason for INVALID_RECORD, which ends a
+        client's telemetry for good: with the client-safe policy the client is told to come again later.
         """
         if isinstance(failure, TooLarge):
             return ErrorCode.TELEMETRY_TOO_LARGE
