@@ -1,4 +1,4 @@
-"""Labelling the obvious way, as the peer of the bench: parse, set every Resource's attributes, serialize."""
+"""Labeling the obvious way, as the peer of the bench: parse, set every Resource's attributes, serialize."""
 
 from __future__ import annotations
 

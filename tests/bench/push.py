@@ -101,6 +101,10 @@ def arguments_of(argv: Sequence[str]) -> argparse.Namespace:
 
 def main() -> None:
     arguments = arguments_of(sys.argv[1:])
+    try:
+        build("load")
+    except UnavailableError as reason:
+        sys.exit(f"skipped: {reason}")
     results = {}
     print(head("push"), file=sys.stderr)
     for name in arguments.row or ROWS:

@@ -65,7 +65,7 @@ ROWS = {
         ),
     ),
     "java": Row(
-        title="Java-like push, 150 metrics, 21 kB in zstd, labelled, joined",
+        title="Java-like push, 150 metrics, 21 kB in zstd, labeled, joined",
         payload="java25k",
         receiver="joining",
         enrich=True,
@@ -75,7 +75,7 @@ ROWS = {
         ),
     ),
     "librd": Row(
-        title="librdkafka-like push, 40 metrics, 5.4 kB in zstd, labelled, joined",
+        title="librdkafka-like push, 40 metrics, 5.4 kB in zstd, labeled, joined",
         payload="librd6k",
         receiver="joining",
         enrich=True,

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 
-def test_the_demo_shows_a_labelled_producer_and_consumer() -> None:
+def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
     pytest.importorskip("confluent_kafka")
 
     result = subprocess.run(
@@ -25,11 +25,11 @@ def test_the_demo_shows_a_labelled_producer_and_consumer() -> None:
         row = re.search(rf"^  {kind} client_id=demo-{kind} (.*)$", result.stdout, re.MULTILINE)
         assert row is not None, result.stdout
         assert re.match(
-            r"software=confluent-kafka-python/\S+ instance=\S{22} labelled=yes pushes=[1-9]", row[1]
+            r"software=confluent-kafka-python/\S+ instance=\S{22} labeled=yes pushes=[1-9]", row[1]
         )
         assert re.search(r"metrics=[1-9]\d* \| \S", row[1])
     assert re.search(
-        r"^[1-9]\d* labelled pushes of 2 client instances; [1-9]\d* data points in",
+        r"^[1-9]\d* labeled pushes of 2 client instances; [1-9]\d* data points in",
         result.stdout,
         re.MULTILINE,
     )

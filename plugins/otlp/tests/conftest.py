@@ -32,7 +32,7 @@ HANG_S = 30.0
 
 
 def record_of(client_id: str, *names: str) -> TelemetryRecord:
-    """A push of gauges, labelled with its client id."""
+    """A push of gauges, labeled with its client id."""
     data = MetricsData(
         resource_metrics=[
             ResourceMetrics(

@@ -68,6 +68,14 @@ def test_subscriptions_become_the_texts_that_kafka_stores(tmp_path: Path) -> Non
     }
 
 
+def test_a_name_of_a_subscription_may_have_dots(tmp_path: Path) -> None:
+    path = written(tmp_path, "[subscriptions.'team.a']\nmetrics = 'x'\ninterval.ms = 100\n")
+
+    config = load_config(path)
+
+    assert config.subscriptions == {"team.a": {"metrics": "x", "interval.ms": "100"}}
+
+
 def test_each_plugin_has_a_table_of_its_own(tmp_path: Path) -> None:
     path = written(
         tmp_path,
@@ -118,6 +126,8 @@ def test_advertised_listeners_are_what_clients_are_told() -> None:
         ("listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "listeners", "different names"),
         ("listeners=SSL://a:1", "listeners", "PLAINTEXT"),
         ("advertised.listeners=PLAINTEXT_B://a:1", "advertised.listeners", "no listener has the name"),
+        ("listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners", "PLAINTEXT://0.0.0.0:9092"),
+        ("subscriptions.x=5", "subscriptions.x", "expected a table"),
         ("metrics.listener=localhost:9100", "metrics.listener", "http://HOST:PORT"),
         ("metrics.listener=http://localhost:x", "metrics.listener", "http://HOST:PORT"),
         ("compression.type=rar", "compression.type", "rar"),

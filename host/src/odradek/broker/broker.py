@@ -29,10 +29,8 @@ class BrokerSettings:
     node_id: int = 1
     auto_create_topics_enable: bool = True
     num_partitions: int = 1
-    message_max_bytes: int = 1_048_588
     fetch_max_bytes: int = 57_671_680
     """``fetch.max.bytes`` of the broker: no response grows beyond it."""
-    max_incremental_fetch_session_cache_slots: int = 1_000
 
 
 Offload = Callable[[PayloadWork, Callable[[bytes | Exception], None]], None]

@@ -33,13 +33,7 @@ KEYS = (
     broker_key(
         "num.partitions", ConfigType.INT, "Partitions of a topic that is created without saying how many"
     ),
-    broker_key("message.max.bytes", ConfigType.INT, "The largest record batch that a topic takes by default"),
     broker_key("fetch.max.bytes", ConfigType.INT, "The largest response to a fetch request"),
-    broker_key(
-        "max.incremental.fetch.session.cache.slots",
-        ConfigType.INT,
-        "How many fetch sessions are kept at once",
-    ),
 )
 TELEMETRY_MAX_BYTES = ConfigKey(
     name="telemetry.max.bytes",
@@ -47,7 +41,14 @@ TELEMETRY_MAX_BYTES = ConfigKey(
     default="1048576",
     documentation="The largest compressed push of client metrics that is accepted",
 )
+MESSAGE_MAX_BYTES = ConfigKey(
+    name="message.max.bytes",
+    type=ConfigType.INT,
+    default="1048588",
+    documentation="The largest record batch that a topic takes by default",
+)
 OTHER_KEYS: Mapping[ConfigKey, Callable[[Broker], object]] = {
+    MESSAGE_MAX_BYTES: lambda broker: broker.topics.defaults.max_message_bytes,
     TELEMETRY_MAX_BYTES: lambda broker: broker.telemetry.config.telemetry_max_bytes,
 }
 """Keys whose values other rooms hold."""

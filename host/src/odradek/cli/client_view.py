@@ -44,7 +44,7 @@ class ClientRow:
     """Latest value by metric name, without `PREFIX`."""
 
     @property
-    def is_labelled(self) -> bool:
+    def is_labeled(self) -> bool:
         """The broker's label is on the metrics, not only in the request."""
         return self.labels.get("client_instance_id") == uuid_text(self.client_instance_id)
 
@@ -92,9 +92,9 @@ class ClientView:
                 row.values |= latest(scope_metrics.metrics)
 
     @property
-    def labelled_pushes(self) -> int:
+    def labeled_pushes(self) -> int:
         """Pushes of clients whose metrics carry the broker's labels."""
-        return sum(row.pushes for row in self.rows.values() if row.is_labelled)
+        return sum(row.pushes for row in self.rows.values() if row.is_labeled)
 
     def table(self) -> Table:
         """The rows, for a terminal."""
@@ -105,7 +105,7 @@ class ClientView:
             table.add_row(
                 row.client_id,
                 f"{row.software_name} {row.software_version}",
-                uuid_text(row.client_instance_id) + ("" if row.is_labelled else " (no labels)"),
+                uuid_text(row.client_instance_id) + ("" if row.is_labeled else " (no labels)"),
                 str(row.pushes),
                 str(row.payload_bytes),
                 str(len(row.values)),
@@ -117,7 +117,7 @@ class ClientView:
         """The rows, for a file or a pipe."""
         return [
             f"{row.kind} client_id={row.client_id} software={row.software_name}/{row.software_version} "
-            f"instance={uuid_text(row.client_instance_id)} labelled={'yes' if row.is_labelled else 'no'} "
+            f"instance={uuid_text(row.client_instance_id)} labeled={'yes' if row.is_labeled else 'no'} "
             f"pushes={row.pushes} bytes={row.payload_bytes} metrics={len(row.values)} | {row.telling()}"
             for row in self.rows.values()
         ]

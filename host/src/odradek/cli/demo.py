@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import logging
-import sys
 import tempfile
 import threading
 import time
@@ -27,7 +25,7 @@ from rich.live import Live
 from odradek.cli.client_view import ClientView
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
-from odradek.server.process import run
+from odradek.server.process import log_to_stderr, run
 
 TOPIC = "demo"
 INTERVAL_MS = 1_000
@@ -42,21 +40,21 @@ PLAIN_LINES_EVERY_S = 5
     "--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318."
 )
 def demo(seconds: int, otlp: str | None) -> None:
-    """Show a producer and a consumer pushing their metrics, labelled.
+    """Show a producer and a consumer pushing their metrics, labeled.
 
-    Exit status 1 if no labelled push arrived.
+    Exit status 1 if no labeled push arrived.
     """
     kafka = client_library()
-    logging.basicConfig(level="WARNING", stream=sys.stderr)
+    log_to_stderr("warning")
     view = ClientView()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
         endpoint = otlp or sink.endpoint
         run(lambda stop: show(demo_config(Path(folder), endpoint), view, sink, kafka, seconds, stop))
-    summary = f"{view.labelled_pushes} labelled pushes of {len(view.rows)} client instances"
+    summary = f"{view.labeled_pushes} labeled pushes of {len(view.rows)} client instances"
     if otlp is None:
         summary += f"; {sink.data_points} data points in {sink.requests} requests at the OTLP endpoint"
     click.echo(summary)
-    if not view.labelled_pushes:
+    if not view.labeled_pushes:
         raise click.exceptions.Exit(1)
 
 

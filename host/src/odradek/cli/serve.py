@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -59,8 +60,5 @@ def serve(
 
 def ready_line(config: HostConfig, host: Host) -> str:
     """What a script waits for: the addresses with their real ports."""
-    addresses = ",".join(
-        f"{listener.address.name}://{listener.address.host}:{listener.bound_port}"
-        for listener in host.listeners
-    )
+    addresses = ",".join(str(replace(each.address, port=each.bound_port)) for each in host.listeners)
     return f"odradek ready listeners={addresses} node.id={config.broker.node_id} data={config.data_dir}"

@@ -10,7 +10,7 @@ CONTENT_TYPE = "OTLP"
 
 @dataclass(slots=True, eq=False)
 class ClientTelemetryPayload:
-    """One push, decompressed, found to be OTLP, and labelled. All plugins are given the same object: read
+    """One push, decompressed, found to be OTLP, and labeled. All plugins are given the same object: read
     only.
     """
 

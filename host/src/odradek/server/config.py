@@ -18,6 +18,7 @@ from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.server.listener import ListenerAddress
+from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 
 TABLES = ("plugins", "subscriptions")
@@ -27,6 +28,8 @@ LISTENER_TEXT = re.compile(
     r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*):(?P<port>\d{1,5})"
 )
 INT32_MAX = 2**31 - 1
+EVERY_ADDRESS = ("", "0.0.0.0", "::")
+SUBSCRIPTION_KEYS = tuple(key.name for key in CONFIG_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +180,12 @@ def read_advertised(top: PluginConfig, listeners: tuple[ListenerAddress, ...]) -
         if address.name not in names:
             raise top.error("advertised.listeners", f"no listener has the name {address.name!r}")
         advertised[address.name] = Endpoint(address.host, address.port)
+    for listener in listeners:
+        if listener.host in EVERY_ADDRESS and listener.name not in advertised:
+            raise top.error(
+                "advertised.listeners",
+                f"expected an address for {listener}, which listens everywhere: clients are told where to connect",
+            )
     return advertised
 
 
@@ -222,17 +231,22 @@ def read_log_defaults(top: PluginConfig) -> LogConfig:
 def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
     """``[subscriptions.<name>]``: CLIENT_METRICS resources, as the texts that Kafka stores."""
     subscriptions: dict[str, dict[str, str]] = {}
-    for name, table in named_tables(values, "subscriptions").items():
-        config = PluginConfig(f"subscriptions.{name}", table)
-        subscriptions[name] = {key: property_text(config, key) for key in table}
+    for path, value in values.items():
+        if not path.startswith("subscriptions."):
+            continue
+        # the name may have dots, so the key is taken from the end
+        known = next((key for key in SUBSCRIPTION_KEYS if path.endswith(f".{key}")), None)
+        name, _, key = path.removeprefix("subscriptions.").rpartition(f".{known}" if known else ".")
+        if not name or value == {}:
+            raise ConfigError(path, f"expected a table with {', '.join(SUBSCRIPTION_KEYS)}, found {value!r}")
+        subscriptions.setdefault(name, {})[known or key] = property_text(path, value)
     return subscriptions
 
 
-def property_text(config: PluginConfig, key: str) -> str:
+def property_text(path: str, value: object) -> str:
     """A value as Kafka stores it: lists are joined with commas."""
-    value = config.value(key)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
     if isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)
-    raise config.error(key, f"expected a string, a whole number or a list of strings, found {value!r}")
+    raise ConfigError(path, f"expected a string, a whole number or a list of strings, found {value!r}")

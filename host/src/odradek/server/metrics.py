@@ -17,7 +17,9 @@ import prometheus_client
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter, ObservableGauge
+from opentelemetry.sdk.resources import Resource
 
+from odradek import __version__
 from odradek.broker.broker import Endpoint
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.config import ConfigError
@@ -98,7 +100,7 @@ INSTRUMENTS = {
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),
-    "plugin-pushes": Instrument("odradek.plugin.pushes", "counter", "{push}", "Pushes taken by a plugin"),
+    "plugin-pushes": Instrument("odradek.plugin.pushes", "counter", "{push}", "Pushes that a plugin took, or labels that it gave"),
     "plugin-failures": Instrument(
         "odradek.plugin.failures", "counter", "{push}", "Pushes on which a plugin raised"
     ),
@@ -178,7 +180,8 @@ class MetricsEndpoint:
         registry = prometheus_client.CollectorRegistry()
         limits: dict[type, int] = {ObservableCounter: MAX_SERIES, ObservableGauge: MAX_SERIES}
         self.reader = PrometheusMetricReader(registry=registry, cardinality_limits=limits)
-        self.provider = MeterProvider(metric_readers=[self.reader], shutdown_on_exit=False)
+        resource = Resource({"service.name": "odradek", "service.version": __version__})
+        self.provider = MeterProvider(metric_readers=[self.reader], resource=resource, shutdown_on_exit=False)
         self.offer_instruments()
         try:
             self.server, self.thread = prometheus_client.start_http_server(

@@ -42,11 +42,22 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
     return new_loop
 
 
+class LineFormatter(logging.Formatter):
+    """A fixed message and what it is about: ``... WARNING odradek.log: cannot close a log log=t-0 problem=...``."""
+
+    STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+    def format(self, record: logging.LogRecord) -> str:
+        line, newline, traceback = super().format(record).partition("\n")
+        about = [f" {key}={value}" for key, value in vars(record).items() if key not in self.STANDARD]
+        return "".join([line, *about, newline, traceback])
+
+
 def log_to_stderr(level: str) -> None:
     """Lines for a person; standard output belongs to the ready line and to plugins."""
-    logging.basicConfig(
-        level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:

@@ -1,9 +1,9 @@
-"""Labelling a payload: odradek's one pass over the bytes beside the obvious loop over protobuf attributes.
+"""Labeling a payload: odradek's one pass over the bytes beside the obvious loop over protobuf attributes.
 
 Both get the decompressed payload and the same eight labels, and both return bytes that parse to the same
 metrics with the same labels; that is checked before anything is timed.
 
-Usage, from the folder above: ``python -m bench.labelling [--rounds 5]``
+Usage, from the folder above: ``python -m bench.labeling [--rounds 5]``
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LABELS = {
     "node_id": "1",
 }
 
-Labelled = Callable[[], bytes]
+Labeled = Callable[[], bytes]
 Seen = tuple[dict[str, str], list[bytes]]
 
 
-def contestants(raw: bytes) -> dict[str, Labelled]:
+def contestants(raw: bytes) -> dict[str, Labeled]:
     return {
         "attribute loop": partial(attribute_loop.label, raw, LABELS),
         "odradek": partial(label, raw, encode_labels(LABELS), PayloadLimits()),
@@ -57,7 +57,7 @@ def seen(data: bytes) -> Seen:
     return labels[0], metrics
 
 
-def cpu_us(work: Labelled) -> float:
+def cpu_us(work: Labeled) -> float:
     """CPU microseconds of one call, over a window of calls."""
     calls = 0
     begin = time.process_time()
@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
-    print(head("labelling"), file=sys.stderr)
+    print(head("labeling"), file=sys.stderr)
     for name in PAYLOADS:
         compare(name, rounds)
 
