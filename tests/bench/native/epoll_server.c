@@ -3,7 +3,7 @@
  *
  * It answers ApiVersions v3, GetTelemetrySubscriptions v0 and PushTelemetry v0. A push is parsed (request header
  * v2), its client instance id is looked up in a hash table, the subscription id is compared, the time is taken as a
- * gate would, and the payload is copied to memory of its own. Nothing is decompressed, checked, labelled or kept.
+ * gate would, and the payload is copied to memory of its own. Nothing is decompressed, checked, labeled or kept.
  *
  * Usage: epoll_server        listens on 127.0.0.1, prints "ready port=N", ends when standard input closes.
  */
