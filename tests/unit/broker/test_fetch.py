@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from odradek.broker.broker import BrokerSettings
+from odradek.broker.routing import PendingAnswer
+from odradek.testing.clock import MockClock
+from odradek.wire.codec import decode, encode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.header import (
+    RequestHeader,
+    flexible_request_header,
+    flexible_response_header,
+    read_response_header,
+    request_header,
+)
+from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from odradek.wire.record_batch import record_batches, records
+from support.batches import NOW_MS, batch_of
+from support.broker import BrokerClient, make_broker
+
+VERSIONS = range(FetchRequest.VERSIONS.first, FetchRequest.VERSIONS.last + 1)
+LATEST = FetchRequest.VERSIONS.last
+MANY = 1 << 20
+BATCH = batch_of(b"x" * 100)
+SIZE = len(BATCH)
+OUT_OF_RANGE, UNKNOWN = ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@dataclass(slots=True)
+class Consumer:
+    """Fetches from topic ``t`` of three partitions."""
+
+    client: BrokerClient
+    answers: list[FetchResponse] = field(default_factory=list)
+    pending: PendingAnswer | None = None
+
+    @property
+    def clock(self) -> MockClock:
+        clock = self.client.broker.clock
+        assert isinstance(clock, MockClock)
+        return clock
+
+    def append(self, partition: int = 0, *values: bytes) -> None:
+        log = self.client.broker.topics.log("t", partition)
+        log.append(batch_of(*values) if values else BATCH, now_ms=NOW_MS)
+
+    def request(self, *partitions: FetchPartition, **fields: Any) -> Any:
+        topic = self.client.broker.topics.named("t")
+        wanted = FetchTopic(topic="t", topic_id=topic.id if topic else b"?" * 16, partitions=list(partitions))
+        defaults: dict[str, Any] = {
+            "max_wait_ms": 500,
+            "min_bytes": 1,
+            "max_bytes": MANY,
+            "topics": [wanted] if partitions else [],
+        }
+        return FetchRequest(**(defaults | fields))
+
+    def fetch(
+        self, *partitions: FetchPartition, version: int = LATEST, **fields: Any
+    ) -> FetchResponse | None:
+        """The answer if it is there; else it will be in ``answers``."""
+        request = self.request(*partitions, **fields)
+        header = RequestHeader(FetchRequest.API_KEY, version, 1, "consumer")
+        frame = request_header(header, flexible_request_header(request, version)) + encode(request, version)
+        answer = self.client.dispatcher.answer(frame, 0, self.client.connection)
+        assert answer is not None
+        if isinstance(answer, bytes):
+            return self.decoded(answer, version)
+        self.pending = answer
+        answer.when_done(lambda written: self.answers.append(self.decoded(written, version)))
+        return None
+
+    def fetched(self, *partitions: FetchPartition, version: int = LATEST, **fields: Any) -> FetchResponse:
+        """The answer, which must be there."""
+        response = self.fetch(*partitions, version=version, **fields)
+        assert response is not None
+        return response
+
+    @staticmethod
+    def decoded(frame: bytes, version: int) -> FetchResponse:
+        _, start = read_response_header(frame, 4, flexible_response_header(FetchResponse, version))
+        return decode(FetchResponse, version, frame, start)
+
+    def waits(self) -> bool:
+        """Whether anything of a fetch is left on the timer or on a log."""
+        topics = self.client.broker.topics
+        return bool(
+            len(self.clock.timer) or any(log.listeners for topic in topics for log in topic.partitions)
+        )
+
+
+@pytest.fixture
+def consumer() -> Consumer:
+    client = BrokerClient(make_broker())
+    client.broker.topics.create("t", 3, {})
+    return Consumer(client)
+
+
+def at(offset: int = 0, partition: int = 0, max_bytes: int = MANY, **fields: Any) -> FetchPartition:
+    return FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes, **fields)
+
+
+def sizes(response: FetchResponse) -> list[int]:
+    """Bytes of records per partition."""
+    return [len(partition.records or b"") for topic in response.responses for partition in topic.partitions]
+
+
+def codes(response: FetchResponse) -> list[int]:
+    return [partition.error_code for topic in response.responses for partition in topic.partitions]
+
+
+def offsets(response: FetchResponse) -> list[int]:
+    """Offsets of all records of the first partition."""
+    data = response.responses[0].partitions[0].records or b""
+    return [record.offset for header, batch in record_batches(data) for record in records(batch, header)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_partition_says_where_it_stands(consumer: Consumer, version: int) -> None:
+    consumer.append()
+    consumer.append()
+
+    response = consumer.fetched(at(1), version=version)
+
+    (partition,) = response.responses[0].partitions
+    assert (partition.error_code, partition.high_watermark, partition.last_stable_offset) == (0, 2, 2)
+    assert partition.log_start_offset == (0 if version >= 5 else -1)
+    assert partition.aborted_transactions is None
+    assert offsets(response) == [1]
+    assert (response.responses[0].topic == "t") == (version < 13)
+    assert response.session_id == 0
+
+
+def test_the_batch_that_holds_the_offset_comes_whole(consumer: Consumer) -> None:
+    consumer.append(0, b"a", b"b", b"c")
+    consumer.append(0, b"d")
+
+    response = consumer.fetched(at(2))
+
+    assert offsets(response) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("limit", "batches"), [(SIZE, 1), (2 * SIZE - 1, 1), (2 * SIZE, 2), (MANY, 3)])
+def test_max_bytes_takes_whole_batches(consumer: Consumer, limit: int, batches: int) -> None:
+    for _ in range(3):
+        consumer.append()
+
+    of_all = consumer.fetched(at(), max_bytes=limit)
+    of_one = consumer.fetched(at(max_bytes=limit))
+
+    assert sizes(of_all) == sizes(of_one) == [batches * SIZE]
+
+
+@pytest.mark.parametrize("limit", [1, SIZE - 1, 0, -1, -(2**31)])
+def test_the_first_batch_comes_even_if_it_is_larger_than_every_limit(consumer: Consumer, limit: int) -> None:
+    consumer.append()
+    consumer.append(1)
+
+    of_all = consumer.fetched(at(), at(partition=1), max_bytes=limit)
+    of_each = consumer.fetched(at(max_bytes=limit), at(partition=1, max_bytes=limit))
+
+    assert sizes(of_all) == [SIZE, 0]
+    assert sizes(of_each) == [SIZE, 0]
+
+
+def test_partitions_share_the_limit_in_their_order(consumer: Consumer) -> None:
+    for partition in (0, 0, 1, 1, 2):
+        consumer.append(partition)
+
+    response = consumer.fetched(at(), at(partition=1), at(partition=2), max_bytes=3 * SIZE)
+
+    assert sizes(response) == [2 * SIZE, SIZE, 0]
+
+
+def test_an_empty_partition_in_front_does_not_use_up_the_oversized_batch(consumer: Consumer) -> None:
+    consumer.append(1)
+
+    response = consumer.fetched(at(), at(partition=1), max_bytes=1)
+
+    assert sizes(response) == [0, SIZE]
+
+
+def test_the_hosts_own_limit_is_above_the_clients() -> None:
+    client = BrokerClient(make_broker(settings=BrokerSettings(fetch_max_bytes=SIZE)))
+    client.broker.topics.create("t", 1, {})
+    consumer = Consumer(client)
+    consumer.append()
+    consumer.append()
+
+    response = consumer.fetched(at())
+
+    assert sizes(response) == [SIZE]
+
+
+@pytest.mark.parametrize("offset", [2, 99, -1, -2, 2**63 - 1, -(2**63)])
+def test_an_offset_that_is_not_there_answers_at_once(consumer: Consumer, offset: int) -> None:
+    consumer.append()
+
+    response = consumer.fetched(at(offset), at(1, partition=1), at(partition=2), min_bytes=MANY)
+
+    assert codes(response) == [OUT_OF_RANGE, OUT_OF_RANGE, 0]
+    assert response.responses[0].partitions[0].high_watermark == -1
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_unknown_topic_is_told_as_the_version_can(consumer: Consumer, version: int) -> None:
+    topics = [FetchTopic(topic="no", topic_id=b"?" * 16, partitions=[at()])]
+
+    response = consumer.fetched(version=version, topics=topics)
+
+    assert codes(response) == [ErrorCode.UNKNOWN_TOPIC_ID if version >= 13 else UNKNOWN]
+
+
+@pytest.mark.parametrize("partition", [3, -1, 2**31 - 1, -(2**31)])
+def test_an_unknown_partition_answers_at_once(consumer: Consumer, partition: int) -> None:
+    response = consumer.fetched(at(), at(partition=partition))
+
+    assert codes(response) == [0, UNKNOWN]
+    assert not consumer.waits()
+
+
+def test_a_partition_named_twice_is_answered_once(consumer: Consumer) -> None:
+    consumer.append()
+
+    response = consumer.fetched(at(), at())
+
+    assert sizes(response) == [SIZE]
+
+
+@pytest.mark.parametrize(
+    ("version", "epoch", "code"),
+    [(8, 5, 0), (9, 5, ErrorCode.UNKNOWN_LEADER_EPOCH), (LATEST, 0, 0), (LATEST, -1, 0), (LATEST, -7, 0)],
+)
+def test_the_leader_epoch_is_checked_where_it_is_sent(
+    consumer: Consumer, version: int, epoch: int, code: int
+) -> None:
+    consumer.append()
+
+    response = consumer.fetched(at(current_leader_epoch=epoch), version=version)
+
+    assert codes(response) == [code]
+
+
+@pytest.mark.parametrize(("version", "code"), [(11, 0), (12, OUT_OF_RANGE)])
+def test_an_epoch_of_the_last_record_that_never_was(consumer: Consumer, version: int, code: int) -> None:
+    consumer.append()
+
+    response = consumer.fetched(at(last_fetched_epoch=3), version=version)
+
+    assert codes(response) == [code]
+
+
+@pytest.mark.parametrize(("session_id", "epoch"), [(0, -1), (0, 0), (77, -1), (77, 0)])
+def test_a_whole_request_is_served_whatever_session_it_leaves(
+    consumer: Consumer, session_id: int, epoch: int
+) -> None:
+    consumer.append()
+
+    response = consumer.fetched(at(), session_id=session_id, session_epoch=epoch)
+
+    assert (response.error_code, response.session_id, sizes(response)) == (0, 0, [SIZE])
+
+
+@pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (77, 3), (0, -9), (-1, 2**31 - 1)])
+def test_a_session_that_goes_on_is_not_there(consumer: Consumer, session_id: int, epoch: int) -> None:
+    response = consumer.fetched(at(), session_id=session_id, session_epoch=epoch)
+
+    assert (response.error_code, response.responses) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, [])
+
+
+def test_nothing_asked_is_nothing_waited_for(consumer: Consumer) -> None:
+    response = consumer.fetched(min_bytes=MANY)
+
+    assert response.responses == []
+    assert not consumer.waits()
+
+
+@pytest.mark.parametrize("max_wait_ms", [0, -1, -(2**31)])
+def test_who_does_not_want_to_wait_gets_what_is_there(consumer: Consumer, max_wait_ms: int) -> None:
+    response = consumer.fetched(at(), min_bytes=MANY, max_wait_ms=max_wait_ms)
+
+    assert sizes(response) == [0]
+
+
+@pytest.mark.parametrize("min_bytes", [0, -1, -(2**31)])
+def test_who_wants_no_bytes_does_not_wait(consumer: Consumer, min_bytes: int) -> None:
+    response = consumer.fetched(at(), min_bytes=min_bytes)
+
+    assert sizes(response) == [0]
+
+
+def test_more_bytes_than_may_come_are_not_waited_for(consumer: Consumer) -> None:
+    consumer.append()
+
+    response = consumer.fetched(at(), min_bytes=2**31 - 1, max_bytes=SIZE)
+
+    assert sizes(response) == [SIZE]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_append_answers(consumer: Consumer, version: int) -> None:
+    waiting = consumer.fetch(at(), at(partition=1), version=version)
+
+    consumer.append(1)
+
+    assert waiting is None
+    assert [sizes(answer) for answer in consumer.answers] == [[0, SIZE]]
+    assert not consumer.waits()
+
+
+def test_several_small_appends_add_up(consumer: Consumer) -> None:
+    consumer.append()
+    consumer.fetch(at(), at(partition=1), min_bytes=3 * SIZE)
+    consumer.append(1)
+    before = list(consumer.answers)
+
+    consumer.append(0)
+
+    assert before == []
+    assert [sizes(answer) for answer in consumer.answers] == [[2 * SIZE, SIZE]]
+    assert not consumer.waits()
+
+
+def test_an_append_elsewhere_does_not_answer(consumer: Consumer) -> None:
+    consumer.fetch(at())
+
+    consumer.append(1)
+
+    assert consumer.answers == []
+
+
+def test_time_answers_with_what_is_there(consumer: Consumer) -> None:
+    consumer.append()
+    consumer.fetch(at(), min_bytes=MANY, max_wait_ms=500)
+    consumer.clock.advance(499)
+    before = list(consumer.answers)
+
+    consumer.clock.advance(1)
+
+    assert before == []
+    assert [sizes(answer) for answer in consumer.answers] == [[SIZE]]
+    assert not consumer.waits()
+
+
+def test_nobody_waits_longer_than_five_minutes(consumer: Consumer) -> None:
+    consumer.fetch(at(), max_wait_ms=2**31 - 1)
+
+    consumer.clock.advance(300_000)
+
+    assert [sizes(answer) for answer in consumer.answers] == [[0]]
+    assert not consumer.waits()
+
+
+@pytest.mark.parametrize(("version", "code"), [(12, UNKNOWN), (13, ErrorCode.UNKNOWN_TOPIC_ID)])
+def test_deleting_the_topic_answers(consumer: Consumer, version: int, code: ErrorCode) -> None:
+    consumer.fetch(at(), at(partition=1), version=version)
+    topic = consumer.client.broker.topics.named("t")
+    assert topic is not None
+
+    consumer.client.broker.topics.delete(topic)
+
+    assert [codes(answer) for answer in consumer.answers] == [[code, code]]
+    assert len(consumer.clock.timer) == 0
+    assert [log.listeners for log in topic.partitions] == [set(), set(), set()]
+
+
+def test_a_lost_connection_leaves_nothing_behind(consumer: Consumer) -> None:
+    consumer.fetch(at(), at(partition=1))
+    assert consumer.pending is not None
+
+    consumer.pending.deferred.lost()
+
+    consumer.append()
+    consumer.clock.advance(1_000)
+    assert not consumer.waits()
+    assert consumer.answers == []
+
+
+def test_a_host_that_stops_answers_with_what_is_there(consumer: Consumer) -> None:
+    consumer.append()
+    consumer.fetch(at(), min_bytes=MANY)
+    assert consumer.pending is not None
+    assert consumer.pending.deferred.hurry is not None
+
+    consumer.pending.deferred.hurry()
+
+    assert [sizes(answer) for answer in consumer.answers] == [[SIZE]]
+    assert not consumer.waits()
+
+
+def test_one_append_answers_all_who_wait(consumer: Consumer) -> None:
+    for _ in range(3):
+        consumer.fetch(at())
+
+    consumer.append()
+
+    assert [sizes(answer) for answer in consumer.answers] == [[SIZE]] * 3
+
+
+def test_a_bug_while_answering_does_not_hit_the_producer(
+    consumer: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer.fetch(at())
+    monkeypatch.setattr("odradek.broker.handlers.fetch.Read.partition", None)
+
+    consumer.append()
+
+    assert consumer.client.broker.topics.log("t", 0).log_end_offset == 1
+    assert [codes(answer) for answer in consumer.answers] == [[ErrorCode.UNKNOWN_SERVER_ERROR]]
+    assert consumer.client.dispatcher.unexpected_errors == 1
+    assert not consumer.waits()
+
+
+def test_a_damaged_file_is_a_corrupt_message(consumer: Consumer) -> None:
+    consumer.append()
+    segment = next(consumer.client.broker.topics.log("t", 0).directory.glob("*.log"))
+    segment.write_bytes(b"\xff" * SIZE)
+
+    response = consumer.fetched(at())
+
+    assert codes(response) == [ErrorCode.CORRUPT_MESSAGE]

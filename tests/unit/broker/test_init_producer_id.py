@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from odradek.metadata.store import MetadataStore
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.init_producer_id import InitProducerIdRequest
+from support.broker import BrokerClient, make_broker
+
+LAST_SERVED = 5
+INVALID = (ErrorCode.INVALID_REQUEST, -1, -1)
+
+
+def ask(client: BrokerClient, version: int = LAST_SERVED, **fields: Any) -> tuple[int, int, int]:
+    response = client.send(InitProducerIdRequest(**({"transactional_id": None} | fields)), version)
+    return response.error_code, response.producer_id, response.producer_epoch
+
+
+@pytest.mark.parametrize("version", range(LAST_SERVED + 1))
+def test_every_producer_gets_an_id_of_its_own_in_epoch_0(version: int) -> None:
+    client = BrokerClient()
+
+    answers = [ask(client, version) for _ in range(3)]
+
+    assert answers == [(0, 0, 0), (0, 1, 0), (0, 2, 0)]
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, 2**31 - 1, -(2**31)])
+def test_without_transactions_their_time_out_does_not_matter(timeout_ms: int) -> None:
+    answer = ask(BrokerClient(), transaction_timeout_ms=timeout_ms)
+
+    assert answer == (0, 0, 0)
+
+
+def test_what_the_producer_was_does_not_matter() -> None:
+    answer = ask(BrokerClient(), producer_id=77, producer_epoch=3)
+
+    assert answer == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("producer_id", "epoch"), [(77, -1), (-1, 3)])
+def test_half_of_what_the_producer_was_is_no_request(producer_id: int, epoch: int) -> None:
+    answer = ask(BrokerClient(), producer_id=producer_id, producer_epoch=epoch)
+
+    assert answer == INVALID
+
+
+@pytest.mark.parametrize("version", range(LAST_SERVED + 1))
+@pytest.mark.parametrize("transactional_id", ["tx", ""])
+def test_transactions_are_not_served(version: int, transactional_id: str) -> None:
+    answer = ask(BrokerClient(), version, transactional_id=transactional_id, transaction_timeout_ms=1_000)
+
+    assert answer == INVALID
+
+
+def test_a_restart_does_not_give_an_id_again(tmp_path: Any) -> None:
+    store = MetadataStore(tmp_path / "metadata.db")
+    before = {ask(BrokerClient(make_broker(metadata=store)))[1] for _ in range(3)}
+    store.close()
+
+    again = MetadataStore(tmp_path / "metadata.db")
+
+    assert ask(BrokerClient(make_broker(metadata=again)))[1] not in before
+    again.close()
+
+
+def test_an_id_that_cannot_be_stored_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = BrokerClient()
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(MetadataStore, "put_value", fail)
+
+    answer = ask(client)
+
+    assert answer == (ErrorCode.UNKNOWN_SERVER_ERROR, -1, -1)

@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from odradek.broker.broker import Broker
+from odradek.broker.topics import (
+    MAX_NAME_LENGTH,
+    MAX_PARTITIONS,
+    Topics,
+    check_leader_epoch,
+    check_name,
+    check_partitions,
+)
+from odradek.log.log_manager import LogManager
+from odradek.metadata.store import MetadataStore
+from odradek.testing.clock import MockClock
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.types import NIL_UUID
+from support.batches import NOW_MS, batch_of, values_from
+from support.broker import make_broker
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = make_broker(tmp_path / "logs")
+    yield broker
+    broker.logs.close()
+
+
+def refusal(call: Callable[[], object]) -> ErrorCode:
+    """The code of the error that a call ends with."""
+    with pytest.raises(ApiError) as caught:
+        call()
+    return caught.value.code
+
+
+def test_a_topic_is_found_by_name_by_id_and_by_partition(broker: Broker) -> None:
+    topic = broker.topics.create("t", 2, {"retention.ms": "1000"})
+
+    found = broker.topics.named("t")
+
+    assert found is topic
+    assert broker.topics.by_id[topic.id] is topic
+    assert broker.topics.log("t", 1) is broker.topics.log_of_id(topic.id, 1) is topic.partitions[1]
+    assert list(broker.topics) == [topic]
+    assert topic.config.retention_ms == 1000
+    assert not topic.is_internal
+
+
+@pytest.mark.parametrize("index", [-1, 2, 2**31 - 1, -(2**31)])
+def test_a_partition_that_is_not_there_is_unknown(broker: Broker, index: int) -> None:
+    topic = broker.topics.create("t", 2, {})
+
+    by_name = refusal(lambda: broker.topics.log("t", index))
+    by_id = refusal(lambda: broker.topics.log_of_id(topic.id, index))
+
+    assert topic.partition(index) is None
+    assert by_name is by_id is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_topic_that_is_not_there_is_unknown(broker: Broker) -> None:
+    assert broker.topics.named("t") is None
+    assert refusal(lambda: broker.topics.log("t", 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(lambda: broker.topics.log_of_id(b"x" * 16, 0)) is ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def reopened(broker: Broker, directory: Path) -> Topics:
+    """The topics as after a restart."""
+    broker.logs.close()
+    clock = MockClock()
+    logs = LogManager(directory, now_ms=clock.now_ms())
+    return Topics(broker.metadata, logs, clock, lambda: b"never....asked..")
+
+
+def test_topics_and_their_records_outlive_the_process(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.topics.create("t", 2, {"retention.ms": "1000"})
+    topic.partitions[1].append(batch_of(b"hello"), now_ms=NOW_MS)
+
+    topics = reopened(broker, tmp_path / "logs")
+
+    again = topics.named("t")
+    assert again is not None
+    assert (again.id, again.config.retention_ms, len(again.partitions)) == (topic.id, 1000, 2)
+    assert values_from(again.partitions[1]) == [(0, b"hello")]
+    topics.logs.close()
+
+
+def test_a_deleted_topic_leaves_nothing(broker: Broker, tmp_path: Path) -> None:
+    topic = broker.topics.create("t", 2, {"retention.ms": "1000"})
+
+    broker.topics.delete(topic)
+
+    assert broker.topics.named("t") is None
+    assert broker.topics.by_id == {}
+    assert broker.metadata.topics() == []
+    assert broker.metadata.resource(2, "t") == {}
+    assert list((tmp_path / "logs").iterdir()) == []
+    assert len(broker.logs) == 0
+
+
+def test_a_topic_of_the_same_name_is_another_one(broker: Broker) -> None:
+    first = broker.topics.create("t", 1, {})
+    first.partitions[0].append(batch_of(b"old"), now_ms=NOW_MS)
+    broker.topics.delete(first)
+
+    second = broker.topics.create("t", 1, {})
+
+    assert second.id != first.id
+    assert second.partitions[0].log_end_offset == 0
+
+
+def test_deleting_tells_those_who_wait_for_appends(broker: Broker) -> None:
+    topic = broker.topics.create("t", 2, {})
+    heard: list[int] = []
+    topic.partitions[1].listeners.add(heard.append)
+
+    broker.topics.delete(topic)
+
+    assert heard == [0]
+
+
+class DiskTrouble:
+    """Makes the log manager fail at one partition."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, logs: LogManager, method: str, partition: int
+    ) -> None:
+        self.original = getattr(LogManager, method)
+        self.logs = logs
+        self.partition = partition
+        monkeypatch.setattr(LogManager, method, lambda logs, *args, **kw: self(logs, *args, **kw))
+
+    def __call__(self, logs: LogManager, topic: str, partition: int, *args: object, **kw: object) -> object:
+        if partition == self.partition:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device")
+        return self.original(logs, topic, partition, *args, **kw)
+
+
+def test_a_topic_that_cannot_be_created_whole_is_not_created(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        DiskTrouble(patch, broker.logs, "open", 2)
+
+        code = refusal(lambda: broker.topics.create("t", 3, {"retention.ms": "1000"}))
+
+    assert code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert broker.topics.named("t") is None
+    assert broker.topics.by_id == {}
+    assert broker.metadata.topics() == []
+    assert broker.metadata.resource(2, "t") == {}
+    assert len(broker.logs) == 0
+
+
+def test_a_topic_can_be_created_when_there_is_room_again_and_survives_a_restart(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        DiskTrouble(patch, broker.logs, "open", 2)
+        refusal(lambda: broker.topics.create("t", 3, {}))
+    topic = broker.topics.create("t", 3, {})
+    topic.partitions[0].append(batch_of(b"kept"), now_ms=NOW_MS)
+
+    topics = reopened(broker, tmp_path / "logs")
+
+    assert values_from(topics.log("t", 0)) == [(0, b"kept")]
+    topics.logs.close()
+
+
+def test_a_topic_that_cannot_be_stored_is_not_created(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MetadataStore, "put_resource", fail)
+        with pytest.raises(OSError, match="disk full"):
+            broker.topics.create("t", 1, {})
+
+    assert broker.topics.named("t") is None
+    assert broker.metadata.topics() == []
+
+
+def test_a_log_that_cannot_be_deleted_does_not_keep_the_others(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = broker.topics.create("t", 3, {})
+    with monkeypatch.context() as patch:
+        DiskTrouble(patch, broker.logs, "delete", 0)
+
+        code = refusal(lambda: broker.topics.delete(topic))
+
+    assert code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert broker.topics.named("t") is None
+    assert [broker.logs.log("t", index) is None for index in (1, 2)] == [True, True]
+
+
+@pytest.mark.parametrize("name", ["a", "A-z_0.9", "x" * MAX_NAME_LENGTH, "...", "-"])
+def test_a_legal_name(name: str) -> None:
+    check_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a b", "ä", "a/b", "../x", "a\n", "\0", "x" * (MAX_NAME_LENGTH + 1)]
+)
+def test_an_illegal_name(name: str) -> None:
+    assert refusal(lambda: check_name(name)) is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_a_very_long_name_is_shown_shortened() -> None:
+    with pytest.raises(ApiError) as caught:
+        check_name("x" * 30_000)
+
+    assert len(caught.value.message or "") < 400
+
+
+def test_the_longest_name_with_most_partitions_fits_into_the_file_system(
+    broker: Broker, tmp_path: Path
+) -> None:
+    name = "x" * MAX_NAME_LENGTH
+
+    topic = broker.topics.create(name, 101, {})
+    broker.topics.delete(topic)
+
+    assert list((tmp_path / "logs").iterdir()) == []
+
+
+@pytest.mark.parametrize(("first", "second"), [("a.b", "a_b"), ("a_b", "a.b"), ("a.b_c", "a_b.c")])
+def test_names_that_differ_in_dots_and_underscores_collide(broker: Broker, first: str, second: str) -> None:
+    broker.topics.create(first, 1, {})
+
+    code = refusal(lambda: broker.topics.create(second, 1, {}))
+
+    assert code is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_kafkas_metadata_log_is_no_topic(broker: Broker) -> None:
+    assert refusal(lambda: broker.topics.create("__cluster_metadata", 1, {})) is ErrorCode.INVALID_REQUEST
+
+
+def test_internal_topics_are_known_by_name(broker: Broker) -> None:
+    topic = broker.topics.create("__consumer_offsets", 1, {})
+
+    assert topic.is_internal
+
+
+@pytest.mark.parametrize("count", [1, MAX_PARTITIONS])
+def test_a_legal_number_of_partitions(count: int) -> None:
+    check_partitions(count)
+
+
+@pytest.mark.parametrize("count", [0, -1, -2, MAX_PARTITIONS + 1, 2**31 - 1, -(2**31)])
+def test_an_illegal_number_of_partitions(broker: Broker, count: int) -> None:
+    assert refusal(lambda: check_partitions(count)) is ErrorCode.INVALID_PARTITIONS
+    assert refusal(lambda: broker.topics.create("t", count, {})) is ErrorCode.INVALID_PARTITIONS
+
+
+@pytest.mark.parametrize("properties", [{"nonsense": "1"}, {"retention.ms": "soon"}, {"segment.bytes": "1"}])
+def test_an_illegal_configuration(broker: Broker, properties: dict[str, str]) -> None:
+    assert refusal(lambda: broker.topics.create("t", 1, properties)) is ErrorCode.INVALID_CONFIG
+    assert broker.topics.named("t") is None
+
+
+def test_reserved_and_taken_ids_are_not_given(broker: Broker) -> None:
+    dash = bytes([62 << 2]) + bytes(15)
+    taken = broker.topics.create("taken", 1, {}).id
+    good = b"\x01" * 16
+    candidates = iter([NIL_UUID, bytes(15) + b"\x01", dash, taken, good])
+    broker.topics.random_uuid = lambda: next(candidates)
+
+    topic = broker.topics.create("t", 1, {})
+
+    assert topic.id == good
+
+
+def test_the_hosts_defaults_stand_behind_a_topic(tmp_path: Path) -> None:
+    clock = MockClock()
+    logs = LogManager(tmp_path, now_ms=clock.now_ms())
+    defaults = dataclasses.replace(make_broker().topics.defaults, retention_ms=5)
+    topics = Topics(MetadataStore(":memory:"), logs, clock, lambda: b"\x01" * 16, defaults)
+
+    topic = topics.create("t", 1, {"retention.bytes": "7"})
+
+    assert (topic.config.retention_ms, topic.config.retention_bytes) == (5, 7)
+    logs.close()
+
+
+@pytest.mark.parametrize("epoch", [-1, 0])
+def test_a_leader_epoch_that_is_known_or_not_cared_for(epoch: int) -> None:
+    check_leader_epoch(epoch)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"),
+    [
+        (1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (2**31 - 1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (-2, ErrorCode.FENCED_LEADER_EPOCH),
+    ],
+)
+def test_a_leader_epoch_that_never_was(epoch: int, code: ErrorCode) -> None:
+    assert refusal(lambda: check_leader_epoch(epoch)) is code
