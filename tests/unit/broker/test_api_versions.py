@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from odradek.broker.routing import load_handlers
+from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from support.broker import BrokerClient
+
+VERSIONS = range(ApiVersionsRequest.VERSIONS.first, ApiVersionsRequest.VERSIONS.last + 1)
+WITH_NAMES, WITHOUT_NAMES = VERSIONS[3:], VERSIONS[:3]
+TELEMETRY = {71, 72}
+ROUTES = load_handlers()
+Ranges = Mapping[int, tuple[int, int]]
+
+
+class Receiver:
+    """Takes everything."""
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        """Nothing to do."""
+
+
+def ask(client: BrokerClient, version: int = 4, name: str = "test", software_version: str = "1.0") -> Any:
+    request = ApiVersionsRequest(client_software_name=name, client_software_version=software_version)
+    return client.send(request, version)
+
+
+def ranges(response: Any) -> Ranges:
+    return {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
+
+
+@pytest.fixture
+def client() -> BrokerClient:
+    """Of a host with a receiver."""
+    client = BrokerClient()
+    client.broker.telemetry.plugin.add_receiver("any", Receiver())
+    return client
+
+
+@pytest.fixture
+def offered(client: BrokerClient) -> Ranges:
+    """What a host with a receiver advertises."""
+    return ranges(ask(client))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_list_is_the_same_in_every_version_and_in_order(
+    client: BrokerClient, version: int, offered: Ranges
+) -> None:
+    response = ask(client, version)
+
+    assert ranges(response) == offered
+    assert [row.api_key for row in response.api_keys] == sorted(offered)
+    assert (response.error_code, response.throttle_time_ms) == (0, 0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_without_a_receiver_the_telemetry_apis_are_hidden(version: int, offered: Ranges) -> None:
+    response = ask(BrokerClient(), version)
+
+    assert offered.keys() - ranges(response).keys() == TELEMETRY
+
+
+def test_a_receiver_that_comes_later_shows_them(offered: Ranges) -> None:
+    client = BrokerClient()
+    ask(client)
+    client.broker.telemetry.plugin.add_receiver("late", Receiver())
+
+    response = ask(client)
+
+    assert ranges(response) == offered
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_features_are_listed(client: BrokerClient, version: int) -> None:
+    response = ask(client, version)
+
+    assert (response.supported_features, response.finalized_features) == ([], [])
+    assert response.finalized_features_epoch == -1  # clients ignore the finalized features
+
+
+@pytest.mark.parametrize("version", WITH_NAMES)
+@pytest.mark.parametrize("text", ["a", "7", "apache-kafka-java", "1.0.0-SNAPSHOT", "a--b", "a" * 300])
+def test_software_is_kept_on_the_connection(client: BrokerClient, version: int, text: str) -> None:
+    ask(client, version, text, text + ".x")
+
+    connection = client.connection
+    assert (connection.client_software_name, connection.client_software_version) == (text, text + ".x")
+
+
+@pytest.mark.parametrize("version", WITHOUT_NAMES)
+def test_versions_without_names_leave_the_software_unknown(client: BrokerClient, version: int) -> None:
+    ask(client, version)
+
+    assert client.connection.client_software_name == "unknown"
+
+
+@pytest.mark.parametrize("version", WITH_NAMES)
+@pytest.mark.parametrize(
+    "text", ["", "-x", "x-", ".", "a b", "1.0!", "é", "a\n", "\0", "x_y", "a" * 300 + "!"]
+)
+@pytest.mark.parametrize("good_name", [True, False])
+def test_software_that_does_not_look_like_one_is_refused(
+    client: BrokerClient, version: int, text: str, good_name: bool
+) -> None:
+    response = ask(client, version, *(("good", text) if good_name else (text, "1.0")))
+
+    assert (response.error_code, response.api_keys) == (ErrorCode.INVALID_REQUEST, [])
+    assert client.connection.client_software_name == "unknown"
+    assert client.connection.client_software_version == "unknown"
+
+
+def test_after_a_refusal_a_good_name_is_taken(client: BrokerClient) -> None:
+    ask(client, name="-x")
+
+    response = ask(client, name="good")
+
+    assert response.error_code == ErrorCode.NONE
+    assert client.connection.client_software_name == "good"
+
+
+def covers(offered: Ranges, key: int, first: int, last: int) -> bool:
+    return key in offered and offered[key][0] <= first and offered[key][1] >= last
+
+
+@pytest.mark.parametrize(
+    ("key", "first", "last", "why"),
+    [
+        (0, 0, 3, "librdkafka 2.5 does not compress with gzip, snappy and lz4 unless Produce 0 is there"),
+        (0, 3, 3, "record batches of magic 2"),
+        (1, 4, 4, "record batches of magic 2"),
+        (0, 7, 7, "zstd"),
+        (1, 10, 10, "zstd"),
+        (2, 1, 1, "look-up of offsets by time"),
+        (10, 0, 0, "librdkafka 2.5 never joins a group unless FindCoordinator 0 is there"),
+        (22, 0, 0, "librdkafka 2.5 takes idempotence to be missing unless InitProducerId 0 is there"),
+        (71, 0, 0, "telemetry"),
+        (72, 0, 0, "telemetry"),
+        (18, 3, 3, "librdkafka asks in v3 and falls back to v0, which loses its name"),
+        (3, 10, 12, "Produce 13 needs topic ids, which Metadata tells"),
+    ],
+)
+def test_librdkafka_finds_what_it_infers_its_features_from(
+    offered: Ranges, key: int, first: int, last: int, why: str
+) -> None:
+    assert covers(offered, key, first, last), why
+
+
+@pytest.mark.parametrize(("key", "last"), [(2, 10), (1, 17)])
+def test_kafka_python_takes_the_host_for_a_broker_of_version_4(offered: Ranges, key: int, last: int) -> None:
+    assert offered[key][1] >= last
+
+
+@pytest.mark.parametrize(("key", "newest_known"), [(0, 7), (1, 11), (2, 3), (3, 5)])
+def test_aiokafka_finds_a_version_it_knows(offered: Ranges, key: int, newest_known: int) -> None:
+    assert offered[key][0] <= newest_known
+
+
+def test_what_is_advertised_and_not_served_is_produce_alone() -> None:
+    wider = {key for key, route in ROUTES.items() if route.advertised != route.versions}
+
+    assert wider == {0}

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import PendingAnswer
+from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.telemetry.payload import PayloadWork
+from odradek.telemetry.telemetry_config import TelemetryConfig
+from odradek.wire.codec import encode
+from odradek.wire.compression import Codec, compress
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.header import RequestHeader, request_header
+from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from odradek.wire.types import NIL_UUID
+from support.broker import BrokerClient, make_broker
+
+INLINE_BYTES = 100
+SMALL = b"\x0a\x00"
+LARGE = SMALL * INLINE_BYTES
+"""MetricsData of empty ResourceMetrics, beyond what is opened on the loop."""
+
+
+class Receiver:
+    """Keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.payloads: list[bytes] = []
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        self.payloads.append(payload.data)
+
+
+class Elsewhere:
+    """An `Offload` that works when it is told to."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.jobs: list[tuple[PayloadWork, Callable[[bytes | Exception], None]]] = []
+        broker.offload = self
+
+    def __call__(self, work: PayloadWork, done: Callable[[bytes | Exception], None]) -> None:
+        self.jobs.append((work, done))
+
+    def finish(self, result: bytes | Exception | None = None) -> None:
+        work, done = self.jobs.pop()
+        done(work.run() if result is None else result)
+
+
+@pytest.fixture
+def receiver() -> Receiver:
+    return Receiver()
+
+
+@pytest.fixture
+def client(receiver: Receiver) -> BrokerClient:
+    """Of a host with a receiver and a subscription to everything."""
+    broker = make_broker(telemetry=TelemetryConfig(inline_bytes=INLINE_BYTES))
+    broker.telemetry.plugin.add_receiver("any", receiver)
+    broker.telemetry.update_subscription("all", {"metrics": "*"})
+    return BrokerClient(broker)
+
+
+@pytest.fixture
+def elsewhere(client: BrokerClient) -> Elsewhere:
+    return Elsewhere(client.broker)
+
+
+def push(client: BrokerClient, metrics: bytes = SMALL, **fields: Any) -> PushTelemetryRequest:
+    """A push that is in order, of an instance that has just asked for its subscription."""
+    subscription = client.send(GetTelemetrySubscriptionsRequest())
+    known = {
+        "client_instance_id": subscription.client_instance_id,
+        "subscription_id": subscription.subscription_id,
+    }
+    return PushTelemetryRequest(**(known | {"metrics": metrics} | fields))
+
+
+def pending(client: BrokerClient, request: PushTelemetryRequest) -> PendingAnswer:
+    """The answer that comes later."""
+    frame = request_header(RequestHeader(request.API_KEY, 0, 1, "test"), flexible=True) + encode(request, 0)
+    answer = client.dispatcher.answer(frame, 0, client.connection)
+    assert isinstance(answer, PendingAnswer)
+    return answer
+
+
+def code(answer: PendingAnswer) -> int:
+    """The error code of an answer that is there."""
+    frames: list[bytes] = []
+    answer.when_done(frames.append)
+    (frame,) = frames
+    # length, correlation id, tags, throttle time, error code
+    return int.from_bytes(frame[13:15], signed=True)
+
+
+def test_a_small_push_is_answered_at_once(
+    client: BrokerClient, receiver: Receiver, elsewhere: Elsewhere
+) -> None:
+    response = client.send(push(client))
+
+    assert (response.error_code, response.throttle_time_ms) == (0, 0)
+    assert receiver.payloads == [SMALL]
+    assert elsewhere.jobs == []
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_large_push_is_answered_when_it_has_been_opened(
+    client: BrokerClient, receiver: Receiver, elsewhere: Elsewhere, codec: Codec
+) -> None:
+    answer = pending(client, push(client, compress(codec, LARGE), compression_type=codec))
+    before = (answer.deferred.done, list(receiver.payloads))
+
+    elsewhere.finish()
+
+    assert before == (False, [])
+    assert code(answer) == ErrorCode.NONE
+    assert receiver.payloads == [LARGE]
+
+
+def test_without_workers_a_large_push_is_opened_here(client: BrokerClient, receiver: Receiver) -> None:
+    response = client.send(push(client, LARGE))
+
+    assert response.error_code == ErrorCode.NONE
+    assert receiver.payloads == [LARGE]
+
+
+def test_a_large_push_that_is_not_otlp(client: BrokerClient, receiver: Receiver) -> None:
+    response = client.send(push(client, b"\xff" * 2 * INLINE_BYTES))
+
+    assert response.error_code == ErrorCode.INVALID_RECORD
+    assert receiver.payloads == []
+
+
+def test_a_push_is_delivered_even_if_its_client_has_gone(
+    client: BrokerClient, receiver: Receiver, elsewhere: Elsewhere
+) -> None:
+    answer = pending(client, push(client, LARGE))
+    answer.deferred.lost()
+
+    elsewhere.finish()
+
+    assert receiver.payloads == [LARGE]
+
+
+def test_a_failing_worker_is_our_problem_and_the_client_comes_again(
+    client: BrokerClient, elsewhere: Elsewhere
+) -> None:
+    answer = pending(client, push(client, LARGE))
+
+    elsewhere.finish(RuntimeError("worker died"))
+
+    assert code(answer) == ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
+def test_a_bug_behind_the_worker_is_answered(
+    client: BrokerClient, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("odradek.telemetry.receiver_plugin.ClientMetricsReceiverPlugin.export", None)
+    answer = pending(client, push(client, LARGE))
+
+    elsewhere.finish()
+
+    assert code(answer) == ErrorCode.INVALID_REQUEST
+    assert client.dispatcher.unexpected_errors == 1
+
+
+@pytest.mark.parametrize("request_of", [push, lambda _: GetTelemetrySubscriptionsRequest()])
+def test_a_bug_of_the_manager_is_an_invalid_request(
+    client: BrokerClient, monkeypatch: pytest.MonkeyPatch, request_of: Callable[[BrokerClient], Any]
+) -> None:
+    request = request_of(client)
+    monkeypatch.setattr("odradek.telemetry.client_instances.ClientInstances.instance", None)
+
+    response = client.send(request)
+
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert client.dispatcher.unexpected_errors == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"client_instance_id": NIL_UUID}, ErrorCode.INVALID_REQUEST),
+        ({"subscription_id": 1}, ErrorCode.UNKNOWN_SUBSCRIPTION_ID),
+        ({"compression_type": 5}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        ({"compression_type": -1}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        ({"metrics": bytes(1_048_577)}, ErrorCode.TELEMETRY_TOO_LARGE),
+        ({"metrics": b"\xff"}, ErrorCode.INVALID_RECORD),
+        ({"metrics": b"\xff", "compression_type": Codec.ZSTD}, ErrorCode.INVALID_RECORD),
+        ({"metrics": b""}, ErrorCode.NONE),
+    ],
+)
+def test_the_ladder_reaches_the_client(
+    client: BrokerClient, receiver: Receiver, fields: dict[str, Any], expected: ErrorCode
+) -> None:
+    response = client.send(push(client, **fields))
+
+    assert response.error_code == expected
+    assert receiver.payloads == []
+
+
+def test_a_second_handshake_is_throttled_by_its_code_alone(client: BrokerClient) -> None:
+    first = client.send(GetTelemetrySubscriptionsRequest())
+
+    second = client.send(GetTelemetrySubscriptionsRequest(client_instance_id=first.client_instance_id))
+
+    assert (second.error_code, second.throttle_time_ms) == (ErrorCode.THROTTLING_QUOTA_EXCEEDED, 0)
