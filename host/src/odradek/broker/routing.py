@@ -29,7 +29,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.codec import reader, writer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
-from odradek.wire.header import read_request_header
+from odradek.wire.header import read_client_id
 from odradek.wire.types import Versions
 
 log = logging.getLogger(__name__)
@@ -99,11 +99,12 @@ def load_handlers() -> dict[int, Route]:
     return ROUTES
 
 
-LEADING_FIELDS = struct.Struct(
-    ">hhi"
-)  # api key, api version, correlation id: the same in every request header
+# API key and version in one number, correlation id, length of the client id: the same in all versions
+REQUEST_HEADER = struct.Struct(">iih")
 SHORT_PREFIX = struct.Struct(">ii")  # frame length, correlation id (response header v0)
 TAGGED_PREFIX = struct.Struct(">iib")  # the same and an empty tag section (response header v1)
+unpack_api = struct.Struct(">hh").unpack_from
+unpack_header, pack_short, pack_tagged = REQUEST_HEADER.unpack_from, SHORT_PREFIX.pack, TAGGED_PREFIX.pack
 
 
 @dataclass(slots=True)
@@ -123,8 +124,8 @@ class CompiledRoute:
         """The response as bytes, length in front."""
         body = self.write(response)
         if self.flexible_response:
-            return TAGGED_PREFIX.pack(len(body) + 5, correlation_id, 0) + body
-        return SHORT_PREFIX.pack(len(body) + 4, correlation_id) + body
+            return pack_tagged(len(body) + 5, correlation_id, 0) + body
+        return pack_short(len(body) + 4, correlation_id) + body
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +155,9 @@ class Dispatcher:
     def __init__(self, broker: Broker, routes: dict[int, Route]) -> None:
         self.broker = broker
         self.routes = routes
-        self.compiled: dict[tuple[int, int], CompiledRoute] = {}
+        self.compiled: dict[int, CompiledRoute] = {}
+        """By API key and version as they stand in a request, read as one number."""
+        self.now_ms = broker.clock.now_ms
         self.unexpected_errors = 0
         """Exceptions that were bugs."""
 
@@ -170,32 +173,32 @@ class Dispatcher:
             WireError: The bytes make no sense: close the connection.
             CloseConnection: The handler refuses by closing.
         """
-        if len(frame) - offset < LEADING_FIELDS.size:
-            raise WireError(f"a request of {len(frame) - offset} bytes has no header")
-        api_key, version, correlation_id = LEADING_FIELDS.unpack_from(frame, offset)
-        route = self.compiled.get((api_key, version))
+        try:
+            api, correlation_id, client_id_bytes = unpack_header(frame, offset)
+        except struct.error as error:
+            raise WireError(f"a request of {len(frame) - offset} bytes has no header") from error
+        route = self.compiled.get(api)
         if route is None:
+            api_key, version = unpack_api(frame, offset)
             if api_key == API_VERSIONS_KEY and version not in self.routes[API_VERSIONS_KEY].versions:
                 return self.unsupported_api_versions(correlation_id)
             route = self.compile(api_key, version)
-        header, body = read_request_header(frame, offset, route.flexible_request)
+        client_id, body = read_client_id(
+            frame, offset + REQUEST_HEADER.size, client_id_bytes, route.flexible_request
+        )
         request, _ = route.read(frame, body)
         context = RequestContext(
-            connection, api_key, version, correlation_id, header.client_id, self.broker.clock.now_ms()
+            connection, route.api_key, route.version, correlation_id, client_id, self.now_ms()
         )
-        response = self.call(route, request, context)
-        if response.__class__ is Deferred:
-            return PendingAnswer(self, route, correlation_id, request, response)
-        return None if response is None else self.frame(route, correlation_id, request, response)
-
-    def call(self, route: CompiledRoute, request: Any, context: RequestContext) -> Any:
-        """The handler's answer, or the refusal it raised."""
         try:
-            return route.handler(request, context, self.broker)
+            response = route.handler(request, context, self.broker)
         except (CloseConnection, WireError):
             raise
         except Exception as error:  # noqa: BLE001  a handler's bug must not end the connection or the host
-            return self.refusal(route, request, error)
+            response = self.refusal(route, request, error)
+        if response.__class__ is Deferred:
+            return PendingAnswer(self, route, correlation_id, request, response)
+        return None if response is None else self.frame(route, correlation_id, request, response)
 
     def refusal(self, route: CompiledRoute, request: Any, error: Exception) -> Any:
         """The response that an exception means: an `ApiError` says it, everything else is a bug.
@@ -239,7 +242,7 @@ class Dispatcher:
             # clients parse this response before they know anything: its header is always v0 (KIP-511)
             flexible_response=version in route.response.FLEXIBLE and api_key != API_VERSIONS_KEY,
         )
-        self.compiled[(api_key, version)] = compiled
+        self.compiled[(api_key << 16) + version] = compiled
         return compiled
 
     def unsupported_api_versions(self, correlation_id: int) -> bytes:

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FRAME_LENGTH = struct.Struct(">i")
+unpack_length = FRAME_LENGTH.unpack_from
 READ_AHEAD_BYTES = 65_536
-COPY_BYTES = 4_096  # below, a frame is cut out of its chunk as bytes: cheaper than a view
 
 
 class Channel(asyncio.Protocol):
     """The host's end of one connection."""
 
     __slots__ = (
-        "answer", "buffer", "closing", "context", "last_active_ms", "listener", "pending", "reading_paused",
-        "transport", "writing_paused",
+        "answer", "buffer", "closing", "context", "last_active_ms", "listener", "max_request_bytes", "now_ms",
+        "pending", "reading_paused", "transport", "writing_paused",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -50,6 +50,8 @@ class Channel(asyncio.Protocol):
         self.reading_paused = False
         self.closing = False
         self.last_active_ms = 0
+        self.max_request_bytes = listener.max_request_bytes
+        self.now_ms = listener.clock.now_ms
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
@@ -67,10 +69,10 @@ class Channel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.closing:
             return
-        self.last_active_ms = self.listener.clock.now_ms()
+        self.last_active_ms = self.now_ms()
         if self.buffer is None and self.pending is None and not self.writing_paused:
             size = len(data)
-            if size >= 4 and FRAME_LENGTH.unpack_from(data)[0] == size - 4 <= self.listener.max_request_bytes:
+            if size >= 4 and unpack_length(data)[0] == size - 4 <= self.max_request_bytes:
                 self.exchange(data, 4)
                 return
         if self.buffer is None:

@@ -184,7 +184,7 @@ def read_advertised(top: PluginConfig, listeners: tuple[ListenerAddress, ...]) -
         if listener.host in EVERY_ADDRESS and listener.name not in advertised:
             raise top.error(
                 "advertised.listeners",
-                f"expected an address for {listener}, which listens everywhere: clients are told where to connect",
+                f"expected an address for {listener}, which listens everywhere: clients are told it",
             )
     return advertised
 

@@ -100,7 +100,9 @@ INSTRUMENTS = {
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),
-    "plugin-pushes": Instrument("odradek.plugin.pushes", "counter", "{push}", "Pushes that a plugin took, or labels that it gave"),
+    "plugin-pushes": Instrument(
+        "odradek.plugin.pushes", "counter", "{push}", "Pushes taken, or labels given"
+    ),
     "plugin-failures": Instrument(
         "odradek.plugin.failures", "counter", "{push}", "Pushes on which a plugin raised"
     ),

@@ -43,7 +43,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 class LineFormatter(logging.Formatter):
-    """A fixed message and what it is about: ``... WARNING odradek.log: cannot close a log log=t-0 problem=...``."""
+    """A fixed message and what it is about: ``WARNING odradek.log: cannot close a log log=t-0``."""
 
     STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 

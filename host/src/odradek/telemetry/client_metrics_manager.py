@@ -51,6 +51,9 @@ REPEATABLE_ERRORS: Final = frozenset(
 """After one of these a client may ask again at once."""
 ZSTD_BLOCK_BYTES: Final = 131_072
 """Room for one block: with less, a frame that does not declare its size is decompressed twice."""
+NONE: Final = ErrorCode.NONE
+STORED: Final = int(Codec.NONE)
+# Looked up once: an attribute of an enumeration costs more than the comparison it is for.
 INLINE_FIELDS: Final = 2_000
 """Protobuf fields to look at one by one on the event loop: about two milliseconds."""
 
@@ -82,6 +85,8 @@ class ClientMetricsManager:
         self.random_uuid = random_uuid
         self.plugin = plugin
         self.enrichers = enrichers
+        self.now_ms = clock.now_ms
+        self.monotonic_ns = clock.monotonic_ns
         self.subscriptions = Subscriptions()
         self.stats = ClientMetricsStats(config.metric_config)
         self.client_instances = ClientInstances(config, clock, timer, self.subscriptions, self.stats)
@@ -122,7 +127,7 @@ class ClientMetricsManager:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The broker metrics as they are now."""
-        return self.stats.rows(len(self.client_instances.cached), self.clock.now_ms())
+        return self.stats.rows(len(self.client_instances.cached), self.now_ms())
 
     def connection_closed(self, connection_id: str) -> None:
         """Forget the client instance that was created on the connection; harmless for other connections."""
@@ -142,7 +147,7 @@ class ClientMetricsManager:
 
         The answer always names the client instance, also when the request did: clients rely on it.
         """
-        now_ms = self.clock.now_ms()
+        now_ms = self.now_ms()
         client_instance_id = request.client_instance_id
         if not client_instance_id or client_instance_id == NIL_UUID:
             client_instance_id = self.new_client_instance_id()
@@ -150,7 +155,7 @@ class ClientMetricsManager:
         if not instance.maybe_update_get(now_ms) and instance.last_known_error not in REPEATABLE_ERRORS:
             instance.stats.record_throttle(now_ms)
             return GetTelemetrySubscriptionsResponse(error_code=ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-        instance.last_known_error = ErrorCode.NONE
+        instance.last_known_error = NONE
         return GetTelemetrySubscriptionsResponse(
             client_instance_id=client_instance_id,
             subscription_id=instance.subscription_id,
@@ -177,16 +182,16 @@ class ClientMetricsManager:
         client_instance_id = request.client_instance_id
         if not client_instance_id or client_instance_id in RESERVED_UUIDS:
             return PushTelemetryResponse(error_code=ErrorCode.INVALID_REQUEST)
-        now_ms = self.clock.now_ms()
+        now_ms = self.now_ms()
         instance = self.client_instances.instance(client_instance_id, context, now_ms)
         refusal = self.refusal(instance, request, now_ms)
         # Also after a refusal, as in Kafka (KAFKA-20898 asks for the opposite).
         instance.terminating = request.terminating
-        if refusal is not ErrorCode.NONE:
+        if refusal is not NONE:
             instance.last_known_error = refusal
             return PushTelemetryResponse(error_code=refusal)
         if not request.metrics:
-            instance.last_known_error = ErrorCode.NONE
+            instance.last_known_error = NONE
             return PushTelemetryResponse()
         return self.open(instance, request, context)
 
@@ -209,13 +214,13 @@ class ClientMetricsManager:
             return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         if request.metrics and len(request.metrics) > self.config.telemetry_max_bytes:
             return ErrorCode.TELEMETRY_TOO_LARGE
-        return ErrorCode.NONE
+        return NONE
 
     def open(
         self, instance: ClientMetricsInstance, request: PushTelemetryRequest, context: RequestContext
     ) -> PushTelemetryResponse | PendingPush:
         """Open the payload here if it is small."""
-        started_ns = self.clock.monotonic_ns()
+        started_ns = self.monotonic_ns()
         labels = self.labels(instance, context)
         outcome: bytes | WireError | None
         try:
@@ -237,7 +242,7 @@ class ClientMetricsManager:
         raw = request.metrics
         if len(raw) > self.inline_bytes:
             return None
-        if request.compression_type != Codec.NONE:
+        if request.compression_type != STORED:
             try:
                 raw = decompress(request.compression_type, raw, self.probe_bytes)
             except TooLarge:
@@ -273,7 +278,7 @@ class ClientMetricsManager:
         The instance may be forgotten by now: then this is the last that is heard of it.
         """
         taken = False
-        error_code = ErrorCode.NONE
+        error_code = NONE
         if isinstance(outcome, bytes):
             payload = ClientTelemetryPayload(instance.client_instance_id, terminating, outcome)
             taken = self.plugin.export(context, payload, instance.push_interval_ms, self.kafka_policy)
@@ -282,10 +287,10 @@ class ClientMetricsManager:
         else:
             error_code = self.blame(outcome)
         if taken:
-            elapsed_ms = (self.clock.monotonic_ns() - started_ns) / 1_000_000
-            instance.stats.record_export(elapsed_ms, self.clock.now_ms())
+            elapsed_ms = (self.monotonic_ns() - started_ns) / 1_000_000
+            instance.stats.record_export(elapsed_ms, self.now_ms())
         else:
-            instance.stats.record_error(self.clock.now_ms())
+            instance.stats.record_error(self.now_ms())
         instance.last_known_error = error_code
         return PushTelemetryResponse(error_code=error_code)
 

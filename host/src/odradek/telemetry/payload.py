@@ -84,10 +84,14 @@ def label(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> b
     try:
         if len(data) > COUNT_FIRST_BYTES:
             count_bytewise(data, limits)
-        entries = entry_count(data)
-        if entries > limits.max_resource_metrics:
-            raise too_many_entries(limits)
-        whole = data if labels is None or not entries else labeled(data, entries, labels, limits)
+        whole = data
+        # An entry takes two bytes or more: most payloads cannot hold too many.
+        if labels is not None or len(data) > 2 * limits.max_resource_metrics:
+            entries = entry_count(data)
+            if entries > limits.max_resource_metrics:
+                raise too_many_entries(limits)
+            if labels is not None and entries:
+                whole = labeled(data, entries, labels, limits)
         validate(whole)
     except NotOtlp:
         if limits.require_otlp:

@@ -39,10 +39,11 @@ class ClientMetricsReceiverPlugin:
     Order of export: all receivers as they were registered, then all exporters.
     """
 
-    __slots__ = ("by_name", "clock", "exporters", "receivers", "slow_ns")
+    __slots__ = ("by_name", "clock", "exporters", "monotonic_ns", "receivers", "slow_ns")
 
     def __init__(self, clock: Clock, slow_ms: int = 5) -> None:
         self.clock = clock
+        self.monotonic_ns = clock.monotonic_ns
         self.slow_ns = slow_ms * 1_000_000
         self.receivers: tuple[Registered[RequestContext], ...] = ()
         self.exporters: tuple[Registered[ClientTelemetryContext], ...] = ()
@@ -108,7 +109,7 @@ class ClientMetricsReceiverPlugin:
         Returns:
             Whether all plugins took it.
         """
-        whole = self.call(self.receivers, context, payload, stop_at_failure)
+        whole = not self.receivers or self.call(self.receivers, context, payload, stop_at_failure)
         if self.exporters and (whole or not stop_at_failure):
             wider = ClientTelemetryContext(push_interval_ms, context)
             whole = self.call(self.exporters, wider, payload, stop_at_failure) and whole
@@ -123,7 +124,7 @@ class ClientMetricsReceiverPlugin:
     ) -> bool:
         """Call some plugins in turn; whether all of them returned."""
         whole = True
-        started_ns = self.clock.monotonic_ns() if entries else 0
+        started_ns = self.monotonic_ns()
         for entry in entries:
             stats = entry.stats
             try:
@@ -135,7 +136,7 @@ class ClientMetricsReceiverPlugin:
                 stats.fail(error, self.clock.now_ms())
             else:
                 stats.exported += 1
-            ended_ns = self.clock.monotonic_ns()
+            ended_ns = self.monotonic_ns()
             if ended_ns - started_ns > self.slow_ns:
                 stats.slow += 1
             started_ns = ended_ns

@@ -59,7 +59,20 @@ def read_request_header(buffer: Buffer, offset: int, flexible: bool) -> tuple[Re
     """
     try:
         key, version, correlation_id, size = unpack_fixed(buffer, offset)
-        offset += FIXED_BYTES
+    except struct.error as error:
+        raise Truncated(f"request header goes on behind {len(buffer)} bytes") from error
+    client_id, body = read_client_id(buffer, offset + FIXED_BYTES, size, flexible)
+    return RequestHeader(key, version, correlation_id, client_id), body
+
+
+def read_client_id(buffer: Buffer, offset: int, size: int, flexible: bool) -> tuple[str | None, int]:
+    """The rest of a request header behind its four numbers, and the offset of the body. Tags are skipped.
+
+    Raises:
+        Truncated: The buffer ends inside the header.
+        WireError: The client id is not UTF-8, or the tagged section is broken.
+    """
+    try:
         client_id = None
         if size >= 0:
             start = offset
@@ -70,8 +83,8 @@ def read_request_header(buffer: Buffer, offset: int, flexible: bool) -> tuple[Re
         if flexible:
             # Clients send an empty section, which is one zero byte.
             offset = skip_tags(buffer, offset) if buffer[offset] else offset + 1
-        return RequestHeader(key, version, correlation_id, client_id), offset
-    except (IndexError, struct.error) as error:
+        return client_id, offset
+    except IndexError as error:
         raise Truncated(f"request header goes on behind {len(buffer)} bytes") from error
     except UnicodeDecodeError as error:
         raise WireError(f"client id: {error}") from error
