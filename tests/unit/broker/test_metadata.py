@@ -116,11 +116,36 @@ def test_a_name_that_collides_is_not_created(client: BrokerClient) -> None:
 
 
 def test_a_default_that_is_not_legal_creates_nothing() -> None:
-    client = make_client(num_partitions=100_000)
+    client = make_client(num_partitions=2_000)
 
     response = client.send(MetadataRequest(topics=named("new")))
 
     assert topics(response) == [(ErrorCode.INVALID_PARTITIONS, "new")]
+
+
+def test_too_many_unknown_topics_are_not_created() -> None:
+    client = make_client(num_partitions=1_000)
+    names = [f"new{number}" for number in range(11)]
+
+    response = client.send(MetadataRequest(topics=named("a", *names)))
+
+    assert topics(response) == [(0, "a"), *((UNKNOWN, name) for name in names)]
+    assert len(list(client.broker.topics)) == 2
+
+
+def test_one_topic_that_cannot_be_created_leaves_the_others_alone(client: BrokerClient) -> None:
+    response = client.send(MetadataRequest(topics=named("x.y", "x_y", "z")))
+
+    assert topics(response) == [(0, "x.y"), (ILLEGAL, "x_y"), (0, "z")]
+    assert [row.name for row in client.broker.metadata.topics()] == ["a", "b", "x.y", "z"]
+
+
+def test_a_look_up_writes_nothing(client: BrokerClient) -> None:
+    client.broker.metadata.close()
+
+    response = client.send(MetadataRequest(topics=named("a", "b")))
+
+    assert topics(response) == [(0, "a"), (0, "b")]
 
 
 def test_a_topic_named_twice_is_answered_once(client: BrokerClient) -> None:

@@ -127,11 +127,8 @@ def test_deleting_tells_those_who_wait_for_appends(broker: Broker) -> None:
 class DiskTrouble:
     """Makes the log manager fail at one partition."""
 
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, logs: LogManager, method: str, partition: int
-    ) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str, partition: int) -> None:
         self.original = getattr(LogManager, method)
-        self.logs = logs
         self.partition = partition
         monkeypatch.setattr(LogManager, method, lambda logs, *args, **kw: self(logs, *args, **kw))
 
@@ -145,7 +142,7 @@ def test_a_topic_that_cannot_be_created_whole_is_not_created(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, broker.logs, "open", 2)
+        DiskTrouble(patch, "open", 2)
 
         code = refusal(lambda: broker.topics.create("t", 3, {"retention.ms": "1000"}))
 
@@ -161,7 +158,7 @@ def test_a_topic_can_be_created_when_there_is_room_again_and_survives_a_restart(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, broker.logs, "open", 2)
+        DiskTrouble(patch, "open", 2)
         refusal(lambda: broker.topics.create("t", 3, {}))
     topic = broker.topics.create("t", 3, {})
     topic.partitions[0].append(batch_of(b"kept"), now_ms=NOW_MS)
@@ -187,12 +184,42 @@ def test_a_topic_that_cannot_be_stored_is_not_created(
     assert broker.metadata.topics() == []
 
 
+def test_of_several_topics_one_can_fail_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        DiskTrouble(patch, "open", 2)
+        with broker.topics.creating():
+            broker.topics.create("first", 2, {})
+            code = refusal(lambda: broker.topics.create("second", 3, {"retention.ms": "5"}))
+            broker.topics.create("third", 1, {})
+
+    assert code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert [row.name for row in broker.metadata.topics()] == ["first", "third"]
+    assert broker.metadata.resource(2, "second") == {}
+    assert [topic.name for topic in broker.topics] == ["first", "third"]
+
+
+def test_several_topics_that_cannot_be_stored_are_not_created(broker: Broker, tmp_path: Path) -> None:
+    broker.topics.create("before", 1, {})
+
+    def half_done() -> None:
+        with broker.topics.creating():
+            broker.topics.create("t", 2, {})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half_done()
+
+    assert [topic.name for topic in broker.topics] == ["before"]
+    assert [row.name for row in broker.metadata.topics()] == ["before"]
+    assert len(broker.topics.by_id) == len(broker.logs) == 1
+
+
 def test_a_log_that_cannot_be_deleted_does_not_keep_the_others(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = broker.topics.create("t", 3, {})
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, broker.logs, "delete", 0)
+        DiskTrouble(patch, "delete", 0)
 
         code = refusal(lambda: broker.topics.delete(topic))
 

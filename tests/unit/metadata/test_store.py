@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,6 +141,77 @@ def test_an_inner_transaction_joins_the_outer_one(store: MetadataStore) -> None:
         half_done()
 
     assert store.value("inner") is None
+
+
+def test_a_part_of_a_transaction_can_fail_alone(store: MetadataStore) -> None:
+    def failing_part() -> None:
+        with store.transaction():
+            store.put_value("part", "1")
+            raise ZeroDivisionError
+
+    with store.transaction():
+        store.put_value("before", "1")
+        with pytest.raises(ZeroDivisionError):
+            failing_part()
+        store.put_value("after", "1")
+
+    assert [store.value(key) for key in ("before", "part", "after")] == ["1", None, "1"]
+
+
+def test_parts_of_parts_can_fail_alone(store: MetadataStore) -> None:
+    def failing_part() -> None:
+        with store.transaction():
+            store.put_value("part of part", "1")
+            raise ZeroDivisionError
+
+    with store.transaction(), store.transaction():
+        store.put_value("part", "1")
+        with pytest.raises(ZeroDivisionError):
+            failing_part()
+
+    assert [store.value(key) for key in ("part", "part of part")] == ["1", None]
+
+
+class FailingConnection:
+    """A connection on which one statement fails, as on a full disk."""
+
+    def __init__(self, connection: sqlite3.Connection, failing: str, *, rolls_back: bool) -> None:
+        self.connection = connection
+        self.failing = failing
+        self.rolls_back = rolls_back
+
+    def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+        if statement == self.failing:
+            if self.rolls_back:
+                self.connection.execute("rollback")
+            raise sqlite3.OperationalError("database or disk is full")
+        return self.connection.execute(statement, *parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)
+
+
+@pytest.mark.parametrize("statement", ["commit", "release part"])
+@pytest.mark.parametrize("rolls_back", [True, False])
+def test_a_transaction_that_cannot_be_committed_is_undone(
+    store: MetadataStore, statement: str, rolls_back: bool
+) -> None:
+    connection = store.connection
+    failing: Any = FailingConnection(connection, statement, rolls_back=rolls_back)
+    store.connection = failing
+
+    def write() -> None:
+        with store.transaction():
+            store.put_value("k", "1")
+            with store.transaction():
+                store.put_value("part", "1")
+
+    with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+        write()
+
+    store.connection = connection
+    assert not connection.in_transaction
+    assert (store.value("k"), store.value("part")) == (None, None)
 
 
 def test_the_store_goes_on_after_a_failed_transaction(store: MetadataStore) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from odradek.clock import Clock
@@ -71,6 +72,8 @@ class Topics:
         self.defaults = defaults or LogConfig()
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
+        self.uncommitted: list[Topic] | None = None
+        """Created in a transaction that goes on."""
         for row in metadata.topics():
             self.open(row)
 
@@ -149,7 +152,25 @@ class Topics:
             self.delete_logs(name, partitions)
             raise
         self.by_name[name] = self.by_id[row.id] = topic
+        if self.uncommitted is not None:
+            self.uncommitted.append(topic)
         return topic
+
+    @contextmanager
+    def creating(self) -> Iterator[None]:
+        """Create several topics at the price of one write to the disk; if it fails, none of them."""
+        created: list[Topic] = []
+        self.uncommitted = created
+        try:
+            with self.metadata.transaction():
+                yield
+        except BaseException:
+            for topic in created:
+                del self.by_name[topic.name], self.by_id[topic.id]
+                self.delete_logs(topic.name, len(topic.partitions))
+            raise
+        finally:
+            self.uncommitted = None
 
     def check_new(self, name: str, partitions: int, properties: Mapping[str, str]) -> None:
         """Whether `create` would work; what is wrong is found in Kafka's order."""

@@ -78,17 +78,20 @@ class MetadataStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. Inside another transaction it joins that one."""
+        """All or nothing. Inside another transaction it is a part of that one, which may fail alone."""
         if self.connection.in_transaction:
-            yield
-            return
-        self.connection.execute("begin immediate")
+            begin, commit, undo = "savepoint part", "release part", ["rollback to part", "release part"]
+        else:
+            begin, commit, undo = "begin immediate", "commit", ["rollback"]
+        self.connection.execute(begin)
         try:
             yield
+            self.connection.execute(commit)
         except BaseException:
-            self.connection.execute("rollback")
+            # a full disk makes SQLite roll back everything by itself
+            for statement in undo if self.connection.in_transaction else []:
+                self.connection.execute(statement)
             raise
-        self.connection.execute("commit")
 
     def close(self) -> None:
         """Close the file; harmless twice."""

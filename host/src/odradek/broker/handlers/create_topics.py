@@ -59,15 +59,21 @@ def create_topics(
     check_total(request, broker)
     times = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}
-    results = []
-    for name, topic in wanted.items():
-        try:
-            if times[name] > 1:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
-            results.append(create(topic, request.validate_only, broker))
-        except ApiError as error:
-            results.append(refused(name, error.code, error.message))
+    with broker.topics.creating():
+        results = [outcome(topic, times[name], request, broker) for name, topic in wanted.items()]
     return CreateTopicsResponse(topics=results)
+
+
+def outcome(
+    wanted: CreatableTopic, times: int, request: CreateTopicsRequest, broker: Broker
+) -> CreatableTopicResult:
+    """What becomes of one topic."""
+    try:
+        if times > 1:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+        return create(wanted, request.validate_only, broker)
+    except ApiError as error:
+        return refused(wanted.name, error.code, error.message)
 
 
 def check_total(request: CreateTopicsRequest, broker: Broker) -> None:

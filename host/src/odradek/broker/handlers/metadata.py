@@ -5,6 +5,7 @@ Behavior:
     * A topic that is named twice is answered once.
     * A name that is unknown is created when the request and ``auto.create.topics.enable`` allow it and the
       name is legal.
+    * Unknown names that would have more than 10 000 partitions together are not created.
     * An id that is unknown is UNKNOWN_TOPIC_ID, with a null name.
     * This node is the only broker, the controller, and the leader of everything, in leader epoch 0.
 Versions:
@@ -17,12 +18,13 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from contextlib import nullcontext
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
-from odradek.broker.topics import LEADER_EPOCH, Topic, check_name
+from odradek.broker.topics import LEADER_EPOCH, MAX_PARTITIONS_OF_REQUEST, Topic, check_name
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -58,8 +60,7 @@ def metadata(request: MetadataRequest, context: RequestContext, broker: Broker) 
     if wants_all:
         topics = [description(topic, node_id) for topic in broker.topics]
     else:
-        may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
-        topics = [look_up(topic, broker, may_create) for topic in wanted(request, context.api_version)]
+        topics = look_up_all(wanted(request, context.api_version), request, broker)
     for topic in topics:
         topic.topic_authorized_operations = operations if topic.error_code == 0 else NOT_ASKED_FOR
     cluster_asked = request.include_cluster_authorized_operations
@@ -72,7 +73,7 @@ def metadata(request: MetadataRequest, context: RequestContext, broker: Broker) 
     )
 
 
-def wanted(request: MetadataRequest, version: int) -> Iterable[MetadataRequestTopic]:
+def wanted(request: MetadataRequest, version: int) -> Collection[MetadataRequestTopic]:
     """Each topic once.
 
     Raises:
@@ -85,6 +86,17 @@ def wanted(request: MetadataRequest, version: int) -> Iterable[MetadataRequestTo
         raise ApiError(ErrorCode.INVALID_REQUEST)
     by_id = {topic.topic_id: topic for topic in topics if topic.topic_id != NIL_UUID}
     return by_id.values() or {topic.name: topic for topic in topics}.values()
+
+
+def look_up_all(
+    topics: Collection[MetadataRequestTopic], request: MetadataRequest, broker: Broker
+) -> list[MetadataResponseTopic]:
+    """Each topic. Unknown ones are created, if that is allowed, at the price of one write to the disk."""
+    unknown = sum(topic.topic_id == NIL_UUID and topic.name not in broker.topics.by_name for topic in topics)
+    allowed = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
+    may_create = allowed and 0 < unknown * broker.settings.num_partitions <= MAX_PARTITIONS_OF_REQUEST
+    with broker.topics.creating() if may_create else nullcontext():
+        return [look_up(topic, broker, may_create) for topic in topics]
 
 
 def look_up(wanted: MetadataRequestTopic, broker: Broker, may_create: bool) -> MetadataResponseTopic:
