@@ -16,6 +16,7 @@ def batch_of(
     codec: Codec = Codec.NONE,
     key: bytes | None = b"k",
     producer: tuple[int, int, int] = (-1, -1, -1),
+    transactional: bool = False,
 ) -> bytes:
     """A batch of the values. ``producer``: its id, its epoch, the sequence of the first value."""
     producer_id, producer_epoch, base_sequence = producer
@@ -25,6 +26,7 @@ def batch_of(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
+        transactional=transactional,
     )
 
 

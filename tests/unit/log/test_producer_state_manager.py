@@ -150,7 +150,8 @@ def test_a_snapshot_holds_everything() -> None:
 
     restored = decode_snapshot(encode_snapshot(producers))
 
-    assert restored == producers
+    assert restored is not None
+    assert restored[0] == producers
 
 
 @pytest.mark.parametrize("position", [0, 3, 7, 9, 12, 40, -1])
@@ -182,7 +183,7 @@ def test_the_newest_readable_snapshot_up_to_the_end_is_taken(tmp_path: Path) -> 
 
     found = load_snapshot(tmp_path, 200)
 
-    assert found == (101, old)
+    assert found[:2] == (101, old)
     assert snapshot_offsets(tmp_path) == [101]
 
 
@@ -191,4 +192,4 @@ def test_without_a_snapshot_all_batches_are_read(tmp_path: Path) -> None:
 
     found = load_snapshot(tmp_path, end_offset)
 
-    assert found == (0, {})
+    assert found[:2] == (0, {})

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from odradek.log.control_batch import marker_of
 from odradek.log.log_config import LogConfig
+from odradek.log.offset_checkpoint import LOG_START_OFFSET, read_offset
 from odradek.log.open_files import OpenFiles
 from odradek.log.producer_snapshot import load_snapshot
 from odradek.log.producer_state_manager import ProducerStateManager
 from odradek.log.recovery import intact_batches, recover, resume
-from odradek.log.segment import LOG_SUFFIX, Segment
+from odradek.log.segment import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+    Located,
+    Segment,
+)
 from odradek.log.segment_index import SegmentIndex
 from odradek.wire.api_error import ApiError
 
@@ -33,8 +43,10 @@ def load_segments(
         OSError: A file cannot be read or cut.
         ApiError: KAFKA_STORAGE_ERROR, the same.
     """
-    for draft in directory.glob("*.tmp"):
-        draft.unlink(missing_ok=True)
+    for pattern in ("*.tmp", f"*{CLEANED_SUFFIX}", f"*{DELETED_SUFFIX}"):
+        for leftover in directory.glob(pattern):
+            leftover.unlink(missing_ok=True)
+    finish_swaps(directory, config, files, now_ms)
     interval_bytes = config.index_interval_bytes
     segments = [
         Segment(directory, base_offset, interval_bytes, now_ms, files)
@@ -55,6 +67,44 @@ def base_offsets(directory: Path) -> list[int]:
     """The base offsets of the segments in ``directory``, in order."""
     stems = (path.stem for path in directory.glob("*" + LOG_SUFFIX))
     return sorted(int(stem) for stem in stems if stem.isdecimal())
+
+
+def finish_swaps(directory: Path, config: LogConfig, files: OpenFiles, now_ms: int) -> None:
+    """Put compacted segments that were complete before a crash in the place of those they were made from.
+
+    Segments that begin within a compacted one are older copies of its records. One that lies behind its last
+    record may stay: it has nothing that compaction had kept.
+    """
+    for path in sorted(directory.glob(f"*{LOG_SUFFIX}{SWAP_SUFFIX}")):
+        base_offset = int(path.name.partition(".")[0])
+        swap = Segment(directory, base_offset, config.index_interval_bytes, now_ms, files)
+        swap.path, swap.size_bytes = path, os.stat(path).st_size
+        end_offset = base_offset + 1
+        for _, header in swap.walk(0):
+            end_offset = header.next_offset
+        swap.close()
+        for older in base_offsets(directory):
+            if base_offset < older < end_offset:
+                Segment(directory, older, config.index_interval_bytes, now_ms, files).bury().unlink()
+        SegmentIndex.remove(swap.stem)
+        swap.rename(swap.stem.with_suffix(LOG_SUFFIX))
+
+
+def load_start_offset(
+    directory: Path, segments: list[Segment], next_offset: int, fresh: Callable[[int], Segment]
+) -> tuple[list[Segment], int, int]:
+    """The log start offset that DeleteRecords left, with the segments and the next offset that go with it.
+
+    If a crash has cut the log before it, the log goes on there, empty (``LogLoader``, too): its offsets had been
+    given to records already.
+    """
+    start = max(read_offset(directory, LOG_START_OFFSET) or 0, segments[0].base_offset)
+    if start <= next_offset:
+        return segments, start, next_offset
+    log.warning("the log ends before its start offset", extra={"folder": str(directory), "start": start})
+    for segment in segments:
+        segment.bury().unlink()
+    return [fresh(start)], start, start
 
 
 def _load_sealed(segment: Segment, interval_bytes: int) -> None:
@@ -87,7 +137,8 @@ def load_producers(
     directory: Path, segments: list[Segment], end_offset: int, producers: ProducerStateManager
 ) -> None:
     """The newest snapshot, and the headers of the batches behind it."""
-    offset, producers.producers = load_snapshot(directory, end_offset)
+    offset, states, aborted = load_snapshot(directory, end_offset)
+    producers.restore(states, aborted)
     for index, segment in enumerate(segments):
         following = segments[index + 1].base_offset if index + 1 < len(segments) else end_offset
         if following > offset:
@@ -99,8 +150,18 @@ def _replay(segment: Segment, offset: int, producers: ProducerStateManager) -> N
         found = segment.locate(offset)
         if found is None:
             return
-        for _, header in segment.walk(found[0]):
-            if header.producer_id >= 0 and header.base_offset >= offset and not header.is_control:
-                producers.appended(header, header.base_offset, header.max_timestamp_ms)
+        for located in segment.walk(found[0]):
+            if located[1].producer_id >= 0 and located[1].base_offset >= offset:
+                _replay_batch(segment, located, producers)
     except ApiError as error:
         log.warning("cannot replay producers", extra={"segment": str(segment.path), "problem": str(error)})
+
+
+def _replay_batch(segment: Segment, located: Located, producers: ProducerStateManager) -> None:
+    _, header = located
+    if not header.is_control:
+        producers.appended(header, header.base_offset, header.max_timestamp_ms)
+        return
+    marker = marker_of(segment.read_batch(located), header)
+    if marker is not None:
+        producers.ended(marker, header.base_offset, header.max_timestamp_ms)

@@ -9,31 +9,40 @@ from __future__ import annotations
 import logging
 import os
 from bisect import bisect_right
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from odradek.log.control_batch import TransactionMarker, marker_batch
 from odradek.log.log_config import LogConfig
-from odradek.log.log_loader import load_producers, load_segments
-from odradek.log.log_validator import validated
+from odradek.log.log_loader import load_producers, load_segments, load_start_offset
+from odradek.log.log_validator import LEADER_EPOCH, validated
 from odradek.log.offset_lookup import TimestampOffset, first_at_or_after, first_with_max_timestamp
+from odradek.log.offset_checkpoint import LOG_START_OFFSET, write_offset
 from odradek.log.open_files import OpenFiles
 from odradek.log.producer_snapshot import save_snapshot
 from odradek.log.producer_state_manager import AppendedBatch, ProducerStateManager
-from odradek.log.segment import Segment, storage_error
+from odradek.log.retention import breached_by_start, expired
+from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
+from odradek.log.transaction_index import AbortedTransaction
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import NO_TIMESTAMP
-from odradek.wire.record_batch import TimestampType, check_batch
+from odradek.wire.record_batch import RecordBatchHeader, TimestampType, check_batch
 
 log = logging.getLogger(__name__)
 
 _INT32_MAX: Final = 0x7FFFFFFF
+HIGH_WATERMARK: Final = -1
+"""In DeleteRecords: all that is there."""
 _BASE_OFFSET: Final = attrgetter("base_offset")
 
 Listener = Callable[[int], None]
+Join = Callable[[RecordBatchHeader], None]
+"""Called with the first batch of a transaction; raises `ApiError` if the producer has no such transaction."""
 
 
 class AppendInfo(NamedTuple):
@@ -46,6 +55,13 @@ class AppendInfo(NamedTuple):
     log_start_offset: int
     duplicate: bool = False
     """The batch was in the log already; nothing was written."""
+
+
+class Grave(NamedTuple):
+    """The file of a deleted segment, to be unlinked after ``file.delete.delay.ms``."""
+
+    due_ms: int
+    path: Path
 
 
 class PartitionLog:
@@ -69,9 +85,15 @@ class PartitionLog:
         self.producers = ProducerStateManager()
         self.listeners: set[Listener] = set()
         """Called after each append with its bytes, and with 0 when the log is deleted."""
+        self.graves: deque[Grave] = deque()
+        """Files of deleted segments that are still on the disk, oldest first."""
+        self.closed = False
         self._files = OpenFiles() if files is None else files
         try:
-            self._segments, self._next_offset = load_segments(directory, config, self._files, now_ms)
+            segments, next_offset = load_segments(directory, config, self._files, now_ms)
+            self._segments, self._log_start_offset, self._next_offset = load_start_offset(
+                directory, segments, next_offset, lambda offset: self._new_segment(offset, now_ms)
+            )
             load_producers(directory, self._segments, self._next_offset, self.producers)
         except OSError as error:
             raise storage_error("open", directory, error) from error
@@ -87,7 +109,7 @@ class PartitionLog:
     @property
     def log_start_offset(self) -> int:
         """The first offset that can be read."""
-        return self._segments[0].base_offset
+        return self._log_start_offset
 
     @property
     def log_end_offset(self) -> int:
@@ -100,6 +122,18 @@ class PartitionLog:
         return self._next_offset
 
     @property
+    def last_stable_offset(self) -> int:
+        """The first offset that a consumer with ``read_committed`` does not get: where the oldest open
+        transaction begins, else the high watermark.
+        """
+        unstable = self.producers.first_unstable_offset
+        return self._next_offset if unstable is None else max(unstable, self.log_start_offset)
+
+    def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
+        """The aborted transactions with a record from ``first_offset`` on and before ``end_offset``."""
+        return self.producers.aborted.overlapping(first_offset, end_offset)
+
+    @property
     def size_bytes(self) -> int:
         return sum(segment.size_bytes for segment in self._segments)
 
@@ -110,13 +144,21 @@ class PartitionLog:
 
     # Appending
 
-    def append(self, records: Buffer, now_ms: int, api_version: int = _INT32_MAX) -> AppendInfo:
+    def append(
+        self,
+        records: Buffer,
+        now_ms: int,
+        api_version: int = _INT32_MAX,
+        join_transaction: Join | None = None,
+    ) -> AppendInfo:
         """Append the one batch of ``records``, as a client sent it.
 
         Args:
             records: One partition's field of a Produce request.
             now_ms: Log append time, and the time that timestamps are compared with.
             api_version: Of the Produce request.
+            join_transaction: Asked before the first batch of a transaction; it raises to refuse the batch.
+                None takes no transactional batches.
 
         Raises:
             ApiError: Why the batch was refused; `InvalidRecords` if some of its records are to blame.
@@ -127,12 +169,15 @@ class PartitionLog:
             max_message_bytes=config.max_message_bytes,
             segment_bytes=config.segment_bytes,
             produce_version=api_version,
+            transactions=join_transaction is not None,
         )
         if header.producer_id >= 0:
             duplicate = self.producers.duplicate_of(header)
             if duplicate is not None:
                 return self._duplicate_info(duplicate)
             self.producers.check(header)
+            if join_transaction is not None and header.is_transactional:
+                self._join(header, join_transaction)
         base_offset = self._next_offset
         batch = validated(memoryview(records)[: header.size_bytes], header, config, base_offset, now_ms)
         last_offset = base_offset + header.last_offset_delta
@@ -144,7 +189,28 @@ class PartitionLog:
             self.producers.appended(header, base_offset, batch.max_timestamp_ms)
         self._tell(batch.size_bytes)
         append_time_ms = self._append_time_ms(batch.max_timestamp_ms)
-        return AppendInfo(base_offset, last_offset, append_time_ms, self._segments[0].base_offset)
+        return AppendInfo(base_offset, last_offset, append_time_ms, self._log_start_offset)
+
+    def _join(self, header: RecordBatchHeader, join_transaction: Join) -> None:
+        if not self.producers.has_open_transaction(header.producer_id, header.producer_epoch):
+            join_transaction(header)
+
+    def append_marker(self, marker: TransactionMarker, now_ms: int) -> int:
+        """Commit or abort what a producer has written here; the marker's offset.
+
+        Raises:
+            ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
+        """
+        self.producers.check_marker(marker)
+        offset = self._next_offset
+        batch = marker_batch(marker, offset, LEADER_EPOCH, now_ms)
+        if self._must_roll(len(batch), offset, now_ms, now_ms):
+            self.roll(now_ms)
+        self._active.append((batch,), len(batch), offset, now_ms)
+        self._next_offset = offset + 1
+        self.producers.ended(marker, offset, now_ms)
+        self._tell(len(batch))
+        return offset
 
     def _duplicate_info(self, batch: AppendedBatch) -> AppendInfo:
         append_time_ms = self._append_time_ms(batch.timestamp_ms)
@@ -172,7 +238,7 @@ class PartitionLog:
         else:
             waited_ms = max_timestamp_ms - first_ms
         return (
-            waited_ms > config.segment_ms
+            waited_ms > config.max_segment_ms
             or last_offset - active.base_offset > _INT32_MAX
             or active.index.is_full(config.segment_index_bytes)
         )
@@ -185,21 +251,24 @@ class PartitionLog:
         """
         if not self._active.size_bytes:
             return
-        segment = Segment(
-            self.directory, self._next_offset, self.config.index_interval_bytes, now_ms, self._files
-        )
-        segment.create()
+        segment = self._new_segment(self._next_offset, now_ms)
         sealed, self._active = self._active, segment
         self._segments.append(segment)
         self._unflushed.append(segment)
         self._names_flushed = False
         self._save_state(sealed)
 
+    def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
+        segment = Segment(self.directory, base_offset, self.config.index_interval_bytes, now_ms, self._files)
+        segment.create()
+        return segment
+
     def _save_state(self, sealed: Segment) -> None:
         # Both can be rebuilt, so a full disk here does not lose anything but time.
         try:
             sealed.seal()
-            save_snapshot(self.directory, self._next_offset, self.producers.producers)
+            self.producers.aborted.forget_before(self.log_start_offset)
+            save_snapshot(self.directory, self._next_offset, self.producers.producers, self.producers.aborted)
         except OSError as error:
             log.warning(
                 "cannot save index or snapshot",
@@ -235,11 +304,90 @@ class PartitionLog:
 
     def offset_for_time(self, timestamp_ms: int) -> TimestampOffset | None:
         """The first record with a timestamp of ``timestamp_ms`` or later, None if there is none."""
-        return first_at_or_after(self._segments, timestamp_ms)
+        return first_at_or_after(self._segments, timestamp_ms, self._log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record that has the greatest timestamp (KIP-734), None in an empty log."""
         return first_with_max_timestamp(self._segments)
+
+    # Deleting
+
+    def delete_records(self, offset: int, now_ms: int) -> int:
+        """Delete what stands before ``offset``; -1 is the high watermark.
+
+        Returns:
+            The log start offset, which never goes back.
+
+        Raises:
+            ApiError: OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
+        """
+        wanted = self.high_watermark if offset == HIGH_WATERMARK else offset
+        if not 0 <= wanted <= self.high_watermark:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset}, the log ends at {self.high_watermark}"
+            )
+        if wanted > self._log_start_offset:
+            try:
+                write_offset(self.directory, LOG_START_OFFSET, wanted)
+            except OSError as error:
+                raise storage_error("write the start offset of", self.directory, error) from error
+            self._log_start_offset = wanted
+            self._bury(breached_by_start(self._segments, wanted), now_ms)
+        return self._log_start_offset
+
+    def delete_expired(self, now_ms: int) -> int:
+        """Delete the segments that ``retention.ms`` and ``retention.bytes`` let go; how many there were.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        count = expired(self._segments, self.config, self._log_start_offset, now_ms)
+        if count == len(self._segments):
+            self.roll(now_ms)
+        self._bury(count, now_ms)
+        return count
+
+    def _bury(self, count: int, now_ms: int) -> None:
+        """Let the oldest segments go; the last one stays."""
+        for segment in self._segments[:count]:
+            self._entomb(segment, now_ms)
+            self._segments = self._segments[1:]
+            self._log_start_offset = max(self._log_start_offset, self._segments[0].base_offset)
+
+    def _entomb(self, segment: Segment, now_ms: int) -> None:
+        try:
+            self.graves.append(Grave(now_ms + self.config.file_delete_delay_ms, segment.bury()))
+        except OSError as error:
+            raise storage_error("delete", segment.path, error) from error
+        if segment in self._unflushed:
+            self._unflushed.remove(segment)
+
+    def replace(self, old: Sequence[Segment], compacted: Segment, now_ms: int) -> bool:
+        """Put a compacted segment, written and flushed, in the place of those it was made from.
+
+        Returns:
+            False if they are no longer there: nothing has changed then.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; the next start finishes what was begun.
+        """
+        first = self._segments.index(old[0]) if old[0] in self._segments else -1
+        if self.closed or first < 0 or self._segments[first : first + len(old)] != list(old):
+            return False
+        path = old[0].path
+        try:
+            compacted.rename(path.with_name(path.name + SWAP_SUFFIX))
+        except OSError as error:
+            raise storage_error("swap in", compacted.path, error) from error
+        for segment in reversed(old):
+            self._entomb(segment, now_ms)
+        self._segments = [*self._segments[:first], compacted, *self._segments[first + len(old) :]]
+        try:
+            compacted.rename(path)
+            compacted.seal()
+        except OSError as error:
+            raise storage_error("swap in", compacted.path, error) from error
+        return True
 
     # Upkeep
 
@@ -264,6 +412,7 @@ class PartitionLog:
 
     def release(self) -> None:
         """Close the files and save nothing, as after a crash."""
+        self.closed = True
         for segment in self._segments:
             segment.close()
 

@@ -1,4 +1,4 @@
-"""Producer state in a file, so that a restart reads only the batches behind it.
+"""Producers and aborted transactions in a file, so that a restart reads only the batches behind it.
 
 Kafka's snapshots keep one batch of each producer; ours keep all five, so that a retry across a restart is
 still recognized. ``<offset>.snapshot`` holds the state before the batch at that offset.
@@ -14,9 +14,10 @@ from typing import Final
 from crc32c import crc32c
 
 from odradek.log.producer_state_manager import BATCHES_KEPT, AppendedBatch, ProducerState
+from odradek.log.transaction_index import TransactionIndex
 
 SNAPSHOT_SUFFIX: Final = ".snapshot"
-VERSION: Final = 1
+VERSION: Final = 2
 _HEAD: Final = struct.Struct(">hI")
 """Version, CRC of the rest."""
 _COUNT: Final = struct.Struct(">I")
@@ -26,7 +27,7 @@ _BATCH: Final = struct.Struct(">iiqqq")
 Producers = dict[int, ProducerState]
 
 
-def encode_snapshot(producers: Producers) -> bytes:
+def encode_snapshot(producers: Producers, aborted: TransactionIndex | None = None) -> bytes:
     parts = [_COUNT.pack(len(producers))]
     for producer_id, state in producers.items():
         parts.append(
@@ -40,11 +41,13 @@ def encode_snapshot(producers: Producers) -> bytes:
             )
         )
         parts += (_BATCH.pack(*batch) for batch in state.batches)
+    if aborted is not None:
+        parts.append(aborted.encoded())
     body = b"".join(parts)
     return _HEAD.pack(VERSION, crc32c(body)) + body
 
 
-def decode_snapshot(data: bytes) -> Producers | None:
+def decode_snapshot(data: bytes) -> tuple[Producers, TransactionIndex] | None:
     """None if the bytes are damaged or of another version."""
     if len(data) < _HEAD.size + _COUNT.size:
         return None
@@ -65,7 +68,7 @@ def decode_snapshot(data: bytes) -> Producers | None:
         )
         producers[producer_id] = ProducerState(epoch, kept, last_timestamp_ms, coordinator_epoch, txn_offset)
         position = end
-    return producers
+    return producers, TransactionIndex.decoded(data[position:])
 
 
 def snapshot_offsets(directory: Path) -> list[int]:
@@ -78,7 +81,9 @@ def snapshot_path(directory: Path, offset: int) -> Path:
     return directory / f"{offset:020d}{SNAPSHOT_SUFFIX}"
 
 
-def save_snapshot(directory: Path, offset: int, producers: Producers) -> None:
+def save_snapshot(
+    directory: Path, offset: int, producers: Producers, aborted: TransactionIndex | None = None
+) -> None:
     """Write a snapshot, and keep only one before it, in case this one cannot be read.
 
     Raises:
@@ -86,22 +91,22 @@ def save_snapshot(directory: Path, offset: int, producers: Producers) -> None:
     """
     path = snapshot_path(directory, offset)
     draft = path.with_name(path.name + ".tmp")
-    draft.write_bytes(encode_snapshot(producers))
+    draft.write_bytes(encode_snapshot(producers, aborted))
     draft.rename(path)
     older = [each for each in snapshot_offsets(directory) if each < offset]
     for each in older[1:]:
         snapshot_path(directory, each).unlink(missing_ok=True)
 
 
-def load_snapshot(directory: Path, end_offset: int) -> tuple[int, Producers]:
+def load_snapshot(directory: Path, end_offset: int) -> tuple[int, Producers, TransactionIndex]:
     """The newest readable snapshot up to ``end_offset``, and its offset; later ones are removed.
 
     Without any: nobody, at offset 0.
     """
     for offset in snapshot_offsets(directory):
         path = snapshot_path(directory, offset)
-        producers = decode_snapshot(path.read_bytes()) if offset <= end_offset else None
-        if producers is not None:
-            return offset, producers
+        found = decode_snapshot(path.read_bytes()) if offset <= end_offset else None
+        if found is not None:
+            return offset, *found
         path.unlink(missing_ok=True)
-    return 0, {}
+    return 0, {}, TransactionIndex()

@@ -1,6 +1,8 @@
-"""What each idempotent producer has written to one partition, so that a retry is not written twice (KIP-98).
+"""What each idempotent producer has written to one partition, so that a retry is not written twice, and which
+transactions are open on it (KIP-98).
 
 After org.apache.kafka.storage.internals.log.{ProducerStateManager,ProducerStateEntry,ProducerAppendInfo}.
+With one replica a marker is below the high watermark at once, so a transaction is open or over.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from odradek.log.control_batch import TransactionMarker
+from odradek.log.transaction_index import AbortedTransaction, TransactionIndex
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, RecordBatchHeader
@@ -51,14 +55,41 @@ class ProducerStateManager:
     """The producers of one partition by their id.
 
     The caller asks ``duplicate_of``, then ``check``, writes the batch, and then calls ``appended``; nothing
-    changes before the batch is in the log.
+    changes before the batch is in the log. Likewise ``check_marker``, and ``ended``.
     """
 
-    __slots__ = ("expiration_ms", "producers")
+    __slots__ = ("_open_transactions", "aborted", "expiration_ms", "producers")
 
     def __init__(self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS) -> None:
         self.expiration_ms = expiration_ms
         self.producers: dict[int, ProducerState] = {}
+        self.aborted = TransactionIndex()
+        self._open_transactions: dict[int, int] = {}
+
+    def restore(self, producers: dict[int, ProducerState], aborted: TransactionIndex) -> None:
+        """Take over what a snapshot holds."""
+        self.producers, self.aborted = producers, aborted
+        self._open_transactions = dict(
+            sorted(
+                (state.current_txn_first_offset, producer_id)
+                for producer_id, state in producers.items()
+                if state.current_txn_first_offset != _NO_OFFSET
+            )
+        )
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the oldest open transaction begins; None if there is none."""
+        return next(iter(self._open_transactions), None)
+
+    def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether this producer, in this epoch, has written records that are not yet committed or aborted."""
+        state = self.producers.get(producer_id)
+        return (
+            state is not None
+            and state.current_txn_first_offset != _NO_OFFSET
+            and state.producer_epoch == producer_epoch
+        )
 
     def duplicate_of(self, header: RecordBatchHeader) -> AppendedBatch | None:
         """The batch in the log that ``header`` repeats: same epoch, exactly the same sequences."""
@@ -75,41 +106,79 @@ class ProducerStateManager:
         """Whether a batch that is no duplicate may follow.
 
         Raises:
-            ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER.
+            ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER; INVALID_TXN_STATE for a batch
+                outside the transaction that its producer has open.
         """
         state = self.producers.get(header.producer_id)
         if state is None or state.producer_epoch == NO_PRODUCER_EPOCH:
             return
-        if header.producer_epoch < state.producer_epoch:
-            raise ApiError(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"epoch {header.producer_epoch} of producer {header.producer_id}, now {state.producer_epoch}",
-            )
-        if header.producer_epoch > state.producer_epoch:
+        _check_epoch(header.producer_id, header.producer_epoch, state)
+        if header.producer_epoch > state.producer_epoch or not state.batches:
             expected = 0
-        elif state.batches:
-            expected = state.last_sequence + 1 & _SEQUENCE_MASK
         else:
-            return
+            expected = state.last_sequence + 1 & _SEQUENCE_MASK
         if header.base_sequence != expected:
             raise ApiError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"sequence {header.base_sequence} of producer {header.producer_id}, expected {expected}",
             )
+        if state.current_txn_first_offset != _NO_OFFSET and not header.is_transactional:
+            raise ApiError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {header.producer_id} has a transaction open, the batch is not part of it",
+            )
+
+    def check_marker(self, marker: TransactionMarker) -> None:
+        """Whether a transaction may be ended by this marker.
+
+        Raises:
+            ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        state = self.producers.get(marker.producer_id)
+        if state is None:
+            return
+        _check_epoch(marker.producer_id, marker.producer_epoch, state)
+        if marker.coordinator_epoch < state.coordinator_epoch:
+            raise ApiError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"coordinator epoch {marker.coordinator_epoch}, now {state.coordinator_epoch}",
+            )
 
     def appended(self, header: RecordBatchHeader, base_offset: int, timestamp_ms: int) -> None:
         """A batch of a producer is in the log at ``base_offset``."""
-        state = self.producers.get(header.producer_id)
-        if state is None:
-            state = self.producers[header.producer_id] = ProducerState()
-        if state.producer_epoch != header.producer_epoch:
-            state.producer_epoch = header.producer_epoch
-            state.batches.clear()
+        state = self._in_epoch(header.producer_id, header.producer_epoch)
         last_offset = base_offset + header.last_offset_delta
         state.batches.append(
             AppendedBatch(header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp_ms)
         )
         state.last_timestamp_ms = timestamp_ms
+        if header.is_transactional and state.current_txn_first_offset == _NO_OFFSET:
+            state.current_txn_first_offset = base_offset
+            self._open_transactions[base_offset] = header.producer_id
+
+    def ended(self, marker: TransactionMarker, offset: int, timestamp_ms: int) -> None:
+        """A marker is in the log at ``offset``."""
+        state = self._in_epoch(marker.producer_id, marker.producer_epoch)
+        state.coordinator_epoch = marker.coordinator_epoch
+        state.last_timestamp_ms = timestamp_ms
+        first_offset = state.current_txn_first_offset
+        if first_offset == _NO_OFFSET:
+            return
+        state.current_txn_first_offset = _NO_OFFSET
+        del self._open_transactions[first_offset]
+        if not marker.committed:
+            unstable = self.first_unstable_offset
+            stable = offset + 1 if unstable is None else unstable
+            self.aborted.append(AbortedTransaction(marker.producer_id, first_offset, offset, stable))
+
+    def _in_epoch(self, producer_id: int, producer_epoch: int) -> ProducerState:
+        state = self.producers.get(producer_id)
+        if state is None:
+            state = self.producers[producer_id] = ProducerState()
+        if state.producer_epoch != producer_epoch:
+            state.producer_epoch = producer_epoch
+            state.batches.clear()
+        return state
 
     def expire(self, now_ms: int) -> int:
         """Forget producers that have been silent too long; how many there were."""
@@ -122,3 +191,11 @@ class ProducerStateManager:
         for producer_id in silent:
             del self.producers[producer_id]
         return len(silent)
+
+
+def _check_epoch(producer_id: int, producer_epoch: int, state: ProducerState) -> None:
+    if producer_epoch < state.producer_epoch:
+        raise ApiError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"epoch {producer_epoch} of producer {producer_id}, now {state.producer_epoch}",
+        )
