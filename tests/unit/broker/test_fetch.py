@@ -374,9 +374,18 @@ def test_a_lost_connection_leaves_nothing_behind(consumer: Consumer) -> None:
 
     consumer.pending.deferred.lost()
 
-    consumer.append()
-    consumer.clock.advance(1_000)
     assert not consumer.waits()
+    assert consumer.answers == []
+
+
+def test_nothing_happens_for_a_connection_that_was_lost(consumer: Consumer) -> None:
+    consumer.fetch(at())
+    assert consumer.pending is not None
+    consumer.pending.deferred.lost()
+
+    consumer.append()
+
+    consumer.clock.advance(1_000)
     assert consumer.answers == []
 
 

@@ -169,6 +169,21 @@ def test_a_topic_can_be_created_when_there_is_room_again_and_survives_a_restart(
     topics.logs.close()
 
 
+def test_what_a_failed_creation_did_not_open_stays(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leftover = tmp_path / "logs" / "t-1" / "00000000000000000000.log"
+    leftover.parent.mkdir()
+    leftover.write_bytes(b"of a topic that nobody knows")
+    with monkeypatch.context() as patch:
+        DiskTrouble(patch, "open", 1)
+
+        code = refusal(lambda: broker.topics.create("t", 2, {}))
+
+    assert code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert leftover.exists()
+
+
 def test_a_topic_that_cannot_be_stored_is_not_created(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
