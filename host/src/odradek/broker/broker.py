@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from odradek.broker.features import Features
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, Timer
 from odradek.log.log_manager import LogManager
@@ -58,6 +59,7 @@ class Broker:
     logs: LogManager
     topics: Topics
     telemetry: ClientMetricsManager
+    features: Features = field(default_factory=Features)
     offload: Offload = run_inline
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By listener name: a client is told the address of the listener it came through."""

@@ -7,11 +7,12 @@ Behavior:
     * 71 and 72 are listed only while a telemetry plugin is there: a client that sees them pushes (KIP-714).
 Versions:
     * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION and the range of ApiVersions alone.
-    * v3 and v4 take the same request; v4 may list features whose minimum is 0 (KAFKA-17492).
+    * v3 and v4 take the same request. Features whose minimum is 0 are listed as supported from v4 on: older
+      Java clients take them for an error (KAFKA-17492). The finalized ones are listed for both.
     * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without
       it (KAFKA-18659).
 Differs from Kafka:
-    * No features are listed.
+    * Features of KRaft, share and streams groups are not there and not listed.
 """
 
 from __future__ import annotations
@@ -22,11 +23,19 @@ from odradek.broker.broker import Broker
 from odradek.broker.routing import ROUTES, answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from odradek.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+ZERO_MINIMUM_VERSION = 4
+"""From here on a supported feature may start at 0."""
 TELEMETRY_KEYS = frozenset({GetTelemetrySubscriptionsRequest.API_KEY, PushTelemetryRequest.API_KEY})
 
 
@@ -51,4 +60,18 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
         context.connection.client_software_name = name
         context.connection.client_software_version = version
     hidden = TELEMETRY_KEYS if broker.telemetry.plugin.is_empty else frozenset()
-    return ApiVersionsResponse(api_keys=[listing(key) for key in sorted(ROUTES) if key not in hidden])
+    return ApiVersionsResponse(
+        api_keys=[listing(key) for key in sorted(ROUTES) if key not in hidden],
+        supported_features=[
+            SupportedFeatureKey(
+                name=feature.name, min_version=feature.min_version, max_version=feature.max_version
+            )
+            for feature in broker.features
+            if feature.min_version > 0 or context.api_version >= ZERO_MINIMUM_VERSION
+        ],
+        finalized_features_epoch=broker.features.epoch,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in broker.features.finalized().items()
+        ],
+    )

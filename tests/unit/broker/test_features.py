@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from odradek.broker.features import GROUP_VERSION, Feature, Features
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from support.broker import BrokerClient
+
+SOFTWARE = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
+
+
+def test_the_consumer_protocol_is_on_from_the_start() -> None:
+    features = Features()
+
+    level = features.level(GROUP_VERSION)
+
+    assert level == 1
+    assert features.finalized()[GROUP_VERSION] == 1
+
+
+def test_a_feature_that_is_off_is_not_finalized() -> None:
+    features = Features((Feature("some.version", 0, 2, 1),))
+
+    features.finalize("some.version", 0)
+
+    assert features.finalized() == {}
+    assert features.epoch == 1
+
+
+def test_an_unknown_feature_has_level_0() -> None:
+    features = Features()
+
+    level = features.level("unknown.version")
+
+    assert level == 0
+
+
+@pytest.mark.parametrize(("name", "level"), [("unknown.version", 1), (GROUP_VERSION, 2), (GROUP_VERSION, -1)])
+def test_a_level_that_does_not_exist_is_refused(name: str, level: int) -> None:
+    features = Features()
+
+    with pytest.raises(ValueError, match="has no level"):
+        features.finalize(name, level)
+
+    assert features.epoch == 0
+
+
+def test_api_versions_below_v4_hides_features_whose_minimum_is_0() -> None:
+    client = BrokerClient()
+    client.broker.features = Features((Feature("zero.version", 0, 1, 1), Feature("one.version", 1, 3, 2)))
+
+    answers = {version: client.send(SOFTWARE, version) for version in (3, 4)}
+
+    assert [feature.name for feature in answers[3].supported_features] == ["one.version"]
+    assert [feature.name for feature in answers[4].supported_features] == ["zero.version", "one.version"]
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_api_versions_names_the_finalized_levels_and_an_epoch_that_clients_heed(version: int) -> None:
+    client = BrokerClient()
+
+    answer = client.send(SOFTWARE, version)
+
+    assert answer.finalized_features_epoch >= 0
+    levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
+    assert levels[GROUP_VERSION] == 1
