@@ -1,0 +1,278 @@
+"""A group of the classic protocol: its members, its generation, and what follows from both.
+
+Nothing here answers a request or waits: `classic_rebalance` does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from odradek.clock import TimerTask
+from odradek.group.classic_member import ClassicMember, Protocols
+from odradek.group.classic_state import MAY_FOLLOW, ClassicState
+from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from odradek.group.group import Committer, GroupType, PartitionCheck
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.join_group import JoinGroupResponseMember
+
+
+class ClassicGroup:
+    """After ClassicGroup.java.
+
+    Invariants: the leader is a member; a member id is pending or a member, not both; a static member's
+    instance id leads to its one member id; while there are members there is a protocol type.
+    """
+
+    group_type = GroupType.CLASSIC
+
+    def __init__(
+        self,
+        group_id: str,
+        *,
+        protocol_type: str = "",
+        generation: int = 0,
+        empty_since_ms: int | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.protocol_type = protocol_type
+        self.generation = generation
+        self.empty_since_ms = empty_since_ms
+        self.state = ClassicState.EMPTY
+        self.previous_state = ClassicState.EMPTY
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, ClassicMember] = {}
+        self.static_members: dict[str, str] = {}
+        """Member ids by instance id."""
+        self.pending_members: dict[str, TimerTask] = {}
+        """Ids that were given out (MEMBER_ID_REQUIRED) and not used yet, with the end of their session."""
+        self.protocol_support: Counter[str] = Counter()
+        """How many members speak each protocol."""
+        self.joins_parked = 0
+        """Members whose JoinGroup waits for its answer."""
+        self.pending_syncs: set[str] = set()
+        """Members of this generation that have not sent SyncGroup."""
+        self.new_member_added = False
+        """Somebody joined since the initial delay began or was extended."""
+        self.join_timer: TimerTask | None = None
+        self.sync_timer: TimerTask | None = None
+        self.subscription: frozenset[str] | None = None
+        """Topics of all members; None: not known."""
+
+    @property
+    def state_name(self) -> str:
+        return str(self.state)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is ClassicState.EMPTY and not self.pending_members
+
+    def __iter__(self) -> Iterator[ClassicMember]:
+        return iter(self.members.values())
+
+    def transition(self, state: ClassicState) -> None:
+        """Go to another state."""
+        assert self.state in MAY_FOLLOW[state], f"{self.state} -> {state}"
+        self.previous_state, self.state = self.state, state
+
+    # -- who is in the group
+
+    def check_member(self, member_id: str, group_instance_id: str | None) -> None:
+        """Whether a request comes from a member.
+
+        Raises:
+            ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID: another client has taken the instance id over.
+        """
+        if group_instance_id is not None:
+            current_id = self.static_members.get(group_instance_id)
+            if current_id is None:
+                raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if current_id != member_id:
+                raise ApiError(ErrorCode.FENCED_INSTANCE_ID)
+        if member_id not in self.members:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+
+    def add(self, member: ClassicMember, protocol_type: str) -> None:
+        """Take a new member in; the first becomes the leader."""
+        if not self.members:
+            self.protocol_type = protocol_type
+            self.empty_since_ms = None
+        self.members[member.member_id] = member
+        self.protocol_support.update(member.protocol_names)
+        if member.group_instance_id is not None:
+            self.static_members[member.group_instance_id] = member.member_id
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.forget_pending(member.member_id)
+
+    def remove(self, member_id: str) -> ClassicMember:
+        """Let a member go; the next one becomes the leader if it was that."""
+        member = self.members.pop(member_id)
+        member.end_session()
+        self.protocol_support.subtract(member.protocol_names)
+        self.joins_parked -= member.join_reply is not None
+        self.pending_syncs.discard(member_id)
+        if member.group_instance_id is not None:
+            self.static_members.pop(member.group_instance_id, None)
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        return member
+
+    def forget_pending(self, member_id: str) -> bool:
+        """A pending id was used, or has timed out; whether it was one."""
+        session = self.pending_members.pop(member_id, None)
+        if session is None:
+            return False
+        session.cancel()
+        return True
+
+    def replace_static(self, instance_id: str, member_id: str) -> ClassicMember:
+        """Another client with the same instance id: it takes the place, and the place in the order."""
+        old_id = self.static_members[instance_id]
+        member = self.members[old_id]
+        self.members = {
+            (member_id if known == old_id else known): place for known, place in self.members.items()
+        }
+        self.static_members[instance_id] = member_id
+        if old_id in self.pending_syncs:
+            self.pending_syncs.remove(old_id)
+            self.pending_syncs.add(member_id)
+        if self.leader_id == old_id:
+            self.leader_id = member_id
+        member.member_id = member_id
+        return member
+
+    # -- protocols
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether somebody who speaks these protocols may join."""
+        if self.state is ClassicState.EMPTY:
+            return bool(protocol_type and protocols)
+        candidates = self.candidate_protocols()
+        return protocol_type == self.protocol_type and any(name in candidates for name, _ in protocols)
+
+    def candidate_protocols(self) -> set[str]:
+        """Protocols that all members speak."""
+        everybody = len(self.members)
+        return {name for name, members in self.protocol_support.items() if members == everybody}
+
+    def update_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
+        """A member says something new about itself."""
+        self.protocol_support.subtract(member.protocol_names)
+        member.protocols = protocols
+        self.protocol_support.update(member.protocol_names)
+        self.protocol_support = +self.protocol_support  # forget what nobody speaks any more
+
+    def selected_protocol(self) -> str:
+        """The protocol with the most votes; of several, the one voted for first."""
+        candidates = self.candidate_protocols()
+        votes = Counter(member.vote(candidates) for member in self)
+        return votes.most_common(1)[0][0]
+
+    # -- the generation
+
+    def elect_joined_leader(self) -> bool:
+        """Keep the leader if it has joined, else take the first who has; whether there is one."""
+        if self.leader_id is None:
+            return False
+        if self.members[self.leader_id].join_reply is None:
+            joined = next((member.member_id for member in self if member.join_reply is not None), None)
+            if joined is None:
+                return False
+            self.leader_id = joined
+        return True
+
+    @property
+    def has_all_joined(self) -> bool:
+        """Everybody who is known has sent JoinGroup."""
+        return not self.pending_members and self.joins_parked == len(self.members)
+
+    def next_generation(self, now_ms: int) -> None:
+        """All that joined make up a new generation; or the group is empty."""
+        self.generation = self.generation + 1 if self.generation < 2**31 - 1 else 1
+        self.pending_syncs.clear()
+        if self.members:
+            self.protocol_name = self.selected_protocol()
+            self.transition(ClassicState.COMPLETING_REBALANCE)
+        else:
+            self.protocol_name = None
+            self.empty_since_ms = now_ms
+            self.transition(ClassicState.EMPTY)
+        self.subscription = self.known_subscription()
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """The longest that any member asks for."""
+        return max((member.rebalance_timeout_ms for member in self), default=0)
+
+    def joined_members(self) -> list[JoinGroupResponseMember]:
+        """What the leader is told about everybody."""
+        protocol = self.protocol_name or ""
+        return [
+            JoinGroupResponseMember(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                metadata=member.metadata(protocol),
+            )
+            for member in self
+        ]
+
+    # -- what other requests want to know
+
+    def known_subscription(self) -> frozenset[str] | None:
+        """The topics of all members, where they are consumers and say so in a way we can read."""
+        if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return None
+        if not self.members:
+            return frozenset()
+        if self.protocol_name is None:
+            return None
+        topics: set[str] = set()
+        for member in self:
+            subscribed = subscribed_topics(member.metadata(self.protocol_name))
+            if subscribed is None:
+                return None
+            topics |= subscribed
+        return frozenset(topics)
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        if self.subscription is None:
+            return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+        return topic in self.subscription
+
+    def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
+        is_empty = self.state is ClassicState.EMPTY
+        if committer.generation_id < 0 and is_empty:
+            return None  # an admin client, or a consumer that assigns partitions to itself
+        names_itself = committer.member_id or committer.group_instance_id is not None
+        if names_itself or committer.generation_id >= 0:
+            self.check_member(committer.member_id, committer.group_instance_id)
+            if committer.generation_id != self.generation:
+                raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+        elif not committer.is_transactional:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if not committer.is_transactional and self.state is ClassicState.COMPLETING_REBALANCE:
+            raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+        return None
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """Anybody may: members of classic groups do not say who they are here."""
+
+    def validate_delete(self) -> None:
+        if not self.is_empty:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+
+    def topics_changed(self) -> None:
+        """Clients of the classic protocol look at Metadata themselves."""
+
+    def close(self) -> None:
+        for member in self:
+            member.end_session()
+        for session in (*self.pending_members.values(), self.join_timer, self.sync_timer):
+            if session is not None:
+                session.cancel()
+        self.pending_members.clear()
+        self.join_timer = self.sync_timer = None
+        self.state = ClassicState.DEAD

@@ -1,0 +1,59 @@
+"""One member of a classic group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from odradek.clock import TimerTask
+from odradek.wire.messages.join_group import JoinGroupResponse
+from odradek.wire.messages.sync_group import SyncGroupResponse
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""Names and metadata, the preferred one first."""
+JoinReply = Callable[[JoinGroupResponse], None]
+SyncReply = Callable[[SyncGroupResponse], None]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class ClassicMember:
+    """After ClassicGroupMember.java. Metadata and assignment are opaque bytes."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    """As Describe shows it: ``/127.0.0.1``."""
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    join_reply: JoinReply | None = None
+    """Answers the JoinGroup that is parked."""
+    sync_reply: SyncReply | None = None
+    """Answers the SyncGroup that is parked."""
+    is_new: bool = False
+    """Has not been in a generation yet: it does not know its id, so nobody would notice if it went away."""
+    session: TimerTask | None = field(default=None, repr=False)
+
+    @property
+    def is_static(self) -> bool:
+        return self.group_instance_id is not None
+
+    @property
+    def protocol_names(self) -> set[str]:
+        return {name for name, _ in self.protocols}
+
+    def metadata(self, protocol: str) -> bytes:
+        """What the member says about itself under a protocol; empty if it does not speak it."""
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+
+    def vote(self, candidates: set[str]) -> str:
+        """The first protocol of the member that everybody can speak."""
+        return next(name for name, _ in self.protocols if name in candidates)
+
+    def end_session(self) -> None:
+        """Nobody waits for this member's heartbeat any more."""
+        if self.session is not None:
+            self.session.cancel()
+            self.session = None

@@ -1,0 +1,214 @@
+"""Committed offsets of all groups, in memory and behind that in an `OffsetStore`.
+
+Also the pending ones of transactions: visible to nobody until the transaction commits (TxnOffsetCommit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from odradek.group.committed_offset import CommittedOffset, TopicPartition
+
+OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
+"""Group, topic id, partition, offset, leader epoch, metadata, time of commit, time of expiry (or None)."""
+PendingRow = tuple[int, OffsetRow]
+"""A producer id and what its transaction commits."""
+OffsetKey = tuple[str, bytes, int]
+"""Group, topic id, partition."""
+PendingKey = tuple[int, OffsetKey]
+"""A producer id and an `OffsetKey`."""
+GroupRow = tuple[str, str, str, int, int | None]
+"""Group, type, protocol type, generation, empty since (or None)."""
+
+
+class OffsetStore(Protocol):
+    """Where offsets and groups survive a restart. Each call is one transaction."""
+
+    def offsets(self) -> Iterable[OffsetRow]:
+        """All committed offsets."""
+
+    def pending(self) -> Iterable[PendingRow]:
+        """All offsets of open transactions."""
+
+    def groups(self) -> Iterable[GroupRow]:
+        """All groups."""
+
+    def put_offsets(self, rows: Iterable[OffsetRow], superseded: Iterable[PendingKey] = ()) -> None:
+        """Set committed offsets, and forget pending ones that are older."""
+
+    def delete_offsets(self, keys: Iterable[OffsetKey]) -> None:
+        """Forget committed offsets."""
+
+    def put_pending(self, rows: Iterable[PendingRow]) -> None:
+        """Set offsets of open transactions."""
+
+    def complete(self, producer_id: int, group_id: str, committed: Iterable[OffsetRow]) -> None:
+        """Set what a transaction committed (nothing if it was aborted) and forget what was pending."""
+
+    def delete_topics(self, topic_ids: Sequence[bytes]) -> None:
+        """Forget everything that was committed for topics, pending offsets too."""
+
+    def put_group(self, row: GroupRow) -> None:
+        """Set one group."""
+
+    def delete_group(self, group_id: str) -> None:
+        """Forget a group and all its offsets."""
+
+
+Offsets = dict[TopicPartition, CommittedOffset]
+
+
+def offset_row(group_id: str, partition: TopicPartition, offset: CommittedOffset) -> OffsetRow:
+    """An offset as it is stored."""
+    return (
+        group_id,
+        *partition,
+        offset.offset,
+        offset.leader_epoch,
+        offset.metadata,
+        offset.commit_timestamp_ms,
+        offset.expire_timestamp_ms,
+    )
+
+
+def offset_of_row(row: OffsetRow) -> CommittedOffset:
+    """A stored offset."""
+    _, _, _, offset, leader_epoch, metadata, commit_ms, expire_ms = row
+    return CommittedOffset(
+        offset=offset,
+        leader_epoch=leader_epoch,
+        metadata=metadata,
+        commit_timestamp_ms=commit_ms,
+        expire_timestamp_ms=expire_ms,
+    )
+
+
+@dataclass(slots=True)
+class GroupOffsets:
+    """All committed offsets. Nothing here checks who asks: groups do (`Group.validate_offset_commit`)."""
+
+    store: OffsetStore
+    committed: dict[str, Offsets] = field(default_factory=dict)
+    """By group id."""
+    open_transactions: dict[str, dict[int, Offsets]] = field(default_factory=dict)
+    """By group id and producer id: offsets that wait for the end of a transaction."""
+    groups_of_topic: dict[bytes, set[str]] = field(default_factory=dict)
+    """Which groups have committed or pending offsets of a topic."""
+
+    def __post_init__(self) -> None:
+        for row in self.store.offsets():
+            self.remember(row[0], {(row[1], row[2]): offset_of_row(row)})
+        for producer_id, row in self.store.pending():
+            self.hold(producer_id, row[0], {(row[1], row[2]): offset_of_row(row)})
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+        """Commit offsets, all or none; stored when this returns.
+
+        Pending offsets of the same partitions are dropped: they are older, and the later record wins, as in
+        Kafka.
+        """
+        superseded = [
+            (producer_id, (group_id, *partition))
+            for producer_id, pending in self.open_transactions.get(group_id, {}).items()
+            for partition in offsets.keys() & pending.keys()
+        ]
+        self.store.put_offsets([offset_row(group_id, *item) for item in offsets.items()], superseded)
+        for producer_id, (_, topic_id, partition) in superseded:
+            del self.open_transactions[group_id][producer_id][(topic_id, partition)]
+        self.remember(group_id, offsets)
+
+    def remember(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+        self.committed.setdefault(group_id, {}).update(offsets)
+        self.index(group_id, offsets)
+
+    def index(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        for topic_id, _ in partitions:
+            self.groups_of_topic.setdefault(topic_id, set()).add(group_id)
+
+    def offset(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
+        """What is committed for one partition."""
+        return self.committed.get(group_id, {}).get(partition)
+
+    def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
+        """All that a group has committed."""
+        return self.committed.get(group_id, {})
+
+    def has_pending(self, group_id: str, partition: TopicPartition | None = None) -> bool:
+        """Whether a transaction that has not ended commits this partition (or anything) for the group.
+
+        OffsetFetch that requires stable offsets answers UNSTABLE_OFFSET_COMMIT then.
+        """
+        transactions = self.open_transactions.get(group_id)
+        if not transactions:
+            return False
+        return partition is None or any(partition in offsets for offsets in transactions.values())
+
+    def add_pending(
+        self, producer_id: int, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> None:
+        """Offsets that count once the producer's transaction commits; stored when this returns."""
+        self.store.put_pending([(producer_id, offset_row(group_id, *item)) for item in offsets.items()])
+        self.hold(producer_id, group_id, offsets)
+
+    def hold(
+        self, producer_id: int, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> None:
+        self.open_transactions.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
+        self.index(group_id, offsets)
+
+    def complete(self, producer_id: int, group_id: str, committed: bool) -> None:
+        """The producer's transaction ended. Harmless when it has no offsets of this group.
+
+        A plain commit in between has won over the pending one, see `commit`.
+        """
+        transactions = self.open_transactions.get(group_id, {})
+        pending = transactions.get(producer_id)
+        if pending is None:
+            return
+        self.store.complete(
+            producer_id,
+            group_id,
+            [offset_row(group_id, *item) for item in pending.items()] if committed else [],
+        )
+        del transactions[producer_id]
+        if not transactions:
+            del self.open_transactions[group_id]
+        if committed:
+            self.remember(group_id, pending)
+
+    def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> int:
+        """Forget committed offsets; how many there were."""
+        offsets = self.committed.get(group_id, {})
+        known = [partition for partition in partitions if partition in offsets]
+        if known:
+            self.store.delete_offsets([(group_id, *partition) for partition in known])
+        for partition in known:
+            del offsets[partition]
+        if not offsets:
+            self.committed.pop(group_id, None)
+        return len(known)
+
+    def delete_group(self, group_id: str) -> int:
+        """Forget everything of a group, pending offsets too; how many offsets were committed."""
+        self.store.delete_group(group_id)
+        self.open_transactions.pop(group_id, None)
+        return len(self.committed.pop(group_id, {}))
+
+    def drop_topics(self, exists: Callable[[bytes], bool]) -> None:
+        """Forget the offsets of topics that are gone."""
+        gone = [topic_id for topic_id in self.groups_of_topic if not exists(topic_id)]
+        if not gone:
+            return
+        self.store.delete_topics(gone)
+        for topic_id in gone:
+            for group_id in self.groups_of_topic.pop(topic_id):
+                self.forget_topic(group_id, topic_id)
+
+    def forget_topic(self, group_id: str, topic_id: bytes) -> None:
+        for offsets in (self.committed.get(group_id, {}), *self.open_transactions.get(group_id, {}).values()):
+            for partition in [partition for partition in offsets if partition[0] == topic_id]:
+                del offsets[partition]
+        if not self.committed.get(group_id):
+            self.committed.pop(group_id, None)

@@ -1,0 +1,22 @@
+"""What groups may know about topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class TopicView(Protocol):
+    """The topics of the host, as they are now. The broker gives it."""
+
+    def topic_id(self, name: str) -> bytes | None:
+        """The id of a topic; None if there is no such topic."""
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of a topic; None if there is no such topic."""
+
+    def partition_count(self, name: str) -> int:
+        """How many partitions a topic has; 0 if there is no such topic."""
+
+    def topic_names(self) -> Iterable[str]:
+        """The names of all topics."""

@@ -1,0 +1,152 @@
+"""Committed offsets of consumer groups, in the metadata file.
+
+A connection of its own with ``synchronous = normal``: a commit is in the write-ahead log when it returns, so
+it survives the end of the process, kill -9 included; a power cut may take the last few, and consumers then
+read those records again. The write-ahead log is one file: whatever `MetadataStore` writes with full
+synchronization takes all offsets before it along to the disk.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from odradek.metadata.store import StoreError
+
+SCHEMA = """
+create table if not exists group_offsets (
+    group_id text not null, topic_id blob not null, partition integer not null,
+    committed_offset integer not null, leader_epoch integer not null, metadata text not null,
+    commit_ms integer not null, expire_ms integer, primary key (group_id, topic_id, partition)
+) without rowid;
+create table if not exists pending_group_offsets (
+    producer_id integer not null, group_id text not null, topic_id blob not null, partition integer not null,
+    committed_offset integer not null, leader_epoch integer not null, metadata text not null,
+    commit_ms integer not null, expire_ms integer, primary key (producer_id, group_id, topic_id, partition)
+) without rowid;
+create table if not exists groups (
+    group_id text primary key, type text not null, protocol_type text not null, generation integer not null,
+    empty_since_ms integer
+) without rowid;
+"""
+COLUMNS = "group_id, topic_id, partition, committed_offset, leader_epoch, metadata, commit_ms, expire_ms"
+OFFSET_KEY = "group_id = ? and topic_id = ? and partition = ?"
+
+OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
+"""Group, topic id, partition, offset, leader epoch, metadata, time of commit, time of expiry (or None)."""
+OffsetKey = tuple[str, bytes, int]
+"""Group, topic id, partition."""
+GroupRow = tuple[str, str, str, int, int | None]
+"""Group, type, protocol type, generation, empty since (or None)."""
+
+
+class SqliteOffsetStore:
+    """One more connection to the metadata file. Every call that changes something is one transaction.
+
+    Args:
+        path: The file of `MetadataStore`; ``:memory:`` keeps everything in memory.
+
+    Raises:
+        StoreError: The file cannot be used.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None)
+            self.connection.execute("pragma journal_mode = wal")
+            self.connection.execute("pragma synchronous = normal")
+            self.connection.executescript(SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path}: {error}") from error
+
+    def close(self) -> None:
+        """Close the connection; harmless twice."""
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing."""
+        self.connection.execute("begin immediate")
+        try:
+            yield self.connection
+        except BaseException:
+            self.connection.execute("rollback")
+            raise
+        self.connection.execute("commit")
+
+    def offsets(self) -> Iterable[OffsetRow]:
+        """All committed offsets."""
+        rows: Iterable[OffsetRow] = self.connection.execute(f"select {COLUMNS} from group_offsets")  # noqa: S608
+        return rows
+
+    def pending(self) -> Iterator[tuple[int, OffsetRow]]:
+        """All offsets of open transactions, with the id of their producer."""
+        rows = self.connection.execute(f"select producer_id, {COLUMNS} from pending_group_offsets")  # noqa: S608
+        for producer_id, *row in rows:
+            group_id, topic_id, partition, offset, leader_epoch, metadata, commit_ms, expire_ms = row
+            yield (
+                producer_id,
+                (group_id, topic_id, partition, offset, leader_epoch, metadata, commit_ms, expire_ms),
+            )
+
+    def groups(self) -> Iterable[GroupRow]:
+        """All groups."""
+        rows: Iterable[GroupRow] = self.connection.execute("select * from groups")
+        return rows
+
+    def put_offsets(
+        self, rows: Iterable[OffsetRow], superseded: Iterable[tuple[int, OffsetKey]] = ()
+    ) -> None:
+        """Set committed offsets, and forget pending ones that are older."""
+        with self.transaction() as connection:
+            write_offsets(connection, rows)
+            connection.executemany(
+                f"delete from pending_group_offsets where producer_id = ? and {OFFSET_KEY}",  # noqa: S608
+                [(producer_id, *key) for producer_id, key in superseded],
+            )
+
+    def delete_offsets(self, keys: Iterable[OffsetKey]) -> None:
+        """Forget committed offsets."""
+        with self.transaction() as connection:
+            connection.executemany(f"delete from group_offsets where {OFFSET_KEY}", keys)  # noqa: S608
+
+    def put_pending(self, rows: Iterable[tuple[int, OffsetRow]]) -> None:
+        """Set offsets of open transactions."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "insert or replace into pending_group_offsets values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [(producer_id, *row) for producer_id, row in rows],
+            )
+
+    def complete(self, producer_id: int, group_id: str, committed: Iterable[OffsetRow]) -> None:
+        """Set what a transaction committed and forget what was pending."""
+        with self.transaction() as connection:
+            connection.execute(
+                "delete from pending_group_offsets where producer_id = ? and group_id = ?",
+                (producer_id, group_id),
+            )
+            write_offsets(connection, committed)
+
+    def delete_topics(self, topic_ids: Sequence[bytes]) -> None:
+        """Forget everything that was committed for topics, pending offsets too."""
+        with self.transaction() as connection:
+            for topic_id in topic_ids:
+                connection.execute("delete from group_offsets where topic_id = ?", (topic_id,))
+                connection.execute("delete from pending_group_offsets where topic_id = ?", (topic_id,))
+
+    def put_group(self, row: GroupRow) -> None:
+        """Set one group."""
+        self.connection.execute("insert or replace into groups values (?, ?, ?, ?, ?)", row)
+
+    def delete_group(self, group_id: str) -> None:
+        """Forget a group and all its offsets."""
+        with self.transaction() as connection:
+            for table in ("groups", "group_offsets", "pending_group_offsets"):
+                connection.execute(f"delete from {table} where group_id = ?", (group_id,))  # noqa: S608
+
+
+def write_offsets(connection: sqlite3.Connection, rows: Iterable[OffsetRow]) -> None:
+    """Set committed offsets within a transaction."""
+    connection.executemany("insert or replace into group_offsets values (?, ?, ?, ?, ?, ?, ?, ?)", rows)
