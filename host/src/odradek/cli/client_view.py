@@ -99,13 +99,14 @@ class ClientView:
     def table(self) -> Table:
         """The rows, for a terminal."""
         table = Table(title="Client instances", title_justify="left", expand=True)
-        for heading in ("client id", "software", "instance", "pushes", "bytes", "metrics", "telling"):
+        for heading in ("client id", "software", "instance", "labels", "pushes", "bytes", "metrics", "telling"):
             table.add_column(heading, overflow="fold")
         for row in self.rows.values():
             table.add_row(
                 row.client_id,
                 f"{row.software_name} {row.software_version}",
-                uuid_text(row.client_instance_id) + ("" if row.is_labeled else " (no labels)"),
+                uuid_text(row.client_instance_id),
+                str(len(row.labels)) if row.is_labeled else "none",
                 str(row.pushes),
                 str(row.payload_bytes),
                 str(len(row.values)),
