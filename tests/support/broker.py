@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
+from odradek.broker.group_topics import GroupTopics
 from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
 from odradek.broker.topics import Topics
 from odradek.client.connection import answer_type
+from odradek.group.group_config import GroupConfig
+from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_offsets import GroupOffsets
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
+from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
@@ -48,6 +53,8 @@ def make_broker(
     telemetry: TelemetryConfig | None = None,
     log_defaults: LogConfig | None = None,
     metadata: MetadataStore | None = None,
+    groups: GroupConfig | None = None,
+    offsets: SqliteOffsetStore | None = None,
 ) -> Broker:
     """A broker with nothing in it.
 
@@ -57,6 +64,8 @@ def make_broker(
         telemetry: The manager's share.
         log_defaults: What topics are configured as where they do not say.
         metadata: A store that another broker has written; None for an empty one in memory.
+        groups: What groups are allowed.
+        offsets: A store that another broker has written; None for an empty one in memory.
     """
     clock = MockClock()
     uuids = numbered_uuids()
@@ -70,6 +79,15 @@ def make_broker(
         plugin=ClientMetricsReceiverPlugin(clock),
         enrichers=Enrichers(clock),
     )
+    topics = Topics(store, logs, clock, lambda: next(uuids), log_defaults)
+    coordinator = GroupCoordinator(
+        config=groups or GroupConfig(),
+        clock=clock,
+        timer=clock.timer,
+        random_uuid=lambda: next(uuids),
+        offsets=GroupOffsets(offsets or SqliteOffsetStore(":memory:")),
+        topics=GroupTopics(topics),
+    )
     return Broker(
         settings=settings or BrokerSettings(),
         cluster_id="cluster-of-a-test-one",
@@ -77,8 +95,9 @@ def make_broker(
         timer=clock.timer,
         metadata=store,
         logs=logs,
-        topics=Topics(store, logs, clock, lambda: next(uuids), log_defaults),
+        topics=topics,
         telemetry=manager,
+        groups=coordinator,
         endpoints={LISTENER: Endpoint("127.0.0.1", 9092)},
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from odradek.broker.features import Features
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, Timer
+from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
@@ -59,6 +60,7 @@ class Broker:
     logs: LogManager
     topics: Topics
     telemetry: ClientMetricsManager
+    groups: GroupCoordinator
     features: Features = field(default_factory=Features)
     offload: Offload = run_inline
     endpoints: dict[str, Endpoint] = field(default_factory=dict)

@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.server.listener import ListenerAddress
@@ -50,6 +51,7 @@ class HostConfig:
     metrics_listener: Endpoint | None = None
     log_defaults: LogConfig = field(default_factory=LogConfig)
     """What topics are configured as where they do not say otherwise (Kafka's ``log.*`` keys)."""
+    groups: GroupConfig = field(default_factory=GroupConfig)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()

@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from odradek.broker.broker import Broker, Endpoint
+from odradek.broker.group_topics import GroupTopics
 from odradek.broker.routing import Dispatcher, load_handlers
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
+from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_offsets import GroupOffsets
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
 from odradek.server.forwarding import ForwarderRunner
@@ -111,10 +114,17 @@ class Host:
             logs=self.logs,
             topics=topics,
             telemetry=self.telemetry,
+            groups=self.make_groups(topics),
         )
         if self.workers is not None:
             broker.offload = self.workers.offload
         return broker
+
+    def make_groups(self, topics: Topics) -> GroupCoordinator:
+        offsets = GroupOffsets(self.storage.offsets)
+        return GroupCoordinator(
+            self.config.groups, self.clock, self.timer, random_uuid, offsets, GroupTopics(topics)
+        )
 
     def join_plugins(self) -> list[ForwarderRunner]:
         """Put every plugin where it belongs; the forwarders are not running yet."""

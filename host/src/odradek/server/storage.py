@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from odradek.log.log_manager import LogManager
+from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore, StoreError
 from odradek.plugin.config import ConfigError
 from odradek.server.data_dir import DataDir
@@ -28,6 +29,8 @@ class Storage:
             try:
                 self.metadata = MetadataStore(path / METADATA_FILE)
                 opened.callback(self.metadata.close)
+                self.offsets = SqliteOffsetStore(path / METADATA_FILE)
+                opened.callback(self.offsets.close)
                 self.logs = LogManager(path / LOG_FOLDER, now_ms=now_ms)
                 opened.callback(self.logs.close)
             except (ApiError, StoreError) as error:
