@@ -76,12 +76,26 @@ def test_a_receiver_that_comes_later_shows_them(offered: Ranges) -> None:
     assert ranges(response) == offered
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_no_features_are_listed(client: BrokerClient, version: int) -> None:
+@pytest.mark.parametrize("version", WITHOUT_NAMES)
+def test_versions_without_tags_list_no_features(client: BrokerClient, version: int) -> None:
     response = ask(client, version)
 
     assert (response.supported_features, response.finalized_features) == ([], [])
-    assert response.finalized_features_epoch == -1  # clients ignore the finalized features
+
+
+@pytest.mark.parametrize("version", WITH_NAMES)
+def test_a_feature_whose_least_level_is_0_is_supported_from_version_4_on(
+    client: BrokerClient, version: int
+) -> None:
+    response = ask(client, version)
+
+    zeros = [feature.name for feature in client.broker.features if feature.min_version == 0]
+    listed = {feature.name for feature in response.supported_features}
+    assert zeros
+    assert [name in listed for name in zeros] == [version >= 4] * len(zeros)
+    finalized = {feature.name: feature.max_version_level for feature in response.finalized_features}
+    assert finalized == client.broker.features.finalized()
+    assert response.finalized_features_epoch >= 0  # below, clients ignore the finalized features
 
 
 @pytest.mark.parametrize("version", WITH_NAMES)
