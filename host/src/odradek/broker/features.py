@@ -1,7 +1,7 @@
 """Features of the cluster: what the host could do, and the level that is in force (KIP-584).
 
-After org.apache.kafka.server.common.Feature and QuorumFeatures. A level of 0 is off, and is not listed among the
-finalized ones.
+After org.apache.kafka.server.common.Feature and QuorumFeatures. A level of 0 is off, and is not listed
+among the finalized ones.
 """
 
 from __future__ import annotations

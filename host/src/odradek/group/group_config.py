@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INT32_MAX = 2**31 - 1
+MAX_MEMBER_METADATA_BYTES = 1_048_576
+"""Of one member of a classic group. Kafka's limit is that of a record, 1 MiB, for the whole group."""
+MAX_ASSIGNMENTS_BYTES = 67_108_864
+"""Of all members of one classic group together."""
+MAX_PENDING_MEMBERS = 10_000
+"""Member ids of one group that were given out and not used yet."""
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """``CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS``: a parked new member, whose client may be gone, is dropped."""
 
@@ -28,6 +34,8 @@ class GroupConfig:
     """Members of one group of the ``consumer`` protocol."""
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """The first is used where no member asks for one."""
+    consumer_assignment_interval_ms: int = 1_000
+    """Between two targets of one group: what happens in between is answered with one of them."""
     consumer_migration_policy: str = "bidirectional"
 
     @property

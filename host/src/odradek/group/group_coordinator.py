@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from odradek.clock import Clock, Timer
 from odradek.group.classic_group import ClassicGroup
-from odradek.group.group import Group
+from odradek.group.consumer_group import ConsumerGroup
+from odradek.group.group import Group, GroupType
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_offsets import GroupOffsets, GroupRow
 from odradek.group.topic_view import TopicView
@@ -34,9 +35,33 @@ class GroupCoordinator:
 
     def __post_init__(self) -> None:
         for row in self.offsets.store.groups():
-            self.groups[row[0]] = restored_group(row)
+            self.groups[row[0]] = self.restored(row)
         for group_id in self.offsets.committed:
             self.groups.setdefault(group_id, ClassicGroup(group_id))
+
+    def restored(self, row: GroupRow) -> Group:
+        """A group as it comes back after a restart: empty."""
+        group_id, group_type, protocol_type, generation, empty_since_ms = row
+        if group_type == GroupType.CONSUMER:
+            return self.consumer_group(group_id, generation, empty_since_ms)
+        return ClassicGroup(
+            group_id, protocol_type=protocol_type, generation=generation, empty_since_ms=empty_since_ms
+        )
+
+    def consumer_group(
+        self, group_id: str, generation: int, empty_since_ms: int | None = None
+    ) -> ConsumerGroup:
+        """A group of the consumer protocol, empty and not registered."""
+        return ConsumerGroup(
+            group_id,
+            config=self.config,
+            clock=self.clock,
+            timer=self.timer,
+            topics=self.topics,
+            generation=generation,
+            empty_since_ms=empty_since_ms,
+            emptied=self.save,
+        )
 
     def __iter__(self) -> Iterator[Group]:
         return iter(self.groups.values())
@@ -95,11 +120,3 @@ class GroupCoordinator:
         """Cancel every timer."""
         for group in self.groups.values():
             group.close()
-
-
-def restored_group(row: GroupRow) -> Group:
-    """A group as it comes back after a restart: empty."""
-    group_id, _, protocol_type, generation, empty_since_ms = row
-    return ClassicGroup(
-        group_id, protocol_type=protocol_type, generation=generation, empty_since_ms=empty_since_ms
-    )

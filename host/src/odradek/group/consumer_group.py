@@ -1,0 +1,281 @@
+"""A group of the consumer protocol (KIP-848): its members, its epochs, and who holds which partition.
+
+After org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup. Three epochs lead from a change to
+calm: the group epoch counts changes of subscriptions and topics; the target's epoch says which of them the
+assignor has answered; a member's epoch says which target it follows. `consumer_heartbeat` moves them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from odradek.clock import Clock, Timer
+from odradek.group.assignment_spec import ConsumerGroupPartitionAssignor
+from odradek.group.committed_offset import TopicPartition
+from odradek.group.consumer_member import STATIC_LEAVE_EPOCH, ConsumerMember, MemberState
+from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
+from odradek.group.group import Committer, Group, GroupType, PartitionCheck
+from odradek.group.group_config import GroupConfig
+from odradek.group.group_subscriptions import GroupSubscriptions
+from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferred_assignor
+from odradek.group.topic_view import TopicView
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+FIRST_EPOCH = 1
+MEMBER_EPOCH_VERSION = 9
+"""From here on OffsetCommit carries a member epoch."""
+
+
+class ConsumerGroup:
+    """One group.
+
+    Invariants: no partition has two holders, and ``holders`` names exactly what members were told to have or
+    have not yet given up; the target's epoch never exceeds the group's; a static member's instance id leads
+    to its one member id.
+    """
+
+    group_type = GroupType.CONSUMER
+    protocol_type = CONSUMER_PROTOCOL_TYPE
+
+    def __init__(
+        self,
+        group_id: str,
+        *,
+        config: GroupConfig,
+        clock: Clock,
+        timer: Timer,
+        topics: TopicView,
+        generation: int = FIRST_EPOCH,
+        empty_since_ms: int | None = None,
+        emptied: Callable[[Group], None] | None = None,
+    ) -> None:
+        self.group_id = group_id
+        self.config = config
+        self.clock = clock
+        self.timer = timer
+        self.group_epoch = max(generation, FIRST_EPOCH)
+        self.empty_since_ms = empty_since_ms
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}
+        """Member ids by instance id."""
+        self.subscriptions = GroupSubscriptions(topics)
+        self.target = TargetAssignment(self.group_epoch)
+        self.computed_ms: int | None = None
+        """When the target was computed."""
+        self.holders: dict[TopicPartition, str] = {}
+        """Member ids."""
+        self.emptied = emptied
+        """Called when the last member is gone."""
+
+    @property
+    def state_name(self) -> str:
+        """ConsumerGroupState.java. ``Dead`` belongs to groups that are not there any more."""
+        if not self.members:
+            return "Empty"
+        if self.group_epoch > self.target.epoch:
+            return "Assigning"
+        if all(member.is_reconciled_to(self.target.epoch) for member in self.members.values()):
+            return "Stable"
+        return "Reconciling"
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def generation(self) -> int:
+        return self.group_epoch
+
+    @property
+    def assignor_name(self) -> str:
+        """The assignor of the next target."""
+        return preferred_assignor(self.members.values(), self.config.consumer_assignors[0])
+
+    def member(self, member_id: str) -> ConsumerMember:
+        """A member.
+
+        Raises:
+            ApiError: UNKNOWN_MEMBER_ID.
+        """
+        member = self.members.get(member_id)
+        if member is None:
+            raise ApiError(
+                ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {self.group_id}."
+            )
+        return member
+
+    def static_member(self, instance_id: str) -> ConsumerMember | None:
+        """The member with this instance id."""
+        member_id = self.static_members.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def add(self, member: ConsumerMember, instance_id: str | None) -> None:
+        """A new member, which holds nothing; or one that is there and has got another instance id."""
+        self.members[member.member_id] = member
+        self.forget_instance(member)
+        member.instance_id = instance_id
+        if instance_id is not None:
+            self.static_members[instance_id] = member.member_id
+        self.empty_since_ms = None
+
+    def forget_instance(self, member: ConsumerMember) -> None:
+        """Nobody has the instance id of this member."""
+        if member.instance_id is not None:
+            del self.static_members[member.instance_id]
+
+    def replace(self, old: ConsumerMember, member_id: str) -> ConsumerMember:
+        """Let a static member come back under another id; it has the place, the target and the partitions."""
+        namesake = self.members.get(member_id)
+        if namesake is not None:
+            self.remove(namesake)
+        member = old.successor(member_id)
+        old.stop_timers()
+        del self.members[old.member_id]
+        self.forget_instance(old)
+        self.add(member, old.instance_id)
+        self.target.replace(old.member_id, member_id)
+        for partition in (*member.assigned, *member.pending_revocation):
+            self.holders[partition] = member_id
+        return member
+
+    def remove(self, member: ConsumerMember) -> None:
+        """A member is gone: what it had is free, and the others' target has to be computed again."""
+        member.stop_timers()
+        del self.members[member.member_id]
+        self.forget_instance(member)
+        self.target.by_member.pop(member.member_id, None)
+        for partition in (*member.assigned, *member.pending_revocation):
+            del self.holders[partition]
+        self.subscriptions.refresh(self.members.values())
+        self.group_epoch += 1
+        if not self.members:
+            self.empty_since_ms = self.clock.now_ms()
+            if self.emptied is not None:
+                self.emptied(self)
+
+    def leave_for_a_while(self, member: ConsumerMember) -> None:
+        """A static member goes and will be back: its session decides how long its partitions wait for it."""
+        member.stop_rebalance()
+        for partition in member.pending_revocation:
+            del self.holders[partition]
+        member.pending_revocation = {}
+        member.previous_member_epoch = member.member_epoch
+        member.member_epoch = STATIC_LEAVE_EPOCH
+
+    def update_target(self) -> None:
+        """Compute the target of the newest group epoch, unless one was computed a moment ago."""
+        now_ms = self.clock.now_ms()
+        interval_ms = self.config.consumer_assignment_interval_ms
+        fresh = self.computed_ms is not None and now_ms - self.computed_ms < interval_ms
+        if self.group_epoch > self.target.epoch and not fresh:
+            self.target.compute(self.group_epoch, self.assignor(), self.members.values(), self.subscriptions)
+            self.computed_ms = now_ms
+
+    def assignor(self) -> ConsumerGroupPartitionAssignor:
+        """Who computes the next target."""
+        return ASSIGNORS[self.assignor_name]
+
+    def hold(
+        self, member: ConsumerMember, assigned: dict[TopicPartition, int], pending: dict[TopicPartition, int]
+    ) -> None:
+        """Note what a member holds now.
+
+        Args:
+            member: The member after a step.
+            assigned: What was assigned to it before that.
+            pending: What it had to give up before that.
+        """
+        for partition in (*assigned, *pending):
+            if partition not in member.assigned and partition not in member.pending_revocation:
+                del self.holders[partition]
+        for partition in (*member.assigned, *member.pending_revocation):
+            self.holders[partition] = member.member_id
+
+    def restart_session(self, member: ConsumerMember) -> None:
+        """The member was heard of."""
+        deadline_ms = self.clock.now_ms() + self.config.consumer_session_timeout_ms
+        if member.session is None:
+            member.session = self.timer.schedule(deadline_ms, partial(self.remove, member))
+        else:
+            member.session.postpone(deadline_ms)
+
+    def restart_rebalance(self, member: ConsumerMember) -> None:
+        """Wait for a member to give up partitions, if it is to; it is removed if it takes too long."""
+        member.stop_rebalance()
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            deadline_ms = self.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
+            late = partial(self.fence_late, member, member.member_epoch)
+            member.rebalance = self.timer.schedule(deadline_ms, late)
+
+    def fence_late(self, member: ConsumerMember, member_epoch: int) -> None:
+        """The rebalance timeout is over; a member that has moved on is left alone."""
+        member.rebalance = None
+        if member.member_epoch == member_epoch:
+            self.remove(member)
+
+    def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
+        """See `Group`. An older epoch may commit what the member has had since then (KIP-1251)."""
+        if committer.generation_id < 0 and not self.members:
+            return None
+        anonymous = committer.generation_id == -1 and not committer.member_id
+        if committer.is_transactional and anonymous and committer.group_instance_id is None:
+            return None
+        member = self.member(committer.member_id)
+        if not committer.is_transactional and committer.api_version < MEMBER_EPOCH_VERSION:
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"members of the consumer protocol need OffsetCommit version {MEMBER_EPOCH_VERSION} or above",
+            )
+        if committer.generation_id == member.member_epoch:
+            return None
+        if committer.generation_id > member.member_epoch:
+            raise stale(committer.generation_id, member)
+        return partial(check_assignment_epoch, member, committer.generation_id)
+
+    def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """See `Group`."""
+        if member_id is None and member_epoch < 0:
+            return
+        member = self.member(member_id or "")
+        if member_epoch != member.member_epoch:
+            raise stale(member_epoch, member)
+
+    def validate_delete(self) -> None:
+        """See `Group`."""
+        if self.members:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP, f"Group {self.group_id} is not empty.")
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """See `Group`."""
+        return self.subscriptions.topics.topic_id(topic) in self.subscriptions.partitions
+
+    def topics_changed(self) -> None:
+        """See `Group`. The next heartbeat of any member finds out whether it matters."""
+        self.subscriptions.is_stale = True
+
+    def close(self) -> None:
+        """See `Group`."""
+        for member in self.members.values():
+            member.stop_timers()
+
+
+def check_assignment_epoch(member: ConsumerMember, member_epoch: int, topic_id: bytes, index: int) -> None:
+    """Whether a member has had a partition since an epoch that it has left behind.
+
+    Raises:
+        ApiError: STALE_MEMBER_EPOCH.
+    """
+    partition = (topic_id, index)
+    since = member.assigned.get(partition, member.pending_revocation.get(partition))
+    if since is None or member_epoch < since:
+        raise stale(member_epoch, member)
+
+
+def stale(member_epoch: int, member: ConsumerMember) -> ApiError:
+    """The member speaks of an epoch that is not the one it is in."""
+    return ApiError(
+        ErrorCode.STALE_MEMBER_EPOCH,
+        f"the received member epoch {member_epoch} is not the expected one, {member.member_epoch}",
+    )

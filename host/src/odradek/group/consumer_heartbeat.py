@@ -1,0 +1,284 @@
+"""One heartbeat of the consumer protocol, from the rules for the request to the answer (KIP-848).
+
+Everything that can refuse a heartbeat is checked before anything changes: a request that is refused leaves
+the group as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from odradek.group.committed_offset import TopicPartition
+from odradek.group.consumer_group import ConsumerGroup
+from odradek.group.consumer_member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerMember,
+)
+from odradek.group.current_assignment import reconcile
+from odradek.group.subscribed_regex import compiled
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+OWN_MEMBER_ID_VERSION = 1
+"""From here on the client makes its member id (KIP-1082)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who sends, as ConsumerGroupDescribe shows it."""
+
+    client_id: str
+    host: str
+
+
+def invalid(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]) -> None:
+    """The rules that need no group.
+
+    Raises:
+        ApiError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR or INVALID_REGULAR_EXPRESSION.
+    """
+    check_names(request, version)
+    if request.member_epoch == JOIN_EPOCH:
+        check_join(request)
+    elif request.member_epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
+        raise invalid("InstanceId can't be null.")
+    elif request.member_epoch < STATIC_LEAVE_EPOCH:
+        raise invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        raise ApiError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
+            f"{', '.join(assignors)}.",
+        )
+    if request.subscribed_topic_regex:
+        compiled(request.subscribed_topic_regex)
+
+
+def check_names(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    """What may be null, but not empty."""
+    needs_member_id = version >= OWN_MEMBER_ID_VERSION or request.member_epoch != JOIN_EPOCH
+    if not request.group_id.strip():
+        raise invalid("GroupId can't be empty.")
+    if needs_member_id and not request.member_id.strip():
+        raise invalid("MemberId can't be empty.")
+    if request.instance_id is not None and not request.instance_id.strip():
+        raise invalid("InstanceId can't be empty.")
+    if request.rack_id is not None and not request.rack_id.strip():
+        raise invalid("RackId can't be empty.")
+
+
+def check_join(request: ConsumerGroupHeartbeatRequest) -> None:
+    """A member that joins says everything and owns nothing."""
+    if request.rebalance_timeout_ms == -1:
+        raise invalid("RebalanceTimeoutMs must be provided in first request.")
+    if request.topic_partitions is None or request.topic_partitions:
+        raise invalid("TopicPartitions must be empty when (re-)joining.")
+    if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
+        raise invalid("SubscribedTopicNames or SubscribedTopicRegex must be provided when (re-)joining.")
+
+
+def heartbeat(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, client: Client
+) -> ConsumerGroupHeartbeatResponse:
+    """Answer a member that joins or stays.
+
+    Args:
+        group: Its group; for a member that joins it may be new.
+        request: Within the rules of `check_request`, with a member id.
+        client: Who sends.
+
+    Raises:
+        ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID or
+            UNRELEASED_INSTANCE_ID.
+    """
+    owned = owned_partitions(request)
+    member = admitted(group, request, owned)
+    assigned, pending = member.assigned, member.pending_revocation
+    state, epoch = member.state, member.member_epoch
+    changed = update(member, request, client)
+    if changed or group.subscriptions.is_stale:
+        topics_changed = group.subscriptions.refresh(group.members.values())
+        group.group_epoch += changed or topics_changed
+    group.update_target()
+    reconcile(
+        member,
+        assignment_epoch=group.target.epoch,
+        target=group.target.of(member.member_id),
+        topic_ids=group.subscriptions.topic_ids(member),
+        subscription_changed=changed,
+        is_free=lambda partition: partition not in group.holders,
+        owned=owned,
+    )
+    if member.assigned is not assigned or member.pending_revocation is not pending:
+        group.hold(member, assigned, pending)
+    if (member.state, member.member_epoch) != (state, epoch) or member.pending_revocation is not pending:
+        group.restart_rebalance(member)
+    group.restart_session(member)
+    return ConsumerGroupHeartbeatResponse(
+        member_id=member.member_id,
+        member_epoch=member.member_epoch,
+        heartbeat_interval_ms=group.config.consumer_heartbeat_interval_ms,
+        assignment=assignment(member)
+        if is_full(request) or member.assigned.keys() != assigned.keys()
+        else None,
+    )
+
+
+def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> AbstractSet[TopicPartition] | None:
+    """What the client says that it has; None if it says nothing."""
+    if request.topic_partitions is None:
+        return None
+    return {(topic.topic_id, index) for topic in request.topic_partitions for index in topic.partitions}
+
+
+def admitted(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, owned: AbstractSet[TopicPartition] | None
+) -> ConsumerMember:
+    """The member that a request belongs to; a new one, or one that has come back, if it joins."""
+    is_full = len(group.members) >= group.config.consumer_max_size
+    if is_full and request.member_id not in group.members:
+        raise ApiError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The consumer group has reached its maximum of {group.config.consumer_max_size} members.",
+        )
+    if request.instance_id is None:
+        member = group.members.get(request.member_id)
+    else:
+        member = static_member(group, request, request.instance_id)
+    if member is None:
+        member = joining(group, request)
+    check_epoch(member, request.member_epoch, owned)
+    return member
+
+
+def joining(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
+    """A member that is new, under this instance id at least."""
+    if request.member_epoch != JOIN_EPOCH:
+        return group.member(request.member_id)
+    member = group.members.get(request.member_id) or ConsumerMember(request.member_id)
+    group.add(member, request.instance_id)
+    return member
+
+
+def static_member(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, instance_id: str
+) -> ConsumerMember | None:
+    """The static member, if there is one; it may have come back under another id."""
+    member = group.static_member(instance_id)
+    if request.member_epoch != JOIN_EPOCH:
+        return known_static_member(group, member, request.member_id, instance_id)
+    if member is None or member.member_id == request.member_id:
+        return member
+    if member.member_epoch != STATIC_LEAVE_EPOCH:
+        raise ApiError(
+            ErrorCode.UNRELEASED_INSTANCE_ID,
+            f"Static member {request.member_id} with instance id {instance_id} cannot join the group because "
+            f"the instance id is owned by member {member.member_id}.",
+        )
+    return group.replace(member, request.member_id)
+
+
+def known_static_member(
+    group: ConsumerGroup, member: ConsumerMember | None, member_id: str, instance_id: str
+) -> ConsumerMember:
+    """A static member that must be there, and be the one that asks."""
+    if member is None:
+        raise ApiError(
+            ErrorCode.UNKNOWN_MEMBER_ID,
+            f"Instance id {instance_id} is unknown in group {group.group_id}.",
+        )
+    if member.member_id != member_id:
+        raise ApiError(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"Static member {member_id} (instance id {instance_id}) was fenced by member {member.member_id}.",
+        )
+    return member
+
+
+def check_epoch(member: ConsumerMember, received: int, owned: AbstractSet[TopicPartition] | None) -> None:
+    """Whether a member is where it says it is.
+
+    An answer may have been lost: then it comes with the epoch before, and all it owns is still assigned to
+    it.
+
+    Raises:
+        ApiError: FENCED_MEMBER_EPOCH.
+    """
+    if received in (JOIN_EPOCH, member.member_epoch):
+        return
+    missed_an_answer = received == member.previous_member_epoch and received < member.member_epoch
+    if missed_an_answer and owned is not None and owned <= member.assigned.keys():
+        return
+    raise ApiError(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has epoch {received}, the group coordinator knows {member.member_epoch}. "
+        "The member must abandon all its partitions and rejoin.",
+    )
+
+
+def update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client) -> bool:
+    """Take over what the request says; whether the subscription has changed."""
+    before = (member.subscribed_topic_names, member.subscribed_topic_regex)
+    member.client_id, member.client_host = client.client_id, client.host
+    if request.rack_id is not None:
+        member.rack_id = request.rack_id
+    if request.rebalance_timeout_ms != -1:
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+    if request.server_assignor is not None:
+        member.server_assignor = request.server_assignor
+    if request.subscribed_topic_names is not None:
+        member.subscribed_topic_names = frozenset(request.subscribed_topic_names)
+    if request.subscribed_topic_regex is not None:
+        member.subscribed_topic_regex = request.subscribed_topic_regex
+    return before != (member.subscribed_topic_names, member.subscribed_topic_regex)
+
+
+def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether the client wants to know everything: it joins, or is not sure what it was told last."""
+    subscribed = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    says_all = request.rebalance_timeout_ms != -1 and subscribed and request.topic_partitions is not None
+    return request.member_epoch == JOIN_EPOCH or says_all
+
+
+def assignment(member: ConsumerMember) -> Assignment:
+    """What the member has, by topic."""
+    topics: dict[bytes, list[int]] = {}
+    for topic_id, index in sorted(member.assigned):
+        topics.setdefault(topic_id, []).append(index)
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic_id, partitions=partitions)
+            for topic_id, partitions in topics.items()
+        ]
+    )
+
+
+def leave(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+    """Answer a member that goes, for good or for a while.
+
+    Raises:
+        ApiError: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """
+    if request.instance_id is None:
+        member = group.member(request.member_id)
+    else:
+        known = group.static_member(request.instance_id)
+        member = known_static_member(group, known, request.member_id, request.instance_id)
+    if request.member_epoch == LEAVE_EPOCH:
+        group.remove(member)
+    else:
+        group.leave_for_a_while(member)
+    return ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=request.member_epoch)

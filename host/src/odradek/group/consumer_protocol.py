@@ -1,0 +1,122 @@
+"""The consumer protocol (KIP-848) over all groups: to which a heartbeat goes, and how one is described.
+
+A group that is empty changes its protocol with the next member that joins. A classic group with members is
+GROUP_ID_NOT_FOUND to a consumer, as it is in Kafka where ``group.consumer.migration.policy`` is ``disabled``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from odradek.group.committed_offset import TopicPartition
+from odradek.group.consumer_group import ConsumerGroup
+from odradek.group.consumer_heartbeat import Client, check_request, heartbeat, leave
+from odradek.group.consumer_member import JOIN_EPOCH, ConsumerMember
+from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.topic_view import TopicView
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.consumer_group_describe import (
+    Assignment,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+from odradek.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from odradek.wire.uuid_text import uuid_text
+
+CONSUMER_MEMBER_TYPE = 1
+"""Of a member of the consumer protocol, ConsumerGroupDescribe v1 (KIP-1099); 0 would be a classic one."""
+
+
+def answer_heartbeat(
+    coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest, version: int, client: Client
+) -> ConsumerGroupHeartbeatResponse:
+    """Let a member join, stay or leave.
+
+    Raises:
+        ApiError: What is wrong with the request, the group or the member.
+    """
+    check_request(request, version, coordinator.config.consumer_assignors)
+    group = group_for(coordinator, request)
+    if request.member_epoch < JOIN_EPOCH:
+        return leave(group, request)
+    if not request.member_id:
+        request.member_id = uuid_text(coordinator.random_uuid())
+    response = heartbeat(group, request, client)
+    if coordinator.groups.get(group.group_id) is not group:
+        coordinator.put(group)
+    return response
+
+
+def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+    """The member's group; a new one, not yet registered, if it joins and there is none but an empty one.
+
+    Raises:
+        ApiError: GROUP_ID_NOT_FOUND.
+    """
+    group = coordinator.groups.get(request.group_id)
+    if isinstance(group, ConsumerGroup):
+        return group
+    if request.member_epoch != JOIN_EPOCH:
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+    if group is not None and not group.is_empty:
+        raise ApiError(
+            ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group and has members."
+        )
+    return coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
+
+
+def describe(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
+    """One group with its members, what they have and what they should have.
+
+    Raises:
+        ApiError: GROUP_ID_NOT_FOUND: there is none, or it is of another protocol.
+    """
+    group = coordinator.group(group_id)
+    if not isinstance(group, ConsumerGroup):
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        group_epoch=group.group_epoch,
+        assignment_epoch=group.target.epoch,
+        assignor_name=group.assignor_name,
+        members=[described_member(group, member) for member in group.members.values()],
+    )
+
+
+def described_member(group: ConsumerGroup, member: ConsumerMember) -> Member:
+    """One member."""
+    topics = group.subscriptions.topics
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.subscribed_topic_names),
+        subscribed_topic_regex=member.subscribed_topic_regex or None,
+        assignment=described_assignment(topics, member.assigned),
+        target_assignment=described_assignment(topics, group.target.of(member.member_id)),
+        member_type=CONSUMER_MEMBER_TYPE,
+    )
+
+
+def described_assignment(topics: TopicView, partitions: Iterable[TopicPartition]) -> Assignment:
+    """Partitions by topic; those of a topic that is gone have no name and are left out."""
+    by_topic: dict[bytes, list[int]] = {}
+    for topic_id, index in sorted(partitions):
+        by_topic.setdefault(topic_id, []).append(index)
+    named = ((topic_id, topics.topic_name(topic_id)) for topic_id in by_topic)
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic_id, topic_name=name, partitions=by_topic[topic_id])
+            for topic_id, name in named
+            if name is not None
+        ]
+    )
