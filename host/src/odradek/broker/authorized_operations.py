@@ -45,3 +45,10 @@ CLUSTER_OPERATIONS = bits(
     AclOperation.ALTER_CONFIGS,
     AclOperation.IDEMPOTENT_WRITE,
 )
+GROUP_OPERATIONS = bits(
+    AclOperation.READ,
+    AclOperation.DELETE,
+    AclOperation.DESCRIBE,
+    AclOperation.DESCRIBE_CONFIGS,
+    AclOperation.ALTER_CONFIGS,
+)
