@@ -13,8 +13,10 @@ from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
 from odradek.broker.group_topics import GroupTopics
+from odradek.broker.fetch_session import FetchSessionCache
 from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
 from odradek.broker.topics import Topics
+from odradek.broker.transaction_participants import Participants
 from odradek.client.connection import answer_type
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
@@ -23,12 +25,15 @@ from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore
+from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.context import ConnectionContext
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.clock import MockClock
+from odradek.transaction.transaction_config import TransactionConfig
+from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
     RequestHeader,
@@ -55,6 +60,7 @@ def make_broker(
     metadata: MetadataStore | None = None,
     groups: GroupConfig | None = None,
     offsets: SqliteOffsetStore | None = None,
+    transactions: SqliteTransactionStore | None = None,
 ) -> Broker:
     """A broker with nothing in it.
 
@@ -66,7 +72,9 @@ def make_broker(
         metadata: A store that another broker has written; None for an empty one in memory.
         groups: What groups are allowed.
         offsets: A store that another broker has written; None for an empty one in memory.
+        transactions: The same for transactional ids.
     """
+    chosen = settings or BrokerSettings()
     clock = MockClock()
     uuids = numbered_uuids()
     store = metadata or MetadataStore(":memory:")
@@ -89,7 +97,7 @@ def make_broker(
         topics=GroupTopics(topics),
     )
     return Broker(
-        settings=settings or BrokerSettings(),
+        settings=chosen,
         cluster_id="cluster-of-a-test-one",
         clock=clock,
         timer=clock.timer,
@@ -98,8 +106,30 @@ def make_broker(
         topics=topics,
         telemetry=manager,
         groups=coordinator,
+        transactions=make_transactions(transactions, topics, coordinator, clock, store),
+        fetch_sessions=FetchSessionCache(chosen.max_incremental_fetch_session_cache_slots, count(1).__next__),
         endpoints={LISTENER: Endpoint("127.0.0.1", 9092)},
     )
+
+
+def make_transactions(
+    transactions: SqliteTransactionStore | None,
+    topics: Topics,
+    groups: GroupCoordinator,
+    clock: MockClock,
+    metadata: MetadataStore,
+) -> TransactionCoordinator:
+    """A coordinator that is running."""
+    coordinator = TransactionCoordinator(
+        config=TransactionConfig(),
+        clock=clock,
+        timer=clock.timer,
+        store=transactions or SqliteTransactionStore(":memory:"),
+        participants=Participants(topics, groups.offsets, clock),
+        new_producer_id=metadata.allocate_producer_id,
+    )
+    coordinator.start()
+    return coordinator
 
 
 def temporary_folder() -> Path:

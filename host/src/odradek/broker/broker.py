@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from odradek.broker.features import Features
+from odradek.broker.fetch_session import FetchSessionCache
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, Timer
 from odradek.group.group_coordinator import GroupCoordinator
@@ -14,6 +15,7 @@ from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.payload import PayloadWork
+from odradek.transaction.transaction_coordinator import TransactionCoordinator
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class BrokerSettings:
     num_partitions: int = 1
     fetch_max_bytes: int = 57_671_680
     """``fetch.max.bytes`` of the broker: no response grows beyond it."""
+    max_incremental_fetch_session_cache_slots: int = 1_000
 
 
 Offload = Callable[[PayloadWork, Callable[[bytes | Exception], None]], None]
@@ -61,6 +64,8 @@ class Broker:
     topics: Topics
     telemetry: ClientMetricsManager
     groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    fetch_sessions: FetchSessionCache
     features: Features = field(default_factory=Features)
     offload: Offload = run_inline
     endpoints: dict[str, Endpoint] = field(default_factory=dict)

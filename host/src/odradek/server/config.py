@@ -19,8 +19,10 @@ from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.server.listener import ListenerAddress
+from odradek.server.transactions import read_transactions
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
+from odradek.transaction.transaction_config import TransactionConfig
 
 TABLES = ("plugins", "subscriptions")
 """Tables whose next level is a name, not a key."""
@@ -52,6 +54,7 @@ class HostConfig:
     log_defaults: LogConfig = field(default_factory=LogConfig)
     """What topics are configured as where they do not say otherwise (Kafka's ``log.*`` keys)."""
     groups: GroupConfig = field(default_factory=GroupConfig)
+    transactions: TransactionConfig = field(default_factory=TransactionConfig)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()
@@ -128,6 +131,9 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
             auto_create_topics_enable=top.boolean("auto.create.topics.enable", True),
             num_partitions=top.integer("num.partitions", 1, 1, 1_000),
             fetch_max_bytes=top.integer("fetch.max.bytes", 57_671_680, 1024, INT32_MAX),
+            max_incremental_fetch_session_cache_slots=top.integer(
+                "max.incremental.fetch.session.cache.slots", 1_000, 0, INT32_MAX
+            ),
         ),
         telemetry=TelemetryConfig(
             telemetry_max_bytes=top.integer("telemetry.max.bytes", 1_048_576, 1, INT32_MAX),
@@ -142,6 +148,7 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
         payload_workers=top.integer("payload.workers", 1, 0, 64),
         metrics_listener=read_metrics_listener(top),
         log_defaults=read_log_defaults(top),
+        transactions=read_transactions(top),
         subscriptions=read_subscriptions(values),
         plugins=named_tables(values, "plugins"),
         requested_plugins=requested_plugins,

@@ -11,10 +11,12 @@ import asyncio
 import json
 import logging
 import os
+import secrets
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from odradek.broker.broker import Broker, Endpoint
+from odradek.broker.fetch_session import INT32_MAX, FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.routing import Dispatcher, load_handlers
 from odradek.broker.topics import Topics
@@ -29,6 +31,7 @@ from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
 from odradek.server.storage import Storage
 from odradek.server.timer_driver import TimerDriver
+from odradek.server.transactions import make_transactions
 from odradek.telemetry.client_metrics_configs import validate
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
@@ -50,6 +53,11 @@ PRODUCER_SWEEP_MS = 600_000  # producer.id.expiration.check.interval.ms
 def random_uuid() -> bytes:
     """A type 4 uuid, raw."""
     return uuid4().bytes
+
+
+def random_session_id() -> int:
+    """An id for a fetch session that nobody guesses, from 1 on."""
+    return secrets.randbelow(INT32_MAX - 1) + 1
 
 
 def close_offers(plugin: ActivePlugin) -> None:
@@ -105,6 +113,7 @@ class Host:
             cluster_id = uuid_text(random_uuid())
             self.metadata.put_value("cluster.id", cluster_id)
         topics = Topics(self.metadata, self.logs, self.clock, random_uuid, self.config.log_defaults)
+        groups = self.make_groups(topics)
         broker = Broker(
             settings=self.config.broker,
             cluster_id=cluster_id,
@@ -114,7 +123,13 @@ class Host:
             logs=self.logs,
             topics=topics,
             telemetry=self.telemetry,
-            groups=self.make_groups(topics),
+            groups=groups,
+            transactions=make_transactions(
+                self.config.transactions, self.clock, self.timer, self.storage, topics, groups.offsets
+            ),
+            fetch_sessions=FetchSessionCache(
+                self.config.broker.max_incremental_fetch_session_cache_slots, random_session_id
+            ),
         )
         if self.workers is not None:
             broker.offload = self.workers.offload
@@ -182,6 +197,7 @@ class Host:
         """
         self.driver = TimerDriver(self.timer, self.clock)
         self.reconcile_subscriptions()
+        self.broker.transactions.start()
         for runner in self.forwarders:
             runner.start()
         for listener in self.listeners:
@@ -232,6 +248,7 @@ class Host:
         if self.driver is not None:
             self.driver.stop()
         self.telemetry.close()
+        self.broker.transactions.close()
         for plugin in self.plugins:
             close_offers(plugin)
         self.storage.close()
