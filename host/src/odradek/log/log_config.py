@@ -122,6 +122,13 @@ class LogConfig:
     def is_compacted(self) -> bool:
         return "compact" in self.cleanup_policy
 
+    @property
+    def max_segment_ms(self) -> int:
+        """After how long a segment ends: a compacted topic has to see its records compacted in time."""
+        if self.is_compacted and self.max_compaction_lag_ms > 0:
+            return min(self.max_compaction_lag_ms, self.segment_ms)
+        return self.segment_ms
+
     @classmethod
     def parse(cls, properties: Mapping[str, str], defaults: LogConfig | None = None) -> LogConfig:
         """The configuration that ``properties`` make out of ``defaults``.

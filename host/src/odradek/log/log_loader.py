@@ -95,8 +95,8 @@ def load_start_offset(
 ) -> tuple[list[Segment], int, int]:
     """The log start offset that DeleteRecords left, with the segments and the next offset that go with it.
 
-    If a crash has cut the log before it, the log goes on there, empty (``LogLoader``, too): its offsets had been
-    given to records already.
+    If a crash has cut the log before it, the log goes on there, empty (``LogLoader``, too): its offsets had
+    been given to records already.
     """
     start = max(read_offset(directory, LOG_START_OFFSET) or 0, segments[0].base_offset)
     if start <= next_offset:

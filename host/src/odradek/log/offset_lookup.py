@@ -21,13 +21,16 @@ class TimestampOffset(NamedTuple):
     offset: int
 
 
-def first_at_or_after(segments: Sequence[Segment], timestamp_ms: int) -> TimestampOffset | None:
-    """The first record with a timestamp of ``timestamp_ms`` or later, None if there is none."""
+def first_at_or_after(
+    segments: Sequence[Segment], timestamp_ms: int, start_offset: int = 0
+) -> TimestampOffset | None:
+    """The first record from ``start_offset`` on with a timestamp of ``timestamp_ms`` or later."""
     for segment in segments:
         if segment.max_timestamp_ms >= timestamp_ms:
-            found = segment.locate_time(timestamp_ms)
-            if found is not None:
-                return _record_in(segment, found, timestamp_ms)
+            for found in segment.locate_time(timestamp_ms, start_offset):
+                record = _record_in(segment, found, timestamp_ms, start_offset)
+                if record is not None:
+                    return record
     return None
 
 
@@ -37,20 +40,28 @@ def first_with_max_timestamp(segments: Sequence[Segment]) -> TimestampOffset | N
     if segment is None:
         return None
     found = segment.locate(segment.index.offset_of_max_timestamp)
-    return _record_in(segment, found, _max_timestamp_ms(segment)) if found else None
+    if found is None:
+        return None
+    timestamp_ms = _max_timestamp_ms(segment)
+    return _record_in(segment, found, timestamp_ms) or TimestampOffset(timestamp_ms, found[1].last_offset)
 
 
 def _max_timestamp_ms(segment: Segment) -> int:
     return segment.max_timestamp_ms
 
 
-def _record_in(segment: Segment, found: Located, timestamp_ms: int) -> TimestampOffset:
+def _record_in(
+    segment: Segment, found: Located, timestamp_ms: int, start_offset: int = 0
+) -> TimestampOffset | None:
+    """None if the only records that are late enough lie before ``start_offset``."""
     _, header = found
     if header.timestamp_type is TimestampType.CREATE_TIME:
         try:
             for record in records(segment.read_batch(found), header):
-                if record.timestamp_ms >= timestamp_ms:
+                if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
                     return TimestampOffset(record.timestamp_ms, record.offset)
         except WireError:
             pass  # a batch that was never opened may hold anything: its first offset is as near as it gets
-    return TimestampOffset(header.max_timestamp_ms, header.base_offset)
+        else:
+            return None
+    return TimestampOffset(header.max_timestamp_ms, max(header.base_offset, start_offset))

@@ -10,7 +10,7 @@ import logging
 import os
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -19,8 +19,8 @@ from odradek.log.control_batch import TransactionMarker, marker_batch
 from odradek.log.log_config import LogConfig
 from odradek.log.log_loader import load_producers, load_segments, load_start_offset
 from odradek.log.log_validator import LEADER_EPOCH, validated
+from odradek.log.offset_checkpoint import CLEANER_OFFSET, LOG_START_OFFSET, read_offset, write_offset
 from odradek.log.offset_lookup import TimestampOffset, first_at_or_after, first_with_max_timestamp
-from odradek.log.offset_checkpoint import LOG_START_OFFSET, write_offset
 from odradek.log.open_files import OpenFiles
 from odradek.log.producer_snapshot import save_snapshot
 from odradek.log.producer_state_manager import AppendedBatch, ProducerStateManager
@@ -88,6 +88,8 @@ class PartitionLog:
         self.graves: deque[Grave] = deque()
         """Files of deleted segments that are still on the disk, oldest first."""
         self.closed = False
+        self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
+        """Compaction has seen what stands before it."""
         self._files = OpenFiles() if files is None else files
         try:
             segments, next_offset = load_segments(directory, config, self._files, now_ms)
@@ -259,21 +261,28 @@ class PartitionLog:
         self._save_state(sealed)
 
     def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
-        segment = Segment(self.directory, base_offset, self.config.index_interval_bytes, now_ms, self._files)
+        segment = self.detached_segment(base_offset, now_ms)
         segment.create()
         return segment
+
+    def detached_segment(self, base_offset: int, now_ms: int) -> Segment:
+        """A segment in the log's folder that is not part of the log, and has no file yet."""
+        return Segment(self.directory, base_offset, self.config.index_interval_bytes, now_ms, self._files)
 
     def _save_state(self, sealed: Segment) -> None:
         # Both can be rebuilt, so a full disk here does not lose anything but time.
         try:
             sealed.seal()
             self.producers.aborted.forget_before(self.log_start_offset)
-            save_snapshot(self.directory, self._next_offset, self.producers.producers, self.producers.aborted)
+            self._save_producers()
         except OSError as error:
             log.warning(
                 "cannot save index or snapshot",
                 extra={"log": self.name, "problem": error.strerror or str(error)},
             )
+
+    def _save_producers(self) -> None:
+        save_snapshot(self.directory, self._next_offset, self.producers.producers, self.producers.aborted)
 
     # Reading
 
@@ -362,6 +371,26 @@ class PartitionLog:
         if segment in self._unflushed:
             self._unflushed.remove(segment)
 
+    def cleaned_to(self, offset: int, discarded: Collection[int]) -> None:
+        """Compaction has seen everything before ``offset``.
+
+        Args:
+            offset: The next first dirty offset.
+            discarded: Markers of aborted transactions that have no records left. A consumer must not be told
+                of them any more: once the marker is gone, too, it would skip what that producer wrote later.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; after a restart more is compacted than necessary.
+        """
+        try:
+            if discarded:
+                self.producers.aborted.forget(discarded)
+                self._save_producers()
+            write_offset(self.directory, CLEANER_OFFSET, offset)
+        except OSError as error:
+            raise storage_error("write the cleaner's offset of", self.directory, error) from error
+        self.first_dirty_offset = offset
+
     def replace(self, old: Sequence[Segment], compacted: Segment, now_ms: int) -> bool:
         """Put a compacted segment, written and flushed, in the place of those it was made from.
 
@@ -379,9 +408,9 @@ class PartitionLog:
             compacted.rename(path.with_name(path.name + SWAP_SUFFIX))
         except OSError as error:
             raise storage_error("swap in", compacted.path, error) from error
+        self._segments = [*self._segments[:first], compacted, *self._segments[first + len(old) :]]
         for segment in reversed(old):
             self._entomb(segment, now_ms)
-        self._segments = [*self._segments[:first], compacted, *self._segments[first + len(old) :]]
         try:
             compacted.rename(path)
             compacted.seal()

@@ -7,7 +7,7 @@ failed or killed write left behind is overwritten by the next one or cut by reco
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,11 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatchHeader, parse_header
 
 LOG_SUFFIX: Final = ".log"
+DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+"""A compacted segment that is being written."""
+SWAP_SUFFIX: Final = ".swap"
+"""A compacted segment that is complete and takes the place of older ones."""
 WINDOW_BYTES: Final = 8 * 1024
 """Read at once when walking over headers: a little more than the distance of two index entries."""
 
@@ -126,10 +131,51 @@ class Segment:
         except OSError as error:
             raise storage_error("flush", self.path, error) from error
 
-    def remove(self) -> None:
+    def flusher(self) -> Callable[[], None]:
+        """The same as a piece of work for another thread, to be run once.
+
+        It has a descriptor of its own, so the segment may be closed or deleted meanwhile.
+        """
+        descriptor = os.dup(self.descriptor)
+
+        def fsync() -> None:
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                raise storage_error("flush", self.path, error) from error
+            finally:
+                os.close(descriptor)
+
+        return fsync
+
+    def bury(self) -> Path:
+        """Close it and rename its file, which takes no time however large it is.
+
+        Returns:
+            The file that is left to be unlinked, which may take long.
+
+        Raises:
+            OSError: The file has its old name.
+        """
+        grave = self.path.with_name(self.path.name + DELETED_SUFFIX)
+        os.rename(self.path, grave)
+        self.close()
+        SegmentIndex.remove(self.stem)
+        return grave
+
+    def discard(self) -> None:
+        """Close it and remove its file, which was never part of a log."""
         self.close()
         self.path.unlink(missing_ok=True)
-        SegmentIndex.remove(self.stem)
+
+    def rename(self, path: Path) -> None:
+        """Give the file another name, its indexes aside; an open descriptor stays what it is.
+
+        Raises:
+            OSError: The file has its old name.
+        """
+        os.rename(self.path, path)
+        self.path = path
 
     # Index
 
@@ -153,6 +199,12 @@ class Segment:
         if self._max_timestamp_ms is None:
             self._max_timestamp_ms = self.index.max_timestamp_ms
         return self._max_timestamp_ms
+
+    @property
+    def largest_timestamp_ms(self) -> int:
+        """The greatest timestamp; when the file was last written, if no record has one."""
+        timestamp_ms = self.max_timestamp_ms
+        return timestamp_ms if timestamp_ms >= 0 else int(os.stat(self.path).st_mtime * 1000)
 
     def _loaded_index(self) -> SegmentIndex | None:
         return SegmentIndex.load(self.stem, self.base_offset, self._interval_bytes, self.size_bytes)
@@ -252,12 +304,14 @@ class Segment:
                 return position, header
         return None
 
-    def locate_time(self, timestamp_ms: int) -> Located | None:
-        """The first batch with a timestamp of ``timestamp_ms`` or later."""
-        for position, header in self.walk(self.index.position_before_time(timestamp_ms)):
-            if header.max_timestamp_ms >= timestamp_ms:
-                return position, header
-        return None
+    def locate_time(self, timestamp_ms: int, start_offset: int) -> Iterator[Located]:
+        """The batches that reach ``timestamp_ms`` or later, and ``start_offset`` or further."""
+        begin = self.index.position_before_time(timestamp_ms)
+        if start_offset > self.base_offset:
+            begin = max(begin, self.index.position_before(start_offset))
+        for position, header in self.walk(begin):
+            if header.max_timestamp_ms >= timestamp_ms and header.last_offset >= start_offset:
+                yield position, header
 
     def read(self, offset: int, max_bytes: int, min_one_message: bool) -> bytes | None:
         """Whole batches from the one that contains ``offset`` on; None if that is in no batch here."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 
@@ -62,6 +62,11 @@ class TransactionIndex:
         count = bisect_left(self._columns[2], offset)
         if count:
             self._columns = tuple(column[count:] for column in self._columns)
+
+    def forget(self, last_offsets: Collection[int]) -> None:
+        """Drop the transactions with these markers: compaction has removed their records."""
+        kept = [index for index in range(len(self)) if self._columns[2][index] not in last_offsets]
+        self._columns = tuple(array("q", (column[index] for index in kept)) for column in self._columns)
 
     def encoded(self) -> bytes:
         """The columns one after another, big-endian."""
