@@ -7,7 +7,7 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.broker.fetch_session import MIN_EVICTION_MS, CachedPartition, FetchSessionCache
+from odradek.broker.fetch_session import MIN_EVICTION_MS, CachedPartition, FetchSessionCache, PartitionKey
 from odradek.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -133,7 +133,9 @@ def test_the_cache_keeps_within_its_bounds(steps: list[tuple[str, int, int]], sl
     for what, number, passed_ms in steps:
         now_ms += passed_ms
         if what == "open":
-            rows = {("t", p): CachedPartition("t", bytes(16), FetchPartition()) for p in range(number)}
+            rows: dict[PartitionKey, CachedPartition] = {
+                ("t", p): CachedPartition("t", bytes(16), FetchPartition()) for p in range(number)
+            }
             cache.open(rows, uses_topic_ids=False, now_ms=now_ms)
         elif cache.sessions:
             session_id = sorted(cache.sessions)[number % len(cache)]

@@ -57,16 +57,7 @@ class Reader:
         self, session_id: int, epoch: int, *topics: FetchTopic, version: int | None = None, **fields: Any
     ) -> FetchResponse:
         request = FetchRequest(
-            **(
-                {
-                    "max_wait_ms": 0,
-                    "min_bytes": 1,
-                    "session_id": session_id,
-                    "session_epoch": epoch,
-                    "topics": list(topics),
-                }
-                | fields
-            )
+            min_bytes=1, session_id=session_id, session_epoch=epoch, topics=list(topics), **fields
         )
         response = self.client.send(request, version or self.version)
         assert isinstance(response, FetchResponse)

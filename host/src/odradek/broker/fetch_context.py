@@ -101,8 +101,8 @@ def open_context(
     """What a request is about.
 
     Raises:
-        ApiError: FETCH_SESSION_ID_NOT_FOUND, FETCH_SESSION_TOPIC_ID_ERROR (the session was opened by a version
-            that names topics the other way) or INVALID_FETCH_SESSION_EPOCH.
+        ApiError: FETCH_SESSION_ID_NOT_FOUND, FETCH_SESSION_TOPIC_ID_ERROR (a version that names topics the
+            other way opened it) or INVALID_FETCH_SESSION_EPOCH.
     """
     by_id = version >= TOPIC_ID_VERSION
     named = requested(request, version, topics)

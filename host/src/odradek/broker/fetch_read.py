@@ -174,9 +174,9 @@ def before(records: bytes, end_offset: int) -> bytes:
 
 def aborted_transactions(log: PartitionLog, offset: int, records: bytes) -> list[AbortedTransaction]:
     """Those that a client has to know to read these records."""
-    last_offset = offset
-    for _, last_offset in batch_starts(records):
-        pass
+    if not records:
+        return []
     # Where the last batch ends does not matter: a transaction that aborts has its own batches.
-    found = log.aborted_transactions(offset, last_offset + 1) if records else []
+    last_offset = max(base_offset for _, base_offset in batch_starts(records))
+    found = log.aborted_transactions(offset, last_offset + 1)
     return [AbortedTransaction(producer_id=row.producer_id, first_offset=row.first_offset) for row in found]
