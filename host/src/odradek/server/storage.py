@@ -8,6 +8,7 @@ from pathlib import Path
 from odradek.log.log_manager import LogManager
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore, StoreError
+from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.config import ConfigError
 from odradek.server.data_dir import DataDir
 from odradek.wire.api_error import ApiError
@@ -31,6 +32,8 @@ class Storage:
                 opened.callback(self.metadata.close)
                 self.offsets = SqliteOffsetStore(path / METADATA_FILE)
                 opened.callback(self.offsets.close)
+                self.transactions = SqliteTransactionStore(path / METADATA_FILE)
+                opened.callback(self.transactions.close)
                 self.logs = LogManager(path / LOG_FOLDER, now_ms=now_ms)
                 opened.callback(self.logs.close)
             except (ApiError, StoreError) as error:

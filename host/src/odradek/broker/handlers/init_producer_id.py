@@ -3,20 +3,31 @@
 Behavior:
     * An idempotent producer gets an id that was never given out, in epoch 0; what it was before does not
       matter, but an id without an epoch, or an epoch without an id, is INVALID_REQUEST.
-    * A transactional id is INVALID_REQUEST: transactions are not served, their APIs are not advertised.
+    * A transactional id keeps its producer id; the epoch grows by one, which fences the producer before
+      (PRODUCER_FENCED for its next requests). When epochs are exhausted there is a new producer id.
+    * A transaction that is open is aborted first: CONCURRENT_TRANSACTIONS until that is done.
+    * A time-out above ``transaction.max.timeout.ms``, or not above 0, is INVALID_TRANSACTION_TIMEOUT.
+    * The empty transactional id is INVALID_REQUEST.
+Versions:
+    * v3: a producer may say who it is, and go on with the next epoch after an error (KIP-360). v4:
+      PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
+    * v6 (KIP-939) is not served: it is not stable in Kafka 4.3 either.
 """
 
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
+from odradek.broker.transaction_errors import older_code
 from odradek.plugin.context import RequestContext
+from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.wire.types import between
 
 UNKNOWN = -1
+FENCED_VERSION = 4
 
 
 def refuse(_request: InitProducerIdRequest, code: ErrorCode, _message: str | None) -> InitProducerIdResponse:
@@ -27,8 +38,21 @@ def refuse(_request: InitProducerIdRequest, code: ErrorCode, _message: str | Non
 def init_producer_id(
     request: InitProducerIdRequest, context: RequestContext, broker: Broker
 ) -> InitProducerIdResponse:
-    if request.transactional_id is not None:
-        raise ApiError(ErrorCode.INVALID_REQUEST)
     if (request.producer_id == UNKNOWN) != (request.producer_epoch == UNKNOWN):
         raise ApiError(ErrorCode.INVALID_REQUEST)
-    return InitProducerIdResponse(producer_id=broker.metadata.allocate_producer_id(), producer_epoch=0)
+    if request.transactional_id is None:
+        return InitProducerIdResponse(producer_id=broker.metadata.allocate_producer_id(), producer_epoch=0)
+    try:
+        producer = broker.transactions.init_producer_id(
+            request.transactional_id, request.transaction_timeout_ms, expected(request)
+        )
+    except ApiError as error:
+        raise older_code(error, context, FENCED_VERSION) from None
+    return InitProducerIdResponse(producer_id=producer.producer_id, producer_epoch=producer.producer_epoch)
+
+
+def expected(request: InitProducerIdRequest) -> ProducerIdAndEpoch | None:
+    """Who the producer says it is."""
+    if request.producer_id == UNKNOWN:
+        return None
+    return ProducerIdAndEpoch(request.producer_id, request.producer_epoch)

@@ -7,8 +7,14 @@ Behavior:
       KIP-467).
     * With acks=0 there is no answer: if a partition was refused the connection is closed, the only sign
       that is left.
-    * Transactional batches are INVALID_TXN_STATE: transactions are not served.
+    * A batch of a transaction needs the transactional id of its producer
+      (TRANSACTIONAL_ID_AUTHORIZATION_FAILED), and the partition in the producer's transaction, which only
+      the first batch asks for: INVALID_TXN_STATE up to v10, TRANSACTION_ABORTABLE from v11 on if it is not;
+      INVALID_PRODUCER_EPOCH for a producer that was fenced. A batch outside the transaction its producer has
+      open is INVALID_TXN_STATE.
 Versions:
+    * v12: the first batch brings the partition into the transaction (KIP-890), and a producer that the
+      partition does not know begins with sequence 0, else OUT_OF_ORDER_SEQUENCE_NUMBER.
     * v0-v2 are advertised for librdkafka's sake (see ApiVersions) and refused by closing. v13 names topics
       by id.
     * zstd needs v7.
@@ -18,9 +24,12 @@ Ignored fields:
 
 from __future__ import annotations
 
+from functools import partial
+
 from odradek.broker.broker import Broker
 from odradek.broker.routing import CloseConnection, answers
 from odradek.broker.topics import Topic
+from odradek.broker.transaction_join import TransactionJoin
 from odradek.log.log_validator import InvalidRecords
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
@@ -82,7 +91,10 @@ def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionPro
 def produce(request: ProduceRequest, context: RequestContext, broker: Broker) -> ProduceResponse | None:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-    response = ProduceResponse(responses=[append(topic, context, broker) for topic in request.topic_data])
+    transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
+    response = ProduceResponse(
+        responses=[append(topic, transaction, context, broker) for topic in request.topic_data]
+    )
     if request.acks != 0:
         return response
     for topic in response.responses:
@@ -92,21 +104,25 @@ def produce(request: ProduceRequest, context: RequestContext, broker: Broker) ->
     return None
 
 
-def append(data: TopicProduceData, context: RequestContext, broker: Broker) -> TopicProduceResponse:
+def append(
+    data: TopicProduceData, transaction: TransactionJoin, context: RequestContext, broker: Broker
+) -> TopicProduceResponse:
     """Append what is there for one topic."""
     if context.api_version >= TOPIC_ID_VERSION:
         topic, unknown = broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:
         topic, unknown = broker.topics.named(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     partitions = [
-        refused(partition.index, unknown, None) if topic is None else append_batch(topic, partition, context)
+        refused(partition.index, unknown, None)
+        if topic is None
+        else append_batch(topic, partition, transaction, context)
         for partition in data.partition_data
     ]
     return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
 
 
 def append_batch(
-    topic: Topic, data: PartitionProduceData, context: RequestContext
+    topic: Topic, data: PartitionProduceData, transaction: TransactionJoin, context: RequestContext
 ) -> PartitionProduceResponse:
     """Append one partition's batch."""
     log = topic.partition(data.index)
@@ -114,7 +130,10 @@ def append_batch(
         return refused(data.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
     try:
         appended = log.append(
-            data.records or b"", now_ms=context.received_ms, api_version=context.api_version
+            data.records or b"",
+            now_ms=context.received_ms,
+            api_version=context.api_version,
+            join_transaction=partial(transaction.join, (topic.name, data.index), log),
         )
     except InvalidRecords as error:
         return blamed(data.index, error, log)

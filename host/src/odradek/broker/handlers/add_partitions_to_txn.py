@@ -1,0 +1,138 @@
+"""AddPartitionsToTxn v0-v5.
+
+Behavior:
+    * The partitions take part in the producer's transaction; the first ones begin it. All or none: if one
+      does not exist it is UNKNOWN_TOPIC_OR_PARTITION and the others are OPERATION_NOT_ATTEMPTED.
+    * INVALID_PRODUCER_ID_MAPPING for another producer id, PRODUCER_FENCED for another epoch,
+      CONCURRENT_TRANSACTIONS while the transaction before is being ended.
+Versions:
+    * v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
+    * v4 is what brokers say to each other: several transactions, and whether partitions are in them
+      (VerifyOnly). v5: TRANSACTION_ABORTABLE for one that is not; before, INVALID_TXN_STATE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.transaction_errors import older_code
+from odradek.broker.transaction_participants import OFFSETS_PARTITIONS, OFFSETS_TOPIC
+from odradek.plugin.context import RequestContext
+from odradek.transaction.transaction_metadata import ProducerIdAndEpoch, TopicPartition
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+FENCED_VERSION = 2
+BATCHED_VERSION = 4
+ABORTABLE_VERSION = 5
+
+Outcome = Callable[[TopicPartition], ErrorCode]
+"""The code of each partition."""
+
+
+def refuse(
+    request: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None
+) -> AddPartitionsToTxnResponse:
+    """The same error for every partition, and at the top for versions that have room for it."""
+    return AddPartitionsToTxnResponse(
+        error_code=code,
+        results_by_topic_v3_and_below=results(request.v3_and_below_topics, lambda _: code),
+    )
+
+
+@answers(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, refusal=refuse)
+def add_partitions_to_txn(
+    request: AddPartitionsToTxnRequest, context: RequestContext, broker: Broker
+) -> AddPartitionsToTxnResponse:
+    if context.api_version >= BATCHED_VERSION:
+        return AddPartitionsToTxnResponse(
+            results_by_transaction=[
+                AddPartitionsToTxnResult(
+                    transactional_id=each.transactional_id,
+                    topic_results=results(each.topics, outcome(each, context, broker)),
+                )
+                for each in request.transactions
+            ]
+        )
+    only = AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+    return AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=results(only.topics, outcome(only, context, broker))
+    )
+
+
+def results(topics: list[AddPartitionsToTxnTopic], code_of: Outcome) -> list[AddPartitionsToTxnTopicResult]:
+    """The answer in the shape of the request."""
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=index, partition_error_code=code_of((topic.name, index))
+                )
+                for index in topic.partitions
+            ],
+        )
+        for topic in topics
+    ]
+
+
+def outcome(wanted: AddPartitionsToTxnTransaction, context: RequestContext, broker: Broker) -> Outcome:
+    """Carry out one transaction's part of the request."""
+    producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
+    if wanted.verify_only:
+        return lambda partition: verified(wanted.transactional_id, producer, partition, context, broker)
+    partitions = frozenset((topic.name, index) for topic in wanted.topics for index in topic.partitions)
+    unknown = {partition for partition in partitions if not exists(partition, broker)}
+    if unknown:
+        return lambda partition: (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if partition in unknown
+            else ErrorCode.OPERATION_NOT_ATTEMPTED
+        )
+    code = ErrorCode.NONE
+    try:
+        broker.transactions.add_partitions(wanted.transactional_id, producer, partitions)
+    except ApiError as error:
+        code = older_code(error, context, FENCED_VERSION).code
+    return lambda _: code
+
+
+def exists(partition: TopicPartition, broker: Broker) -> bool:
+    name, index = partition
+    if name == OFFSETS_TOPIC:
+        return 0 <= index < OFFSETS_PARTITIONS
+    topic = broker.topics.named(name)
+    return topic is not None and topic.partition(index) is not None
+
+
+def verified(
+    transactional_id: str,
+    producer: ProducerIdAndEpoch,
+    partition: TopicPartition,
+    context: RequestContext,
+    broker: Broker,
+) -> ErrorCode:
+    """Whether a partition is in the transaction."""
+    try:
+        broker.transactions.verify_partition(transactional_id, producer, partition)
+    except ApiError as error:
+        if error.code is ErrorCode.TRANSACTION_ABORTABLE and context.api_version < ABORTABLE_VERSION:
+            return ErrorCode.INVALID_TXN_STATE
+        return error.code
+    return ErrorCode.NONE

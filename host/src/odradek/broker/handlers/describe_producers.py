@@ -1,0 +1,81 @@
+"""DescribeProducers v0 (KIP-664).
+
+Behavior:
+    * Who has written to each partition: epoch, last sequence, last timestamp, and where an open transaction
+      begins (-1 if there is none). Idempotent producers are listed, too.
+    * UNKNOWN_TOPIC_OR_PARTITION for what is not there, INVALID_TOPIC_EXCEPTION for a name that is not legal.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.topics import check_name
+from odradek.log.partition_log import PartitionLog
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+def refuse(
+    request: DescribeProducersRequest, code: ErrorCode, message: str | None
+) -> DescribeProducersResponse:
+    """The same error for every partition: there is no room for one at the top."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    PartitionResponse(partition_index=index, error_code=code, error_message=message)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@answers(DescribeProducersRequest, DescribeProducersResponse, refusal=refuse)
+def describe_producers(
+    request: DescribeProducersRequest, context: RequestContext, broker: Broker
+) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[described(topic.name, index, broker) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def described(name: str, index: int, broker: Broker) -> PartitionResponse:
+    """The producers of one partition."""
+    try:
+        check_name(name)
+        log = broker.topics.log(name, index)
+    except ApiError as error:
+        return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
+    return PartitionResponse(partition_index=index, active_producers=producers(log))
+
+
+def producers(log: PartitionLog) -> list[ProducerState]:
+    return [
+        ProducerState(
+            producer_id=producer_id,
+            producer_epoch=state.producer_epoch,
+            last_sequence=state.last_sequence,
+            last_timestamp=state.last_timestamp_ms,
+            coordinator_epoch=state.coordinator_epoch,
+            current_txn_start_offset=state.current_txn_first_offset,
+        )
+        for producer_id, state in log.producers.producers.items()
+    ]

@@ -1,0 +1,67 @@
+"""DescribeTransactions v0 (KIP-664).
+
+Behavior:
+    * State, producer, time-out, start (-1 before the first transaction) and partitions of each id; groups
+      show as partitions of ``__consumer_offsets``.
+    * TRANSACTIONAL_ID_NOT_FOUND for an unknown id, INVALID_REQUEST for the empty one.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.transaction.transaction_metadata import TopicPartition
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+
+def refuse(
+    request: DescribeTransactionsRequest, code: ErrorCode, _message: str | None
+) -> DescribeTransactionsResponse:
+    """The same error for every id: there is no room for one at the top."""
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            TransactionState(error_code=code, transactional_id=each) for each in request.transactional_ids
+        ]
+    )
+
+
+@answers(DescribeTransactionsRequest, DescribeTransactionsResponse, refusal=refuse)
+def describe_transactions(
+    request: DescribeTransactionsRequest, context: RequestContext, broker: Broker
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[described(each, broker) for each in request.transactional_ids]
+    )
+
+
+def described(transactional_id: str, broker: Broker) -> TransactionState:
+    """What is known of one id."""
+    try:
+        known = broker.transactions.transaction(transactional_id)
+    except ApiError as error:
+        return TransactionState(error_code=error.code, transactional_id=transactional_id)
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=str(known.state),
+        transaction_timeout_ms=known.timeout_ms,
+        transaction_start_time_ms=known.start_ms,
+        producer_id=known.producer_id,
+        producer_epoch=known.producer_epoch,
+        topics=by_topic(known.partitions),
+    )
+
+
+def by_topic(partitions: frozenset[TopicPartition]) -> list[TopicData]:
+    """The partitions of each topic, in order."""
+    topics: dict[str, TopicData] = {}
+    for name, index in sorted(partitions):
+        topics.setdefault(name, TopicData(topic=name)).partitions.append(index)
+    return list(topics.values())

@@ -1,0 +1,84 @@
+"""ListTransactions v0-v2 (KIP-664, KIP-994, KIP-1152).
+
+Behavior:
+    * All transactional ids that pass every filter that is given. States that do not exist are named in the
+      answer and match nothing.
+Versions:
+    * v1: only transactions that have been open for longer than DurationFilter ms; an id that never had one
+      passes, as in Kafka. v2: only ids that a regular expression (RE2) matches as a whole;
+      INVALID_REGULAR_EXPRESSION if it is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import re2
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.transaction.transaction_metadata import TransactionMetadata
+from odradek.transaction.transaction_state import TransactionState
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from odradek.wire.messages.list_transactions import TransactionState as ListedTransaction
+
+STATES = frozenset(map(str, TransactionState))
+PATTERN_OPTIONS = re2.Options()
+PATTERN_OPTIONS.log_errors = False
+
+
+@answers(ListTransactionsRequest, ListTransactionsResponse)
+def list_transactions(
+    request: ListTransactionsRequest, context: RequestContext, broker: Broker
+) -> ListTransactionsResponse:
+    passes = filters(request, broker.clock.now_ms())
+    return ListTransactionsResponse(
+        unknown_state_filters=[state for state in request.state_filters if state not in STATES],
+        transaction_states=[
+            ListedTransaction(
+                transactional_id=known.transactional_id,
+                producer_id=known.producer_id,
+                transaction_state=str(known.state),
+            )
+            for known in broker.transactions
+            if passes(known)
+        ],
+    )
+
+
+def filters(request: ListTransactionsRequest, now_ms: int) -> Callable[[TransactionMetadata], bool]:
+    """What the request wants to see.
+
+    Raises:
+        ApiError: INVALID_REGULAR_EXPRESSION.
+    """
+    states, producer_ids = set(request.state_filters), set(request.producer_id_filters)
+    matches = full_match(request.transactional_id_pattern)
+    duration_ms = request.duration_filter
+
+    def passes(known: TransactionMetadata) -> bool:
+        return (
+            (not states or str(known.state) in states)
+            and (not producer_ids or known.producer_id in producer_ids)
+            and (duration_ms < 0 or now_ms - known.start_ms > duration_ms)
+            and matches(known.transactional_id)
+        )
+
+    return passes
+
+
+def full_match(pattern: str | None) -> Callable[[str], bool]:
+    """Whether a text as a whole fits the pattern; without one, all do."""
+    if not pattern:
+        return lambda _: True
+    try:
+        compiled = re2.compile(pattern, PATTERN_OPTIONS)
+    except re2.error as error:
+        raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error)) from None
+    return lambda text: compiled.fullmatch(text) is not None

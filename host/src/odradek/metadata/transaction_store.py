@@ -1,0 +1,76 @@
+"""Transactional ids and their state, in the metadata file, over a connection of its own.
+
+Without a sync for each commit, as with the records themselves: what was put survives kill -9, and a power
+failure may take the last moments of both.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from odradek.metadata.store import StoreError
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+SCHEMA = "create table if not exists transactions (transactional_id text primary key, state text not null)"
+
+
+class SqliteTransactionStore:
+    """The table of transactions.
+
+    Args:
+        path: That of the metadata file; ``:memory:`` for one of its own.
+
+    Raises:
+        StoreError: The file cannot be used.
+        ApiError: COORDINATOR_NOT_AVAILABLE from every method: the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None)
+            self.connection.execute("pragma journal_mode = wal")
+            self.connection.execute("pragma synchronous = normal")
+            self.connection.execute(f"{SCHEMA} without rowid")
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path}: {error}") from error
+
+    def transactions(self) -> list[tuple[str, str]]:
+        """All ids and their state, as it was put."""
+        with unavailable():
+            return self.connection.execute("select transactional_id, state from transactions").fetchall()
+
+    def put_transaction(self, transactional_id: str, text: str) -> None:
+        """Set the state of an id."""
+        with unavailable():
+            self.connection.execute(
+                "insert or replace into transactions values (?, ?)", (transactional_id, text)
+            )
+
+    def delete_transactions(self, transactional_ids: Iterable[str]) -> None:
+        """Forget ids, all or none."""
+        rows = [(transactional_id,) for transactional_id in transactional_ids]
+        with unavailable():
+            self.connection.execute("begin immediate")
+            try:
+                self.connection.executemany("delete from transactions where transactional_id = ?", rows)
+            except BaseException:
+                self.connection.execute("rollback")
+                raise
+            self.connection.execute("commit")
+
+    def close(self) -> None:
+        """Close the connection; harmless twice."""
+        self.connection.close()
+
+
+@contextmanager
+def unavailable() -> Iterator[None]:
+    """Trouble with the file is answered as Kafka answers trouble with its transaction log."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the transaction store: {error}") from error

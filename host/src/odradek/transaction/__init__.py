@@ -1,0 +1,1 @@
+"""Transactions over several partitions (KIP-98, KIP-360, KIP-890)."""

@@ -1,0 +1,304 @@
+"""Which transactions there are, who may go on with them, and how they end.
+
+After org.apache.kafka.coordinator.transaction.{TransactionCoordinator,TransactionStateManager,
+TransactionMarkerChannelManager} (Kafka 4.3). Every new state is stored before it counts, so after a crash a
+decided transaction is completed and an open one is still open.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from odradek.clock import Clock, Timer, TimerTask
+from odradek.transaction.end_transaction import is_done_already
+from odradek.transaction.transaction_config import TransactionConfig
+from odradek.transaction.transaction_log import TransactionParticipants, TransactionStore
+from odradek.transaction.transaction_metadata import (
+    EXHAUSTED_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    ProducerIdAndEpoch,
+    TopicPartition,
+    TransactionMetadata,
+)
+from odradek.transaction.transaction_state import TransactionState
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
+
+MARKERS_PER_STEP: Final = 64
+"""A marker costs some 20 µs; the rest of a larger transaction follows when the loop is free again."""
+RETRY_MS: Final = 1_000
+"""After a marker that could not be written."""
+
+
+@dataclass(slots=True, eq=False)
+class TransactionCoordinator:
+    """All transactional ids of the host.
+
+    `start` before the first request: it completes what a crash has left. Requests for a transaction whose
+    markers are being written are refused with CONCURRENT_TRANSACTIONS, and clients repeat them.
+    """
+
+    config: TransactionConfig
+    clock: Clock
+    timer: Timer
+    store: TransactionStore
+    participants: TransactionParticipants
+    new_producer_id: Callable[[], int]
+    transactions: dict[str, TransactionMetadata] = field(default_factory=dict)
+    unmarked: dict[str, list[TopicPartition]] = field(default_factory=dict)
+    """By transactional id: the partitions of a prepared transaction that have no marker yet."""
+    tasks: dict[str, TimerTask] = field(default_factory=dict)
+    """By transactional id: the next turn of a prepared transaction."""
+    sweeps: dict[str, TimerTask] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[TransactionMetadata]:
+        return iter(tuple(self.transactions.values()))
+
+    # Life
+
+    def start(self) -> None:
+        """Load what is stored, end what was decided, and begin to look for what timed out or expired.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: the store cannot be read.
+        """
+        for transactional_id, text in self.store.transactions():
+            self.transactions[transactional_id] = TransactionMetadata.from_text(transactional_id, text)
+        for transaction in self:
+            if transaction.state.is_prepared:
+                self._begin_markers(transaction)
+        self._repeat("abort", self.config.abort_timed_out_interval_ms, self.abort_timed_out)
+        self._repeat("expire", self.config.remove_expired_interval_ms, self.remove_expired)
+
+    def _repeat(self, name: str, interval_ms: int, action: Callable[[], None]) -> None:
+        def due() -> None:
+            self._repeat(name, interval_ms, action)
+            action()
+
+        self.sweeps[name] = self.timer.schedule(self.clock.now_ms() + interval_ms, due)
+
+    def close(self) -> None:
+        """Cancel every timer."""
+        for task in (*self.tasks.values(), *self.sweeps.values()):
+            task.cancel()
+
+    # Requests
+
+    def transaction(self, transactional_id: str) -> TransactionMetadata:
+        """What is known of an id.
+
+        Raises:
+            ApiError: INVALID_REQUEST for the empty id, TRANSACTIONAL_ID_NOT_FOUND.
+        """
+        _check_id(transactional_id)
+        known = self.transactions.get(transactional_id)
+        if known is None:
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+        return known
+
+    def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None = None
+    ) -> ProducerIdAndEpoch:
+        """Give a producer its id and the next epoch, which fences whoever had the one before.
+
+        Args:
+            transactional_id: The same over all incarnations of one producer.
+            timeout_ms: Its transactions may be open that long.
+            expected: Who the producer is already, if it goes on after an error (KIP-360).
+
+        Raises:
+            ApiError: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED; CONCURRENT_TRANSACTIONS
+                while the transaction before is ended.
+        """
+        _check_id(transactional_id)
+        if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
+            raise ApiError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        known = self.transactions.get(transactional_id)
+        if known is None:
+            known = TransactionMetadata(
+                transactional_id=transactional_id, producer_id=self.new_producer_id(), timeout_ms=timeout_ms
+            )
+        if expected is not None and not _may_go_on(known, expected):
+            raise ApiError(ErrorCode.PRODUCER_FENCED)
+        if known.state is TransactionState.ONGOING:
+            self._end(known, committed=False, bump_epoch=True)
+        if not known.state.is_idle:
+            raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return self._put(self._next_incarnation(known, timeout_ms, expected)).identity
+
+    def _next_incarnation(
+        self, known: TransactionMetadata, timeout_ms: int, expected: ProducerIdAndEpoch | None
+    ) -> TransactionMetadata:
+        now_ms = self.clock.now_ms()
+        epoch = known.producer_epoch
+        goes_on = expected is not None and expected.producer_epoch == epoch
+        if known.epoch_exhausted and (expected is None or goes_on):
+            last_epoch = NO_PRODUCER_EPOCH if expected is None else epoch
+            return known.with_producer_id(self.new_producer_id(), last_epoch, timeout_ms, now_ms)
+        if expected is None:
+            return known.with_epoch(epoch + 1, NO_PRODUCER_EPOCH, timeout_ms, now_ms)
+        if epoch == NO_PRODUCER_EPOCH or goes_on:
+            return known.with_epoch(epoch + 1, epoch, timeout_ms, now_ms)
+        if expected.producer_epoch == known.last_producer_epoch:  # the answer to the same request was lost
+            return known.with_epoch(epoch, known.last_producer_epoch, timeout_ms, now_ms)
+        raise ApiError(ErrorCode.PRODUCER_FENCED)
+
+    def add_partitions(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
+    ) -> None:
+        """These partitions take part in the producer's transaction; the first ones begin it.
+
+        Raises:
+            ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+        """
+        known = self._of_producer(transactional_id, producer)
+        if known.state is TransactionState.ONGOING and partitions <= known.partitions:
+            return
+        self._put(known.with_partitions(partitions, self.clock.now_ms()))
+
+    def verify_partition(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition
+    ) -> None:
+        """Whether this partition takes part in the producer's transaction.
+
+        Raises:
+            ApiError: As `add_partitions`; TRANSACTION_ABORTABLE if it does not.
+        """
+        if partition not in self._of_producer(transactional_id, producer).partitions:
+            raise ApiError(
+                ErrorCode.TRANSACTION_ABORTABLE, f"{partition[0]}-{partition[1]} is not in the transaction"
+            )
+
+    def _of_producer(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
+        """The transaction of this producer, unless it is just being ended."""
+        known = self._mapped(transactional_id)
+        if known.producer_id != producer.producer_id:
+            raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        if known.producer_epoch != producer.producer_epoch:
+            raise ApiError(ErrorCode.PRODUCER_FENCED)
+        if known.state.is_prepared:
+            raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
+        return known
+
+    def _mapped(self, transactional_id: str) -> TransactionMetadata:
+        _check_id(transactional_id)
+        known = self.transactions.get(transactional_id)
+        if known is None:
+            raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return known
+
+    def end(
+        self, transactional_id: str, producer: ProducerIdAndEpoch, *, committed: bool, version_2: bool
+    ) -> ProducerIdAndEpoch:
+        """Commit or abort; who the producer is from now on.
+
+        Args:
+            transactional_id: Whose transaction.
+            producer: Who asks.
+            committed: The outcome.
+            version_2: The markers carry the next epoch, and the producer goes on with it (KIP-890).
+
+        Raises:
+            ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE;
+                CONCURRENT_TRANSACTIONS for a repetition while markers are being written.
+        """
+        known = self._mapped(transactional_id)
+        if is_done_already(known, producer, committed=committed, version_2=version_2):
+            return known.identity
+        return self._end(known, committed=committed, bump_epoch=version_2)
+
+    # Outcomes
+
+    def _end(self, known: TransactionMetadata, *, committed: bool, bump_epoch: bool) -> ProducerIdAndEpoch:
+        exhausted = bump_epoch and known.epoch_exhausted
+        prepared = known.prepared(
+            committed=committed,
+            bump_epoch=bump_epoch,
+            next_producer_id=self.new_producer_id() if exhausted else NO_PRODUCER_ID,
+            now_ms=self.clock.now_ms(),
+        )
+        self._put(prepared)
+        self._begin_markers(prepared)
+        return prepared.completed(0).identity
+
+    def _put(self, transaction: TransactionMetadata) -> TransactionMetadata:
+        self.store.put_transaction(transaction.transactional_id, transaction.to_text())
+        self.transactions[transaction.transactional_id] = transaction
+        return transaction
+
+    def _begin_markers(self, prepared: TransactionMetadata) -> None:
+        self.unmarked[prepared.transactional_id] = sorted(prepared.partitions, reverse=True)
+        self._write_markers(prepared)
+
+    def _write_markers(self, prepared: TransactionMetadata) -> None:
+        """A bounded number of markers, and then the end or a later turn."""
+        name = prepared.transactional_id
+        self.tasks.pop(name, None)
+        unmarked = self.unmarked[name]
+        try:
+            for _ in range(min(len(unmarked), MARKERS_PER_STEP)):
+                self.participants.write_marker(
+                    unmarked[-1], prepared.producer_id, prepared.producer_epoch, prepared.is_commit
+                )
+                unmarked.pop()
+            if not unmarked:
+                self._complete(prepared)
+                return
+            delay_ms = 0
+        except ApiError as error:
+            log.warning("a transaction waits for its end", extra={"id": name, "problem": str(error)})
+            delay_ms = RETRY_MS
+        at_ms = self.clock.now_ms() + delay_ms
+        self.tasks[name] = self.timer.schedule(at_ms, lambda: self._write_markers(prepared))
+
+    def _complete(self, prepared: TransactionMetadata) -> None:
+        self.participants.complete_offsets(prepared.producer_id, prepared.is_commit)
+        self._put(prepared.completed(self.clock.now_ms()))
+        del self.unmarked[prepared.transactional_id]
+
+    # Upkeep
+
+    def abort_timed_out(self) -> None:
+        """Abort the transactions that are open for longer than their producers wanted, and fence these."""
+        now_ms = self.clock.now_ms()
+        for known in self:
+            if known.state is TransactionState.ONGOING and known.start_ms + known.timeout_ms < now_ms:
+                try:
+                    self._end(known, committed=False, bump_epoch=True)
+                except ApiError as error:  # the next sweep finds it again
+                    problem = {"id": known.transactional_id, "problem": str(error)}
+                    log.warning("a transaction that timed out cannot be aborted", extra=problem)
+
+    def remove_expired(self) -> None:
+        """Forget ids that were idle for ``transactional.id.expiration.ms``."""
+        oldest_ms = self.clock.now_ms() - self.config.transactional_id_expiration_ms
+        expired = [
+            known.transactional_id for known in self if known.state.is_idle and known.updated_ms <= oldest_ms
+        ]
+        try:
+            self.store.delete_transactions(expired)
+        except ApiError as error:
+            log.warning("transactional ids cannot be removed", extra={"problem": str(error)})
+            return
+        for transactional_id in expired:
+            del self.transactions[transactional_id]
+
+
+def _check_id(transactional_id: str) -> None:
+    if not transactional_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
+
+
+def _may_go_on(known: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
+    """Whether a producer that says who it is may be this one; its epoch is looked at later."""
+    return (
+        known.producer_epoch == NO_PRODUCER_EPOCH
+        or expected.producer_id == known.producer_id
+        or (expected.producer_id == known.previous_producer_id and expected.producer_epoch >= EXHAUSTED_EPOCH)
+    )
