@@ -123,6 +123,11 @@ class LogConfig:
         return "compact" in self.cleanup_policy
 
     @property
+    def flushes(self) -> bool:
+        """Whether appends are forced to the disk at all; else the operating system writes when it likes."""
+        return self.flush_ms != _INT64_MAX or self.flush_messages != _INT64_MAX
+
+    @property
     def max_segment_ms(self) -> int:
         """After how long a segment ends: a compacted topic has to see its records compacted in time."""
         if self.is_compacted and self.max_compaction_lag_ms > 0:

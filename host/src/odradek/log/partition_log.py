@@ -7,17 +7,15 @@ appended is in the page cache, survives kill -9, and is at once below the high w
 from __future__ import annotations
 
 import logging
-import os
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from odradek.log.control_batch import TransactionMarker, marker_batch
 from odradek.log.log_config import LogConfig
 from odradek.log.log_loader import load_producers, load_segments, load_start_offset
+from odradek.log.log_segments import Grave, LogSegments
 from odradek.log.log_validator import LEADER_EPOCH, validated
 from odradek.log.offset_checkpoint import CLEANER_OFFSET, LOG_START_OFFSET, read_offset, write_offset
 from odradek.log.offset_lookup import TimestampOffset, first_at_or_after, first_with_max_timestamp
@@ -25,7 +23,8 @@ from odradek.log.open_files import OpenFiles
 from odradek.log.producer_snapshot import save_snapshot
 from odradek.log.producer_state_manager import AppendedBatch, ProducerStateManager
 from odradek.log.retention import breached_by_start, expired
-from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
+from odradek.log.segment import Segment, storage_error
+from odradek.log.steps import Steps, run_steps
 from odradek.log.transaction_index import AbortedTransaction
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
@@ -38,9 +37,10 @@ log = logging.getLogger(__name__)
 _INT32_MAX: Final = 0x7FFFFFFF
 HIGH_WATERMARK: Final = -1
 """In DeleteRecords: all that is there."""
-_BASE_OFFSET: Final = attrgetter("base_offset")
+NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF
 
 Listener = Callable[[int], None]
+FlushWanted = Callable[["PartitionLog", int], None]
 Join = Callable[[RecordBatchHeader], None]
 """Called with the first batch of a transaction; raises `ApiError` if the producer has no such transaction."""
 
@@ -55,13 +55,6 @@ class AppendInfo(NamedTuple):
     log_start_offset: int
     duplicate: bool = False
     """The batch was in the log already; nothing was written."""
-
-
-class Grave(NamedTuple):
-    """The file of a deleted segment, to be unlinked after ``file.delete.delay.ms``."""
-
-    due_ms: int
-    path: Path
 
 
 class PartitionLog:
@@ -85,23 +78,27 @@ class PartitionLog:
         self.producers = ProducerStateManager()
         self.listeners: set[Listener] = set()
         """Called after each append with its bytes, and with 0 when the log is deleted."""
-        self.graves: deque[Grave] = deque()
-        """Files of deleted segments that are still on the disk, oldest first."""
+        self.flush_wanted: FlushWanted | None = None
+        """Called with the log and a time when ``flush.messages`` or ``flush.ms`` ask for a flush by then."""
         self.closed = False
+        self.moving = False
+        """A copy in another directory is about to take over: compaction has to wait."""
         self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
         """Compaction has seen what stands before it."""
         self._files = OpenFiles() if files is None else files
         try:
             segments, next_offset = load_segments(directory, config, self._files, now_ms)
-            self._segments, self._log_start_offset, self._next_offset = load_start_offset(
+            segments, self._log_start_offset, self._next_offset = load_start_offset(
                 directory, segments, next_offset, lambda offset: self._new_segment(offset, now_ms)
             )
-            load_producers(directory, self._segments, self._next_offset, self.producers)
+            load_producers(directory, segments, self._next_offset, self.producers)
         except OSError as error:
             raise storage_error("open", directory, error) from error
-        self._active = self._segments[-1]
-        self._unflushed: list[Segment] = [self._active]
-        self._names_flushed = False
+        self._segments = LogSegments(directory, self._files, segments)
+        self.recovery_point = self._next_offset
+        """What stands before it has been forced to the disk, or was there when the log was opened."""
+        self._flush_due_ms = NEVER_MS
+        self._flush_waiters: deque[tuple[int, Callable[[], None]]] = deque()
 
     @property
     def name(self) -> str:
@@ -137,12 +134,17 @@ class PartitionLog:
 
     @property
     def size_bytes(self) -> int:
-        return sum(segment.size_bytes for segment in self._segments)
+        return self._segments.size_bytes
 
     @property
     def segments(self) -> tuple[Segment, ...]:
         """Oldest first; appends go to the last."""
-        return tuple(self._segments)
+        return tuple(self._segments.all)
+
+    @property
+    def graves(self) -> deque[Grave]:
+        """Files of deleted segments that are still on the disk, oldest first."""
+        return self._segments.graves
 
     # Appending
 
@@ -185,11 +187,13 @@ class PartitionLog:
         last_offset = base_offset + header.last_offset_delta
         if self._must_roll(batch.size_bytes, last_offset, batch.max_timestamp_ms, now_ms):
             self.roll(now_ms)
-        self._active.append(batch.parts, batch.size_bytes, last_offset, batch.max_timestamp_ms)
+        self._segments.active.append(batch.parts, batch.size_bytes, last_offset, batch.max_timestamp_ms)
         self._next_offset = last_offset + 1
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset, batch.max_timestamp_ms)
         self._tell(batch.size_bytes)
+        if config.flushes:
+            self._ask_for_flush(now_ms)
         append_time_ms = self._append_time_ms(batch.max_timestamp_ms)
         return AppendInfo(base_offset, last_offset, append_time_ms, self._log_start_offset)
 
@@ -208,10 +212,12 @@ class PartitionLog:
         batch = marker_batch(marker, offset, LEADER_EPOCH, now_ms)
         if self._must_roll(len(batch), offset, now_ms, now_ms):
             self.roll(now_ms)
-        self._active.append((batch,), len(batch), offset, now_ms)
+        self._segments.active.append((batch,), len(batch), offset, now_ms)
         self._next_offset = offset + 1
         self.producers.ended(marker, offset, now_ms)
         self._tell(len(batch))
+        if self.config.flushes:
+            self._ask_for_flush(now_ms)
         return offset
 
     def _duplicate_info(self, batch: AppendedBatch) -> AppendInfo:
@@ -229,7 +235,7 @@ class PartitionLog:
     # Rolling
 
     def _must_roll(self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int) -> bool:
-        active, config = self._active, self.config
+        active, config = self._segments.active, self.config
         if not active.size_bytes:
             return False
         if active.size_bytes > config.segment_bytes - size_bytes:
@@ -251,14 +257,9 @@ class PartitionLog:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR; the newest segment is still the one before.
         """
-        if not self._active.size_bytes:
+        if not self._segments.active.size_bytes:
             return
-        segment = self._new_segment(self._next_offset, now_ms)
-        sealed, self._active = self._active, segment
-        self._segments.append(segment)
-        self._unflushed.append(segment)
-        self._names_flushed = False
-        self._save_state(sealed)
+        self._save_state(self._segments.roll_to(self._new_segment(self._next_offset, now_ms)))
 
     def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
         segment = self.detached_segment(base_offset, now_ms)
@@ -274,15 +275,12 @@ class PartitionLog:
         try:
             sealed.seal()
             self.producers.aborted.forget_before(self.log_start_offset)
-            self._save_producers()
+            self.save_producers(self.directory)
         except OSError as error:
             log.warning(
                 "cannot save index or snapshot",
                 extra={"log": self.name, "problem": error.strerror or str(error)},
             )
-
-    def _save_producers(self) -> None:
-        save_snapshot(self.directory, self._next_offset, self.producers.producers, self.producers.aborted)
 
     # Reading
 
@@ -304,8 +302,7 @@ class PartitionLog:
             )
         if offset == self._next_offset or (max_bytes <= 0 and not min_one_message):
             return b""
-        first = bisect_right(self._segments, offset, key=_BASE_OFFSET) - 1
-        for segment in self._segments[first:] if first + 1 < len(self._segments) else (self._active,):
+        for segment in self._segments.from_offset(offset):
             data = segment.read(offset, max_bytes, min_one_message)
             if data is not None:
                 return data
@@ -313,11 +310,11 @@ class PartitionLog:
 
     def offset_for_time(self, timestamp_ms: int) -> TimestampOffset | None:
         """The first record with a timestamp of ``timestamp_ms`` or later, None if there is none."""
-        return first_at_or_after(self._segments, timestamp_ms, self._log_start_offset)
+        return first_at_or_after(self._segments.all, timestamp_ms, self._log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record that has the greatest timestamp (KIP-734), None in an empty log."""
-        return first_with_max_timestamp(self._segments)
+        return first_with_max_timestamp(self._segments.all)
 
     # Deleting
 
@@ -341,7 +338,7 @@ class PartitionLog:
             except OSError as error:
                 raise storage_error("write the start offset of", self.directory, error) from error
             self._log_start_offset = wanted
-            self._bury(breached_by_start(self._segments, wanted), now_ms)
+            self._bury(breached_by_start(self._segments.all, wanted), now_ms)
         return self._log_start_offset
 
     def delete_expired(self, now_ms: int) -> int:
@@ -350,26 +347,17 @@ class PartitionLog:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
-        count = expired(self._segments, self.config, self._log_start_offset, now_ms)
-        if count == len(self._segments):
+        count = expired(self._segments.all, self.config, self._log_start_offset, now_ms)
+        if count == len(self._segments.all):
             self.roll(now_ms)
         self._bury(count, now_ms)
         return count
 
     def _bury(self, count: int, now_ms: int) -> None:
         """Let the oldest segments go; the last one stays."""
-        for segment in self._segments[:count]:
-            self._entomb(segment, now_ms)
-            self._segments = self._segments[1:]
-            self._log_start_offset = max(self._log_start_offset, self._segments[0].base_offset)
-
-    def _entomb(self, segment: Segment, now_ms: int) -> None:
-        try:
-            self.graves.append(Grave(now_ms + self.config.file_delete_delay_ms, segment.bury()))
-        except OSError as error:
-            raise storage_error("delete", segment.path, error) from error
-        if segment in self._unflushed:
-            self._unflushed.remove(segment)
+        for _ in range(count):
+            self._segments.bury_oldest(now_ms + self.config.file_delete_delay_ms)
+            self._log_start_offset = max(self._log_start_offset, self._segments.all[0].base_offset)
 
     def cleaned_to(self, offset: int, discarded: Collection[int]) -> None:
         """Compaction has seen everything before ``offset``.
@@ -385,7 +373,7 @@ class PartitionLog:
         try:
             if discarded:
                 self.producers.aborted.forget(discarded)
-                self._save_producers()
+                self.save_producers(self.directory)
             write_offset(self.directory, CLEANER_OFFSET, offset)
         except OSError as error:
             raise storage_error("write the cleaner's offset of", self.directory, error) from error
@@ -400,23 +388,25 @@ class PartitionLog:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR; the next start finishes what was begun.
         """
-        first = self._segments.index(old[0]) if old[0] in self._segments else -1
-        if self.closed or first < 0 or self._segments[first : first + len(old)] != list(old):
+        if self.closed or self.moving:
             return False
-        path = old[0].path
-        try:
-            compacted.rename(path.with_name(path.name + SWAP_SUFFIX))
-        except OSError as error:
-            raise storage_error("swap in", compacted.path, error) from error
-        self._segments = [*self._segments[:first], compacted, *self._segments[first + len(old) :]]
-        for segment in reversed(old):
-            self._entomb(segment, now_ms)
-        try:
-            compacted.rename(path)
-            compacted.seal()
-        except OSError as error:
-            raise storage_error("swap in", compacted.path, error) from error
-        return True
+        return self._segments.replace(old, compacted, now_ms + self.config.file_delete_delay_ms)
+
+    # Moving
+
+    def move_to(self, directory: Path, segments: list[Segment]) -> None:
+        """Go on in another folder with copies of all segments; whoever holds this log keeps it."""
+        self._segments.move_to(directory, segments)
+        self.directory = directory
+        self.recovery_point = min(self.recovery_point, segments[0].base_offset)
+
+    def save_producers(self, directory: Path) -> None:
+        """Write a snapshot of the producers.
+
+        Raises:
+            OSError: There is none.
+        """
+        save_snapshot(directory, self._next_offset, self.producers.producers, self.producers.aborted)
 
     # Upkeep
 
@@ -426,36 +416,50 @@ class PartitionLog:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR; what was appended may be lost at a power failure.
         """
-        for segment in self._unflushed:
-            segment.flush()
-        if not self._names_flushed:
-            _flush_directory(self.directory)
-            _flush_directory(self.directory.parent)
-            self._names_flushed = True
-        self._unflushed = [self._active]
+        run_steps(self.flushing())
+
+    def flushing(self) -> Steps:
+        """The same in steps: what blocks is handed out.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        end_offset, segments = self._next_offset, self.segments
+        self._flush_due_ms = NEVER_MS
+        yield self._segments.flush_work()
+        self._segments.flushed(segments)
+        self.recovery_point = max(self.recovery_point, end_offset)
+        while self._flush_waiters and self._flush_waiters[0][0] <= self.recovery_point:
+            self._flush_waiters.popleft()[1]()
+
+    def when_flushed(self, callback: Callable[[], None]) -> None:
+        """Call back once all that is in the log now has been forced to the disk, or the log is gone."""
+        self._flush_waiters.append((self._next_offset, callback))
+
+    @property
+    def must_flush(self) -> bool:
+        """Whether ``flush.messages`` forbids to answer before a flush."""
+        return self._next_offset - self.recovery_point >= self.config.flush_messages
+
+    def _ask_for_flush(self, now_ms: int) -> None:
+        due_ms = now_ms if self.must_flush else now_ms + self.config.flush_ms
+        if due_ms < self._flush_due_ms and self.flush_wanted is not None:
+            self._flush_due_ms = due_ms
+            self.flush_wanted(self, due_ms)
 
     def close(self) -> None:
         """Save indexes and producers, so that the next start need not read the batches; close the files."""
-        self._save_state(self._active)
+        self._save_state(self._segments.active)
         self.release()
 
     def release(self) -> None:
         """Close the files and save nothing, as after a crash."""
         self.closed = True
-        for segment in self._segments:
-            segment.close()
+        self._segments.close()
+        while self._flush_waiters:
+            self._flush_waiters.popleft()[1]()
 
     def deleted(self) -> None:
         """The files are gone: let those who wait for appends know."""
         self.release()
         self._tell(0)
-
-
-def _flush_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        raise storage_error("flush", directory, error) from error
-    finally:
-        os.close(descriptor)

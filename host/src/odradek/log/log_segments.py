@@ -1,0 +1,154 @@
+"""The segments of one partition, and what happens to them as files.
+
+After org.apache.kafka.storage.internals.log.{LogSegments,LocalLog}.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from odradek.log.open_files import OpenFiles
+from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
+
+_BASE_OFFSET: Final = attrgetter("base_offset")
+
+
+class Grave(NamedTuple):
+    """The file of a deleted segment, to be unlinked after ``file.delete.delay.ms``."""
+
+    due_ms: int
+    path: Path
+
+
+class LogSegments:
+    """Oldest first, at least one; the last is appended to."""
+
+    __slots__ = ("_names_flushed", "_unflushed", "active", "all", "directory", "files", "graves")
+
+    def __init__(self, directory: Path, files: OpenFiles, segments: list[Segment]) -> None:
+        self.directory = directory
+        self.files = files
+        self.all = segments
+        self.active = segments[-1]
+        self.graves: deque[Grave] = deque()
+        """Files of deleted segments that are still on the disk, oldest first."""
+        self._unflushed: list[Segment] = [self.active]
+        self._names_flushed = False
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self.all)
+
+    def from_offset(self, offset: int) -> Sequence[Segment]:
+        """The segment in whose range ``offset`` lies, and those behind it."""
+        if offset >= self.active.base_offset:
+            return (self.active,)
+        return self.all[bisect_right(self.all, offset, key=_BASE_OFFSET) - 1 :]
+
+    def roll_to(self, segment: Segment) -> Segment:
+        """Append to ``segment`` from now on; the one before."""
+        sealed, self.active = self.active, segment
+        self.all.append(segment)
+        self._unflushed.append(segment)
+        self._names_flushed = False
+        return sealed
+
+    # Deleting
+
+    def bury_oldest(self, due_ms: int) -> None:
+        """Let the oldest segment go; never the only one.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; it is still there.
+        """
+        self._bury(self.all[0], due_ms)
+        self.all = self.all[1:]
+
+    def _bury(self, segment: Segment, due_ms: int) -> None:
+        try:
+            self.graves.append(Grave(due_ms, segment.bury()))
+        except OSError as error:
+            raise storage_error("delete", segment.path, error) from error
+        if segment in self._unflushed:
+            self._unflushed.remove(segment)
+
+    def replace(self, old: Sequence[Segment], compacted: Segment, due_ms: int) -> bool:
+        """Put a compacted segment, written and flushed, in the place of those it was made from.
+
+        Returns:
+            False if they are no longer there: nothing has changed then.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; the next start finishes what was begun.
+        """
+        first = self.all.index(old[0]) if old[0] in self.all else -1
+        if first < 0 or self.all[first : first + len(old)] != list(old):
+            return False
+        path = old[0].path
+        try:
+            compacted.rename(path.with_name(path.name + SWAP_SUFFIX))
+        except OSError as error:
+            raise storage_error("swap in", compacted.path, error) from error
+        self.all = [*self.all[:first], compacted, *self.all[first + len(old) :]]
+        for segment in reversed(old):
+            self._bury(segment, due_ms)
+        try:
+            compacted.rename(path)
+            compacted.seal()
+        except OSError as error:
+            raise storage_error("swap in", compacted.path, error) from error
+        return True
+
+    # Flushing
+
+    def flush_work(self) -> Callable[[], None]:
+        """Everything that is to be forced to the disk now, as work for another thread, to be run once."""
+        flushers = [segment.flusher() for segment in self._unflushed]
+        folders = () if self._names_flushed else (self.directory, self.directory.parent)
+
+        def flush() -> None:
+            for flusher in flushers:
+                flusher()
+            for folder in folders:
+                _flush_directory(folder)
+
+        return flush
+
+    def flushed(self, segments: Sequence[Segment]) -> None:
+        """What ``flush_work`` was for is done, and these segments were all there were then."""
+        self._names_flushed = segments[-1] is self.active
+        self._unflushed = [each for each in self._unflushed if each is self.active or each not in segments]
+
+    # As a whole
+
+    def move_to(self, directory: Path, segments: list[Segment]) -> None:
+        """Go on with copies of all segments in another folder."""
+        self.close()
+        self.graves.clear()  # they go with their folder
+        self.directory = directory
+        self.all, self.active = segments, segments[-1]
+        self._unflushed = list(segments)
+        self._names_flushed = False
+
+    def close(self) -> None:
+        for segment in self.all:
+            segment.close()
+
+
+def _flush_directory(directory: Path) -> None:
+    try:
+        descriptor = os.open(directory, os.O_RDONLY)
+    except FileNotFoundError:
+        return  # deleted meanwhile
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise storage_error("flush", directory, error) from error
+    finally:
+        os.close(descriptor)
