@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from odradek.clock import TimerTask
-from odradek.group.classic_member import ClassicMember, Protocols
+from odradek.group.classic_member import ClassicMember, JoinReply, Protocols
 from odradek.group.classic_state import MAY_FOLLOW, ClassicState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from odradek.group.group import Committer, GroupType, PartitionCheck
@@ -67,7 +67,12 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        return self.state is ClassicState.EMPTY and not self.pending_members
+        return self.state is ClassicState.EMPTY
+
+    @property
+    def is_unused(self) -> bool:
+        """Nobody has ever been in, and nobody is about to come."""
+        return self.is_empty and not self.pending_members and self.generation == 0
 
     def __iter__(self) -> Iterator[ClassicMember]:
         return iter(self.members.values())
@@ -143,6 +148,18 @@ class ClassicGroup:
             self.leader_id = member_id
         member.member_id = member_id
         return member
+
+    def park_join(self, member: ClassicMember, reply: JoinReply) -> JoinReply | None:
+        """A member waits for the generation; the reply of one that it gave up, if it waited already."""
+        before, member.join_reply = member.join_reply, reply
+        self.joins_parked += before is None
+        return before
+
+    def take_join(self, member: ClassicMember) -> JoinReply | None:
+        """The reply that a member waits for, which must be used now."""
+        reply, member.join_reply = member.join_reply, None
+        self.joins_parked -= reply is not None
+        return reply
 
     # -- protocols
 

@@ -53,7 +53,7 @@ class Group(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """There is no member, nor one about to join."""
+        """There is no member."""
 
     @property
     def generation(self) -> int:

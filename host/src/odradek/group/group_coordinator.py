@@ -7,18 +7,23 @@ offsets are in `GroupOffsets`, by group id, whatever the type of the group.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from odradek.clock import Clock, Timer
 from odradek.group.classic_group import ClassicGroup
+from odradek.group.classic_protocol import ClassicProtocol
+from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
-from odradek.group.group import Group, GroupType
+from odradek.group.group import Committer, Group, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_offsets import GroupOffsets, GroupRow
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -32,18 +37,24 @@ class GroupCoordinator:
     offsets: GroupOffsets
     topics: TopicView
     groups: dict[str, Group] = field(default_factory=dict)
+    classic: ClassicProtocol = field(init=False)
+    """Answers the members of classic groups."""
 
     def __post_init__(self) -> None:
+        self.classic = ClassicProtocol(self)
         for row in self.offsets.store.groups():
             self.groups[row[0]] = self.restored(row)
-        for group_id in self.offsets.committed:
-            self.groups.setdefault(group_id, ClassicGroup(group_id))
+        for group_id in (*self.offsets.committed, *self.offsets.open_transactions):
+            self.make_simple_group(group_id)
+        self.offsets.appeared = self.make_simple_group
 
     def restored(self, row: GroupRow) -> Group:
         """A group as it comes back after a restart: empty."""
         group_id, group_type, protocol_type, generation, empty_since_ms = row
         if group_type == GroupType.CONSUMER:
             return self.consumer_group(group_id, generation, empty_since_ms)
+        if protocol_type and empty_since_ms is None:
+            empty_since_ms = self.clock.now_ms()  # its members went with the last run
         return ClassicGroup(
             group_id, protocol_type=protocol_type, generation=generation, empty_since_ms=empty_since_ms
         )
@@ -99,6 +110,50 @@ class GroupCoordinator:
                 group.empty_since_ms,
             )
         )
+
+    def classic_group_changed(self, group: ClassicGroup) -> None:
+        """Store a new generation; forget a group that nobody ever got into.
+
+        That it cannot be stored does not stop a rebalance: all that a restart would lose is the number.
+        """
+        if group.is_unused and not self.offsets.has_any(group.group_id):
+            if self.groups.get(group.group_id) is group:
+                del self.groups[group.group_id]
+            return
+        try:
+            self.save(group)
+        except ApiError as error:
+            log.warning("group cannot be stored", extra={"group": group.group_id, "error": str(error)})
+
+    def committing(self, group_id: str, committer: Committer) -> PartitionCheck | None:
+        """Whether somebody may commit offsets; a check for each partition, where that differs.
+
+        The offsets of a committer that is in no group make one: `make_simple_group`.
+
+        Raises:
+            ApiError: GROUP_ID_NOT_FOUND (ILLEGAL_GENERATION before v9), or one of
+                `Group.validate_offset_commit`.
+        """
+        group = self.groups.get(group_id)
+        if group is None:
+            if committer.generation_id >= 0:
+                old = committer.is_transactional or committer.api_version < 9
+                raise ApiError(ErrorCode.ILLEGAL_GENERATION if old else ErrorCode.GROUP_ID_NOT_FOUND)
+            return None
+        check = group.validate_offset_commit(committer)
+        if not committer.is_transactional:
+            self.classic.seen(group, committer.member_id)
+        return check
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+        """Commit what `committing` has allowed; stored when this returns."""
+        if offsets:
+            self.offsets.commit(group_id, offsets)
+
+    def make_simple_group(self, group_id: str) -> None:
+        """A group for offsets alone, if there is none of this id: empty, without a protocol type."""
+        if group_id not in self.groups:
+            self.groups[group_id] = ClassicGroup(group_id)
 
     def remove(self, group_id: str) -> None:
         """Forget a group and all its offsets."""

@@ -94,6 +94,8 @@ class GroupOffsets:
     """By group id."""
     open_transactions: dict[str, dict[int, Offsets]] = field(default_factory=dict)
     """By group id and producer id: offsets that wait for the end of a transaction."""
+    appeared: Callable[[str], None] = lambda _group_id: None
+    """Called with the id of a group that has its first offset, pending ones too."""
     groups_of_topic: dict[bytes, set[str]] = field(default_factory=dict)
     """Which groups have committed or pending offsets of a topic."""
 
@@ -120,6 +122,8 @@ class GroupOffsets:
         self.remember(group_id, offsets)
 
     def remember(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
+        if group_id not in self.committed:
+            self.appeared(group_id)
         self.committed.setdefault(group_id, {}).update(offsets)
         self.index(group_id, offsets)
 
@@ -134,6 +138,10 @@ class GroupOffsets:
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         """All that a group has committed."""
         return self.committed.get(group_id, {})
+
+    def has_any(self, group_id: str) -> bool:
+        """Whether a group has committed or pending offsets."""
+        return bool(self.committed.get(group_id)) or self.has_pending(group_id)
 
     def has_pending(self, group_id: str, partition: TopicPartition | None = None) -> bool:
         """Whether a transaction that has not ended commits this partition (or anything) for the group.
@@ -155,6 +163,7 @@ class GroupOffsets:
     def hold(
         self, producer_id: int, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
+        self.appeared(group_id)
         self.open_transactions.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
         self.index(group_id, offsets)
 

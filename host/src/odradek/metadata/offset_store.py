@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.metadata.store import StoreError
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 
 SCHEMA = """
 create table if not exists group_offsets (
@@ -67,14 +69,21 @@ class SqliteOffsetStore:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
-        self.connection.execute("begin immediate")
+        """All or nothing.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE, which clients retry: nothing can be written now.
+        """
         try:
+            self.connection.execute("begin immediate")
             yield self.connection
-        except BaseException:
-            self.connection.execute("rollback")
+            self.connection.execute("commit")
+        except BaseException as error:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
+            if isinstance(error, sqlite3.Error):
+                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
             raise
-        self.connection.execute("commit")
 
     def offsets(self) -> Iterable[OffsetRow]:
         """All committed offsets."""
@@ -138,7 +147,8 @@ class SqliteOffsetStore:
 
     def put_group(self, row: GroupRow) -> None:
         """Set one group."""
-        self.connection.execute("insert or replace into groups values (?, ?, ?, ?, ?)", row)
+        with self.transaction() as connection:
+            connection.execute("insert or replace into groups values (?, ?, ?, ?, ?)", row)
 
     def delete_group(self, group_id: str) -> None:
         """Forget a group and all its offsets."""

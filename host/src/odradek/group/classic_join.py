@@ -1,0 +1,221 @@
+"""JoinGroup: who may enter a classic group, and what entering does.
+
+After the join half of GroupMetadataManager.java (Kafka 4.3); the order of the checks is Kafka's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from odradek.group.classic_group import ClassicGroup
+from odradek.group.classic_member import ClassicMember, JoinReply, Protocols
+from odradek.group.classic_rebalance import ClassicRebalance
+from odradek.group.classic_state import ClassicState
+from odradek.group.group_config import (
+    MAX_MEMBER_METADATA_BYTES,
+    MAX_PENDING_MEMBERS,
+    NEW_MEMBER_JOIN_TIMEOUT_MS,
+)
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+REQUIRES_MEMBER_ID = 4  # JoinGroupRequest.requiresKnownMemberId
+SKIPS_ASSIGNMENT = 9  # JoinGroupRequest.supportsSkippingAssignment
+
+
+@dataclass(frozen=True, slots=True)
+class Joiner:
+    """Who asks."""
+
+    client_id: str
+    client_host: str
+    api_version: int
+
+
+@dataclass(slots=True, eq=False)
+class ClassicJoin:
+    """One JoinGroup of one group."""
+
+    rebalance: ClassicRebalance
+    group: ClassicGroup
+    request: JoinGroupRequest
+    joiner: Joiner
+    reply: JoinReply
+    random_uuid: bytes
+
+    @property
+    def protocols(self) -> Protocols:
+        return tuple((protocol.name, protocol.metadata) for protocol in self.request.protocols)
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """v0 has none: the session timeout is meant."""
+        if self.joiner.api_version == 0:
+            return self.request.session_timeout_ms
+        return max(self.request.rebalance_timeout_ms, 0)
+
+    def run(self) -> None:
+        """Answer now, or park the reply until the generation is there.
+
+        Raises:
+            ApiError: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
+                FENCED_INSTANCE_ID, or INVALID_REQUEST: there is too much metadata, or a pending member became
+                a static one.
+        """
+        if sum(len(name) + len(metadata) for name, metadata in self.protocols) > MAX_MEMBER_METADATA_BYTES:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        if not self.has_room():
+            self.refuse_full()
+            return
+        if not self.group.supports(self.request.protocol_type, self.protocols):
+            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        if self.request.member_id:
+            self.rejoin()
+        elif self.request.group_instance_id is not None:
+            self.join_static()
+        elif self.joiner.api_version >= REQUIRES_MEMBER_ID:
+            self.give_out_id()
+        else:
+            self.enter(self.new_member_id())
+
+    # -- who is let in
+
+    def has_room(self) -> bool:
+        """Whether ``group.max.size`` lets this member in. In a rebalance the first to join count."""
+        limit = self.rebalance.config.max_size
+        known = self.group.members.get(self.request.member_id)
+        if self.group.state is ClassicState.EMPTY:
+            return True
+        if self.group.state is ClassicState.PREPARING_REBALANCE:
+            return (known is not None and known.join_reply is not None) or self.group.joins_parked < limit
+        return known is not None or len(self.group.members) < limit
+
+    def refuse_full(self) -> None:
+        """There is no place; a member that comes back too late has lost its own."""
+        member = self.group.members.get(self.request.member_id)
+        if member is not None:
+            self.rebalance.remove(self.group, member)
+        self.group.forget_pending(self.request.member_id)
+        self.answer(JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+
+    def answer(self, response: JoinGroupResponse) -> None:
+        self.rebalance.outbox.put(self.reply, response)
+
+    # -- somebody new
+
+    def new_member_id(self) -> str:
+        prefix = self.request.group_instance_id or self.joiner.client_id
+        return f"{prefix}-{UUID(bytes=self.random_uuid)}"
+
+    def give_out_id(self) -> None:
+        """The client shall come again under an id of ours, so that a join that it gave up leaves no ghost
+        (KIP-394).
+        """
+        if len(self.group.pending_members) >= MAX_PENDING_MEMBERS:
+            self.refuse_full()
+            return
+        member_id = self.new_member_id()
+        self.rebalance.arm_pending(self.group, member_id, self.request.session_timeout_ms)
+        self.answer(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+
+    def enter(self, member_id: str) -> None:
+        """A new member, parked until the next generation."""
+        member = ClassicMember(
+            member_id=member_id,
+            group_instance_id=self.request.group_instance_id,
+            client_id=self.joiner.client_id,
+            client_host=self.joiner.client_host,
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
+            session_timeout_ms=self.request.session_timeout_ms,
+            protocols=self.protocols,
+            is_new=True,
+        )
+        self.group.new_member_added = True
+        self.group.add(member, self.request.protocol_type)
+        self.group.park_join(member, self.reply)
+        self.rebalance.arm_session(self.group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self.rebalance.rebalance_or_complete_join(self.group)
+
+    # -- static members
+
+    def join_static(self) -> None:
+        """A member without an id but with an instance id: new, or the successor of one we know (KIP-345)."""
+        instance_id = self.request.group_instance_id or ""
+        if instance_id in self.group.static_members:
+            self.replace_static(instance_id)
+        else:
+            self.enter(self.new_member_id())
+
+    def replace_static(self, instance_id: str) -> None:
+        """Take the place over. The client that had it before is told so, now and whenever it comes."""
+        group = self.group
+        leader_before = group.leader_id
+        member = group.members[group.static_members[instance_id]]
+        self.fence(member)
+        group.replace_static(instance_id, self.new_member_id())
+        self.rebalance.arm_session(group, member)
+        self.update(member)
+        if group.state is ClassicState.STABLE and group.protocol_name == group.selected_protocol():
+            self.answer_without_rebalance(member, leader_before)
+        else:
+            self.rebalance.rebalance_or_complete_join(group)
+
+    def fence(self, member: ClassicMember) -> None:
+        """Answer what the former client waits for."""
+        fenced = ErrorCode.FENCED_INSTANCE_ID
+        self.rebalance.outbox.put(
+            self.group.take_join(member), JoinGroupResponse(error_code=fenced, member_id=member.member_id)
+        )
+        self.rebalance.fence_sync(member)
+
+    def answer_without_rebalance(self, member: ClassicMember, leader_before: str | None) -> None:
+        """The assignment stays as it is. From v9 on a leader is told that it is one, and need not assign
+        again (KIP-814); before, it must not know.
+        """
+        self.group.take_join(member)
+        response = self.rebalance.generation(self.group, member)
+        if self.joiner.api_version >= SKIPS_ASSIGNMENT:
+            response.skip_assignment = self.group.leader_id == member.member_id
+        else:
+            response.leader = leader_before or ""
+            response.members = []
+        self.answer(response)
+
+    # -- somebody we know
+
+    def rejoin(self) -> None:
+        """A member id that we gave out."""
+        group, member_id = self.group, self.request.member_id
+        if member_id in group.pending_members:
+            if self.request.group_instance_id is not None:
+                raise ApiError(ErrorCode.INVALID_REQUEST)
+            self.enter(member_id)
+            return
+        group.check_member(member_id, self.request.group_instance_id)
+        member = group.members[member_id]
+        if group.state is ClassicState.PREPARING_REBALANCE or self.is_reason_to_rebalance(member):
+            self.update(member)
+            self.rebalance.rebalance_or_complete_join(group)
+        else:
+            self.answer(self.rebalance.generation(group, member))
+
+    def is_reason_to_rebalance(self, member: ClassicMember) -> bool:
+        """New metadata is; and the leader's wish, who may see what members do not say, as new partitions.
+
+        Else the client has missed an answer.
+        """
+        leads = self.group.state is ClassicState.STABLE and self.group.leader_id == member.member_id
+        return leads or member.protocols != self.protocols
+
+    def update(self, member: ClassicMember) -> None:
+        """Take over what the client says now, and park it. A join that it had parked before is given up."""
+        self.group.update_protocols(member, self.protocols)
+        member.rebalance_timeout_ms = self.rebalance_timeout_ms
+        member.session_timeout_ms = self.request.session_timeout_ms
+        replaced = self.group.park_join(member, self.reply)
+        given_up = JoinGroupResponse(
+            error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=self.request.member_id
+        )
+        self.rebalance.outbox.put(replaced, given_up)

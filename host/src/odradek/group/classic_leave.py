@@ -1,0 +1,48 @@
+"""LeaveGroup: members go, by themselves or because an operator says so."""
+
+from __future__ import annotations
+
+from odradek.group.classic_group import ClassicGroup
+from odradek.group.classic_rebalance import ClassicRebalance
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
+
+
+def leave(
+    rebalance: ClassicRebalance, group: ClassicGroup, request: LeaveGroupRequest
+) -> list[MemberResponse]:
+    """Take members out; one answer for each. One rebalance follows, however many they are."""
+    answers = [leave_one(rebalance, group, identity) for identity in request.members]
+    if not group.is_empty and any(answer.error_code == ErrorCode.NONE for answer in answers):
+        rebalance.rebalance_or_complete_join(group)
+    return answers
+
+
+def leave_one(rebalance: ClassicRebalance, group: ClassicGroup, identity: MemberIdentity) -> MemberResponse:
+    """Take one member out, or say why not."""
+    answer = MemberResponse(
+        member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=ErrorCode.NONE
+    )
+    if group.forget_pending(identity.member_id):
+        return answer
+    try:
+        rebalance.remove(group, group.members[leaving_id(group, identity)])
+    except ApiError as error:
+        answer.error_code = error.code
+    return answer
+
+
+def leaving_id(group: ClassicGroup, identity: MemberIdentity) -> str:
+    """Who is meant. An operator names the instance id alone.
+
+    Raises:
+        ApiError: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.
+    """
+    if not identity.member_id and identity.group_instance_id is not None:
+        member_id = group.static_members.get(identity.group_instance_id)
+        if member_id is None:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return member_id
+    group.check_member(identity.member_id, identity.group_instance_id)
+    return identity.member_id

@@ -1,0 +1,90 @@
+"""Which committed offsets have been kept long enough, and groups that have nothing left.
+
+After OffsetMetadataManager.cleanupExpiredOffsets and OffsetExpirationConditionImpl.java.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from odradek.group.classic_state import ClassicState
+from odradek.group.committed_offset import CommittedOffset, TopicPartition
+from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
+from odradek.group.group import Group, GroupType
+from odradek.group.group_coordinator import GroupCoordinator
+
+OFFSETS_PER_STEP = 2_000
+"""So many offsets are looked at before others get their turn."""
+
+
+class OffsetExpiration:
+    """Looks at all groups every ``offsets.retention.check.interval.ms``, a few at a time."""
+
+    def __init__(self, groups: GroupCoordinator) -> None:
+        self.groups = groups
+        self.left: list[str] = []
+        """Groups that this round has not come to."""
+
+    def start(self) -> None:
+        """The first round begins after one interval."""
+        self.schedule(self.groups.config.offsets_retention_check_interval_ms)
+
+    def schedule(self, delay_ms: int) -> None:
+        self.groups.timer.schedule(self.groups.clock.now_ms() + delay_ms, self.step)
+
+    def step(self) -> None:
+        """Look at some groups; when there are none left, the round is over."""
+        if not self.left:
+            self.left = list(self.groups.groups)
+        looked_at = 0
+        while self.left and looked_at < OFFSETS_PER_STEP:
+            group_id = self.left.pop()
+            looked_at += 1 + len(self.groups.offsets.of_group(group_id))
+            self.expire(group_id)
+        self.schedule(1 if self.left else self.groups.config.offsets_retention_check_interval_ms)
+
+    def expire(self, group_id: str) -> None:
+        """Forget what is old; and the group, if it is empty and has no offsets left."""
+        group = self.groups.groups.get(group_id)
+        if group is None:
+            return
+        offsets = self.groups.offsets
+        expired = list(self.expired(group, offsets.of_group(group_id).items()))
+        if expired:
+            offsets.delete(group_id, expired)
+        if group.is_empty and not offsets.has_any(group_id):
+            self.groups.remove(group_id)
+
+    def expired(
+        self, group: Group, offsets: Iterable[tuple[TopicPartition, CommittedOffset]]
+    ) -> Iterable[TopicPartition]:
+        """The partitions whose offsets have to go. One with a transaction open has not."""
+        now_ms = self.groups.clock.now_ms()
+        for partition, offset in offsets:
+            name = self.groups.topics.topic_name(partition[0])
+            if name is not None and group.is_subscribed_to(name) and not group.is_empty:
+                continue
+            if self.groups.offsets.has_pending(group.group_id, partition):
+                continue
+            if now_ms >= self.deadline_ms(group, offset):
+                yield partition
+
+    def deadline_ms(self, group: Group, offset: CommittedOffset) -> float:
+        """When an offset expires: counted from when the group became empty, or else from the commit."""
+        if offset.expire_timestamp_ms is not None:
+            return offset.expire_timestamp_ms
+        retention_ms = self.groups.config.offsets_retention_ms
+        if not group.protocol_type:
+            return offset.commit_timestamp_ms + retention_ms
+        if group.is_empty:
+            since_ms = max(group.empty_since_ms or 0, offset.commit_timestamp_ms)
+            return since_ms + retention_ms
+        return offset.commit_timestamp_ms + retention_ms if has_subscription(group) else math.inf
+
+
+def has_subscription(group: Group) -> bool:
+    """Whether the members' topics are known and settled, so that offsets of other topics may go."""
+    if group.group_type is GroupType.CONSUMER:
+        return True
+    return group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.state_name == ClassicState.STABLE
