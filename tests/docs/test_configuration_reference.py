@@ -17,7 +17,11 @@ from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from support.reference_page import blocks, rows, sections
 
 SECTIONS = sections("reference/configuration.md")
-HOST = rows(SECTIONS["The host"]) | rows(SECTIONS["Telemetry"])
+HOST = {
+    key: row
+    for section in ("The host", "Groups", "Telemetry", "Transactions")
+    for key, row in rows(SECTIONS[section]).items()
+}
 TOPICS = rows(SECTIONS["Topics"])
 SUBSCRIPTIONS = rows(SECTIONS["subscriptions.NAME"])
 PLUGINS = rows(SECTIONS["plugins.NAME"])

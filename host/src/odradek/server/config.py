@@ -18,6 +18,7 @@ from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.server.group_keys import read_group_config
 from odradek.server.listener import ListenerAddress
 from odradek.server.transactions import read_transactions
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
@@ -148,6 +149,7 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
         payload_workers=top.integer("payload.workers", 1, 0, 64),
         metrics_listener=read_metrics_listener(top),
         log_defaults=read_log_defaults(top),
+        groups=read_group_config(top),
         transactions=read_transactions(top),
         subscriptions=read_subscriptions(values),
         plugins=named_tables(values, "plugins"),

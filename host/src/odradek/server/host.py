@@ -23,6 +23,7 @@ from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import GroupOffsets
+from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
 from odradek.server.forwarding import ForwarderRunner
@@ -210,6 +211,7 @@ class Host:
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         self.sweep_idle()
         self.sweep_producers()
+        OffsetExpiration(self.broker.groups).start()
 
     async def listen(self, listener: Listener) -> None:
         """Open one listener and settle what its clients are told."""

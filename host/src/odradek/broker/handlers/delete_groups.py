@@ -1,0 +1,45 @@
+"""DeleteGroups v0-v2: groups of both protocols, with their offsets.
+
+Behavior:
+    * A group with members is NON_EMPTY_GROUP, one that is not there GROUP_ID_NOT_FOUND.
+    * A group that is named twice is deleted once, and answered once.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+
+def refuse(request: DeleteGroupsRequest, code: ErrorCode, _message: str | None) -> DeleteGroupsResponse:
+    """The same error for every group."""
+    return DeleteGroupsResponse(
+        results=[DeletableGroupResult(group_id=name, error_code=code) for name in request.groups_names]
+    )
+
+
+@answers(DeleteGroupsRequest, DeleteGroupsResponse, refusal=refuse)
+def delete_groups(
+    request: DeleteGroupsRequest, _context: RequestContext, broker: Broker
+) -> DeleteGroupsResponse:
+    return DeleteGroupsResponse(
+        results=[deleted(name, broker) for name in dict.fromkeys(request.groups_names)]
+    )
+
+
+def deleted(name: str, broker: Broker) -> DeletableGroupResult:
+    """Delete one group, or say why not."""
+    try:
+        broker.groups.group(name).validate_delete()
+        broker.groups.remove(name)
+    except ApiError as error:
+        return DeletableGroupResult(group_id=name, error_code=error.code)
+    return DeletableGroupResult(group_id=name)

@@ -1,0 +1,88 @@
+"""DescribeGroups v0-v6: groups of the classic protocol.
+
+Behavior:
+    * Metadata and assignments are shown while the group is stable.
+    * A group that is not there, or of another type, is Dead; from v6 on that is GROUP_ID_NOT_FOUND.
+Versions:
+    * v3: authorized operations: all that there are for groups. v4: instance ids. v6: error messages.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.group.classic_group import ClassicGroup
+from odradek.group.classic_member import ClassicMember
+from odradek.group.classic_state import ClassicState
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+NOT_FOUND_VERSION = 6
+
+
+def refuse(request: DescribeGroupsRequest, code: ErrorCode, message: str | None) -> DescribeGroupsResponse:
+    """The same error for every group."""
+    return DescribeGroupsResponse(
+        groups=[
+            DescribedGroup(group_id=name, error_code=code, error_message=message) for name in request.groups
+        ]
+    )
+
+
+@answers(DescribeGroupsRequest, DescribeGroupsResponse, refusal=refuse)
+def describe_groups(
+    request: DescribeGroupsRequest, context: RequestContext, broker: Broker
+) -> DescribeGroupsResponse:
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED_FOR
+    groups = []
+    for name in request.groups:
+        described = described_group(name, context.api_version, broker)
+        if not described.error_code:
+            described.authorized_operations = operations
+        groups.append(described)
+    return DescribeGroupsResponse(groups=groups)
+
+
+def described_group(name: str, version: int, broker: Broker) -> DescribedGroup:
+    """One group, by its id."""
+    group = broker.groups.groups.get(name)
+    if isinstance(group, ClassicGroup):
+        return classic_group(group)
+    dead = DescribedGroup(group_id=name, group_state=ClassicState.DEAD)
+    if version >= NOT_FOUND_VERSION:
+        dead.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        dead.error_message = (
+            f"Group {name} not found." if group is None else f"Group {name} is not a classic group."
+        )
+    return dead
+
+
+def classic_group(group: ClassicGroup) -> DescribedGroup:
+    """A group and its members."""
+    protocol = group.protocol_name if group.state is ClassicState.STABLE else None
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state_name,
+        protocol_type=group.protocol_type,
+        protocol_data=protocol or "",
+        members=[described_member(member, protocol) for member in group],
+    )
+
+
+def described_member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember:
+    """One member; without a protocol there is nothing yet to read or to assign."""
+    return DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=b"" if protocol is None else member.metadata(protocol),
+        member_assignment=b"" if protocol is None else member.assignment,
+    )

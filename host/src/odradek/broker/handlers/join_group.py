@@ -1,0 +1,45 @@
+"""JoinGroup v0-v9: the classic protocol.
+
+Behavior:
+    * The answer waits until all members have joined or the rebalance time is up; for the first members of
+      a group until ``group.initial.rebalance.delay.ms`` have passed.
+    * A client that goes away meanwhile stays a member until its session ends, as in Kafka: nothing tells it
+      from one that will retry.
+    * Two static members with one instance id: the later wins, the earlier is FENCED_INSTANCE_ID.
+Versions:
+    * v0: the session timeout is the rebalance timeout, too. v1: rebalance timeout. v4: MEMBER_ID_REQUIRED.
+      v5: static members. v9: SkipAssignment for a static leader that comes back.
+Ignored fields:
+    * Reason.
+Differs from Kafka:
+    * More than 1 MiB of protocol metadata from one member is INVALID_REQUEST; Kafka fails later, when it
+      stores the group.
+    * There are at most 10000 pending member ids in a group; one more is GROUP_MAX_SIZE_REACHED.
+    * A second JoinGroup of a member that is parked already answers the first with REBALANCE_IN_PROGRESS;
+      Kafka never answers it.
+    * A member of a group whose members speak the consumer protocol is INCONSISTENT_GROUP_PROTOCOL.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.deferred import Deferred
+from odradek.broker.routing import answers
+from odradek.group.classic_join import Joiner
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+
+def refuse(request: JoinGroupRequest, code: ErrorCode, _message: str | None) -> JoinGroupResponse:
+    """The client's own member id goes back to it."""
+    return JoinGroupResponse(error_code=code, member_id=request.member_id)
+
+
+@answers(JoinGroupRequest, JoinGroupResponse, refusal=refuse)
+def join_group(request: JoinGroupRequest, context: RequestContext, broker: Broker) -> Deferred:
+    deferred = Deferred()
+    joiner = Joiner(context.client_id or "", f"/{context.connection.client_address}", context.api_version)
+    broker.groups.classic.join(request, joiner, deferred.complete)
+    deferred.hurry = lambda: deferred.complete(refuse(request, ErrorCode.COORDINATOR_NOT_AVAILABLE, None))
+    return deferred

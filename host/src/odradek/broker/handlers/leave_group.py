@@ -1,0 +1,28 @@
+"""LeaveGroup v0-v5: the classic protocol.
+
+Behavior:
+    * One rebalance follows, however many members leave.
+    * An operator takes a static member out by its instance id alone.
+Versions:
+    * v0-v2: one member, its error is at the top. v3: several, each with its own error.
+Ignored fields:
+    * Reason.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+
+SEVERAL_MEMBERS_VERSION = 3
+
+
+@answers(LeaveGroupRequest, LeaveGroupResponse)
+def leave_group(request: LeaveGroupRequest, context: RequestContext, broker: Broker) -> LeaveGroupResponse:
+    if context.api_version >= SEVERAL_MEMBERS_VERSION:
+        return LeaveGroupResponse(members=broker.groups.classic.leave(request))
+    request.members = [MemberIdentity(member_id=request.member_id)]
+    (only,) = broker.groups.classic.leave(request)
+    return LeaveGroupResponse(error_code=only.error_code)

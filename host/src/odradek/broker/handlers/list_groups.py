@@ -1,0 +1,32 @@
+"""ListGroups v0-v5: groups of both protocols.
+
+Behavior:
+    * A filter that is empty lets everything through. Names of states and types are compared without
+      regard to case.
+Versions:
+    * v4: filter by state. v5: filter by type (KIP-848).
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+
+@answers(ListGroupsRequest, ListGroupsResponse)
+def list_groups(request: ListGroupsRequest, _context: RequestContext, broker: Broker) -> ListGroupsResponse:
+    states = {state.lower() for state in request.states_filter}
+    types = {name.lower() for name in request.types_filter}
+    listed = [
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type,
+            group_state=group.state_name,
+            group_type=group.group_type,
+        )
+        for group in broker.groups
+        if (not states or group.state_name.lower() in states) and (not types or group.group_type in types)
+    ]
+    return ListGroupsResponse(groups=listed)

@@ -1,0 +1,137 @@
+"""OffsetCommit v2-v10: groups of both protocols, and consumers that are in none.
+
+Behavior:
+    * All partitions of a request are stored together, or none is; those with an error are left out.
+    * Offsets are kept by topic id: they end with the topic.
+    * Stored means: the process may be killed. A power cut may take the last commits.
+Versions:
+    * v2-v4: retention time. v5: none. v6: leader epochs. v7: static members. v9: members of the
+      consumer protocol. v10: topics by id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.group.committed_offset import CommittedOffset, TopicPartition
+from odradek.group.group import Committer, PartitionCheck
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+TOPIC_ID_VERSION = 10
+
+
+def refuse(request: OffsetCommitRequest, code: ErrorCode, _message: str | None) -> OffsetCommitResponse:
+    """The same error for every partition."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=code)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@answers(OffsetCommitRequest, OffsetCommitResponse, refusal=refuse)
+def offset_commit(
+    request: OffsetCommitRequest, context: RequestContext, broker: Broker
+) -> OffsetCommitResponse:
+    committer = Committer(
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation_id=request.generation_id_or_member_epoch,
+        api_version=context.api_version,
+    )
+    check = broker.groups.committing(request.group_id, committer)
+    commit = Commit(broker, request, context.api_version, check)
+    response = OffsetCommitResponse(topics=[commit.topic(topic) for topic in request.topics])
+    broker.groups.commit(request.group_id, commit.offsets)
+    return response
+
+
+@dataclass(slots=True)
+class Commit:
+    """One request, partition by partition."""
+
+    broker: Broker
+    request: OffsetCommitRequest
+    version: int
+    check: PartitionCheck | None
+    offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
+    """What is to be stored."""
+
+    def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
+        """Collect what may be stored; an answer for each partition."""
+        return OffsetCommitResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=self.partition(topic, partition)
+                )
+                for partition in topic.partitions
+            ],
+        )
+
+    def partition(
+        self, topic: OffsetCommitRequestTopic, partition: OffsetCommitRequestPartition
+    ) -> ErrorCode:
+        """Collect one offset, or say why not."""
+        metadata = partition.committed_metadata or ""
+        if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        try:
+            topic_id = self.topic_id(topic, partition.partition_index)
+            if self.check is not None:
+                self.check(topic_id, partition.partition_index)
+        except ApiError as error:
+            return error.code
+        self.offsets[(topic_id, partition.partition_index)] = self.offset(partition, metadata)
+        return ErrorCode.NONE
+
+    def topic_id(self, topic: OffsetCommitRequestTopic, index: int) -> bytes:
+        """The id of a topic that has this partition.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        view = self.broker.groups.topics
+        name = topic.name
+        if self.version >= TOPIC_ID_VERSION:
+            known = view.topic_name(topic.topic_id)
+            if known is None:
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+            name = known
+        topic_id = view.topic_id(name)
+        if topic_id is None or not 0 <= index < view.partition_count(name):
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return topic_id
+
+    def offset(self, partition: OffsetCommitRequestPartition, metadata: str) -> CommittedOffset:
+        """What is stored of a partition."""
+        now_ms = self.broker.clock.now_ms()
+        retention_ms = self.request.retention_time_ms
+        return CommittedOffset(
+            offset=partition.committed_offset,
+            leader_epoch=partition.committed_leader_epoch,
+            metadata=metadata,
+            commit_timestamp_ms=now_ms,
+            expire_timestamp_ms=None if retention_ms < 0 else min(now_ms + retention_ms, 2**63 - 1),
+        )

@@ -1,0 +1,59 @@
+"""OffsetDelete v0: groups of both protocols.
+
+Behavior:
+    * A topic that members read is GROUP_SUBSCRIBED_TO_TOPIC. Members of another kind than consumers may read
+      anything: the whole group is NON_EMPTY_GROUP.
+    * An offset that is not there is deleted all the same.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
+from odradek.group.group import Group
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+@answers(OffsetDeleteRequest, OffsetDeleteResponse)
+def offset_delete(
+    request: OffsetDeleteRequest, _context: RequestContext, broker: Broker
+) -> OffsetDeleteResponse:
+    if not request.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    group = broker.groups.group(request.group_id)
+    if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+    return OffsetDeleteResponse(topics=[deleted(topic, group, broker) for topic in request.topics])
+
+
+def deleted(topic: OffsetDeleteRequestTopic, group: Group, broker: Broker) -> OffsetDeleteResponseTopic:
+    """Delete a topic's offsets, or say why not."""
+    view = broker.groups.topics
+    topic_id = view.topic_id(topic.name)
+    count = view.partition_count(topic.name)
+    is_read = not group.is_empty and group.is_subscribed_to(topic.name)
+    response = OffsetDeleteResponseTopic(name=topic.name)
+    forgotten = []
+    for partition in topic.partitions:
+        code = ErrorCode.NONE
+        if topic_id is None or not 0 <= partition.partition_index < count:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif is_read:
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        else:
+            forgotten.append((topic_id, partition.partition_index))
+        response.partitions.append(
+            OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
+        )
+    broker.groups.offsets.delete(group.group_id, forgotten)
+    return response

@@ -1,0 +1,170 @@
+"""OffsetFetch v1-v10: groups of both protocols, and consumers that are in none.
+
+Behavior:
+    * A partition without a committed offset has -1, and no error; so has everything of a group
+      that is not there.
+    * A group that is asked for stable offsets answers UNSTABLE_OFFSET_COMMIT for partitions that an open
+      transaction commits.
+Versions:
+    * v2: null topics ask for all. v5: leader epochs. v7: RequireStable. v8: several groups. v9: a member says
+      who it is (STALE_MEMBER_EPOCH). v10: topics by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.group.committed_offset import CommittedOffset
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+TOP_ERROR_VERSION, SEVERAL_GROUPS_VERSION, TOPIC_ID_VERSION = 2, 8, 10
+
+
+def refuse(request: OffsetFetchRequest, code: ErrorCode, _message: str | None) -> OffsetFetchResponse:
+    """The same error everywhere: at the top, for every group, and for every partition of v1."""
+    topics = [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(partition_index=index, committed_offset=-1, error_code=code)
+                for index in topic.partition_indexes
+            ],
+        )
+        for topic in request.topics or ()
+    ]
+    groups = [OffsetFetchResponseGroup(group_id=group.group_id, error_code=code) for group in request.groups]
+    return OffsetFetchResponse(error_code=code, topics=topics, groups=groups)
+
+
+@answers(OffsetFetchRequest, OffsetFetchResponse, refusal=refuse)
+def offset_fetch(request: OffsetFetchRequest, context: RequestContext, broker: Broker) -> OffsetFetchResponse:
+    version = context.api_version
+    if version >= SEVERAL_GROUPS_VERSION:
+        groups = [
+            answered(GroupFetch(broker, group, version, request.require_stable)) for group in request.groups
+        ]
+        return OffsetFetchResponse(groups=groups)
+    group = GroupFetch(broker, only_group(request), version, request.require_stable).response()
+    return OffsetFetchResponse(topics=[old_topic(topic) for topic in group.topics])
+
+
+def only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    """A request of the time when there was one group, in today's form."""
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+def old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
+    """An answer in the form of that time."""
+    return OffsetFetchResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetFetchResponsePartition(
+                partition_index=partition.partition_index,
+                committed_offset=partition.committed_offset,
+                committed_leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.metadata,
+                error_code=partition.error_code,
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def answered(fetch: GroupFetch) -> OffsetFetchResponseGroup:
+    """One group's answer, or its error."""
+    try:
+        return fetch.response()
+    except ApiError as error:
+        return OffsetFetchResponseGroup(group_id=fetch.group.group_id, error_code=error.code)
+
+
+@dataclass(slots=True)
+class GroupFetch:
+    """One group's part of a request."""
+
+    broker: Broker
+    group: OffsetFetchRequestGroup
+    version: int
+    require_stable: bool
+
+    def response(self) -> OffsetFetchResponseGroup:
+        """What was asked for.
+
+        Raises:
+            ApiError: UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
+        """
+        group = self.broker.groups.groups.get(self.group.group_id)
+        if group is not None:
+            group.validate_offset_fetch(self.group.member_id, self.group.member_epoch)
+        wanted = self.everything() if self.group.topics is None else self.group.topics
+        return OffsetFetchResponseGroup(
+            group_id=self.group.group_id, topics=[self.topic(topic) for topic in wanted]
+        )
+
+    def everything(self) -> Iterable[OffsetFetchRequestTopics]:
+        """All that the group has committed."""
+        topics: dict[bytes, OffsetFetchRequestTopics] = {}
+        for topic_id, index in self.broker.groups.offsets.of_group(self.group.group_id):
+            name = self.broker.groups.topics.topic_name(topic_id)
+            if name is not None:
+                topic = topics.setdefault(topic_id, OffsetFetchRequestTopics(name=name, topic_id=topic_id))
+                topic.partition_indexes.append(index)
+        return topics.values()
+
+    def topic(self, topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+        """The offsets of one topic."""
+        view = self.broker.groups.topics
+        missing = ErrorCode.NONE
+        if self.version < TOPIC_ID_VERSION:
+            topic_id = view.topic_id(topic.name)
+        else:
+            topic_id = topic.topic_id if view.topic_name(topic.topic_id) is not None else None
+            missing = ErrorCode.UNKNOWN_TOPIC_ID
+        partitions = [
+            without_offset(index, missing) if topic_id is None else self.partition(topic_id, index)
+            for index in topic.partition_indexes
+        ]
+        return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+
+    def partition(self, topic_id: bytes, index: int) -> OffsetFetchResponsePartitions:
+        """The offset of one partition."""
+        offsets = self.broker.groups.offsets
+        if self.require_stable and offsets.has_pending(self.group.group_id, (topic_id, index)):
+            return without_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        committed = offsets.offset(self.group.group_id, (topic_id, index))
+        return without_offset(index, ErrorCode.NONE) if committed is None else with_offset(index, committed)
+
+
+def with_offset(index: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+def without_offset(index: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(partition_index=index, committed_offset=-1, error_code=code)

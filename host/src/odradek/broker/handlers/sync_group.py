@@ -1,0 +1,30 @@
+"""SyncGroup v0-v5: the classic protocol.
+
+Behavior:
+    * The answer waits for the leader's assignment. A rebalance meanwhile is REBALANCE_IN_PROGRESS.
+    * Who joined and does not come here within the rebalance timeout is out of the group.
+Versions:
+    * v3: static members. v5: protocol type and name are compared with the group's.
+Differs from Kafka:
+    * Assignments of more than 64 MiB together are INVALID_REQUEST.
+    * A second SyncGroup of a member that is parked already answers the first with REBALANCE_IN_PROGRESS;
+      Kafka never answers it.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.deferred import Deferred
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+@answers(SyncGroupRequest, SyncGroupResponse)
+def sync_group(request: SyncGroupRequest, _context: RequestContext, broker: Broker) -> Deferred:
+    deferred = Deferred()
+    broker.groups.classic.sync(request, deferred.complete)
+    unavailable = SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    deferred.hurry = lambda: deferred.complete(unavailable)
+    return deferred
