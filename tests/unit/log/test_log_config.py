@@ -79,6 +79,62 @@ def test_a_bad_key_or_value_is_named(key: str, value: str) -> None:
     assert problem.value.path == key
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("segment.bytes", "1024", "Value must be at least 1048576"),
+        ("segment.bytes", "many", "Not a number of type INT"),
+        ("segment.bytes", "2147483648", "Not a number of type INT"),
+        ("retention.ms", "9223372036854775808", "Not a number of type LONG"),
+        ("compression.gzip.level", "10", "Value must be no more than 9"),
+        ("min.cleanable.dirty.ratio", "nan", "Value must be no more than 1"),
+        ("min.cleanable.dirty.ratio", "half", "Not a number of type DOUBLE"),
+        ("preallocate", "maybe", "Expected value to be either true or false"),
+        ("message.timestamp.type", "now", "String must be one of: CreateTime, LogAppendTime"),
+        ("compression.type", "x", "String must be one of: producer, uncompressed, gzip, snappy, lz4, zstd"),
+    ],
+)
+def test_what_is_wrong_is_said_in_kafkas_words(key: str, value: str, problem: str) -> None:
+    properties = {key: value}
+
+    with pytest.raises(ConfigError) as refusal:
+        LogConfig.parse(properties)
+
+    assert refusal.value.problem == f"Invalid value {value} for configuration {key}: {problem}"
+
+
+def test_the_element_of_a_list_that_is_wrong_is_named() -> None:
+    properties = {"cleanup.policy": "compact, shred"}
+
+    with pytest.raises(ConfigError) as refusal:
+        LogConfig.parse(properties)
+
+    assert refusal.value.problem == (
+        "Invalid value shred for configuration cleanup.policy: String must be one of: compact, delete"
+    )
+
+
+def test_no_policy_at_all_is_one() -> None:
+    properties = {"cleanup.policy": ""}
+
+    config = LogConfig.parse(properties)
+
+    assert config.cleanup_policy == frozenset()
+
+
+@pytest.mark.parametrize("policy", ["compact", "delete"])
+def test_a_record_cannot_be_too_young_and_overdue(policy: str) -> None:
+    properties = {"cleanup.policy": policy, "min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"}
+
+    refused = False
+    try:
+        LogConfig.parse(properties)
+    except ConfigError:
+        refused = True
+
+    assert refused == (policy == "compact")
+
+
 def test_the_keys_are_listed() -> None:
     spelled_as_in_kafka = {"segment.bytes", "max.message.bytes", "unclean.leader.election.enable", "flush.ms"}
 

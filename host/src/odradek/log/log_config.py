@@ -30,39 +30,66 @@ _COMPRESSION_TYPES: Final = {
 }
 
 
-def _number(least: int, most: int) -> Callable[[str], int]:
+class BadElement(ValueError):
+    """One element of a list is not allowed."""
+
+    def __init__(self, element: str, problem: str) -> None:
+        super().__init__(problem)
+        self.element = element
+
+
+def _number(least: int, most: int, largest: int, type_name: str) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        value = int(text)
-        if not least <= value <= most:
-            raise ValueError
+        value = _read(int, text, type_name)
+        if not -largest - 1 <= value <= largest:
+            raise ValueError(f"Not a number of type {type_name}")
+        _check_range(value, least, most)
         return value
 
     return parse
 
 
+def _read(kind: Callable[[str], Any], text: str, type_name: str) -> Any:
+    try:
+        return kind(text.strip())
+    except ValueError:
+        raise ValueError(f"Not a number of type {type_name}") from None
+
+
+def _check_range(value: float, least: int, most: int) -> None:
+    if value < least:
+        raise ValueError(f"Value must be at least {least}")
+    if not value <= most:
+        raise ValueError(f"Value must be no more than {most}")
+
+
 def _ratio(text: str) -> float:
-    value = float(text)
-    if not 0 <= value <= 1:
-        raise ValueError
+    value: float = _read(float, text, "DOUBLE")
+    _check_range(value, 0, 1)
     return value
 
 
+def _one_of(choices: Mapping[str, Any]) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        if text not in choices:
+            raise ValueError(f"String must be one of: {', '.join(choices)}")
+        return choices[text]
+
+    return parse
+
+
 def _boolean(text: str) -> bool:
-    return {"true": True, "false": False}[text.strip().lower()]
-
-
-def _timestamp_type(text: str) -> TimestampType:
-    return _TIMESTAMP_TYPES[text]
-
-
-def _compression_type(text: str) -> Codec | None:
-    return _COMPRESSION_TYPES[text]
+    value = {"true": True, "false": False}.get(text.strip().lower())
+    if value is None:
+        raise ValueError("Expected value to be either true or false")
+    return value
 
 
 def _policies(text: str) -> frozenset[str]:
-    policies = frozenset(policy.strip() for policy in text.split(","))
-    if not policies <= {"compact", "delete"}:
-        raise ValueError
+    """Nothing at all means that nothing is ever cleaned up (KIP-1132)."""
+    policies = frozenset(policy.strip() for policy in text.split(",")) if text.strip() else frozenset()
+    for policy in sorted(policies - {"compact", "delete"}):
+        raise BadElement(policy, "String must be one of: compact, delete")
     return policies
 
 
@@ -72,11 +99,11 @@ def _key(default: Any, parse: Callable[[str], Any]) -> Any:
 
 
 def _int32(default: int, least: int = 0) -> Any:
-    return _key(default, _number(least, _INT32_MAX))
+    return _key(default, _number(least, _INT32_MAX, _INT32_MAX, "INT"))
 
 
 def _int64(default: int, least: int = 0) -> Any:
-    return _key(default, _number(least, _INT64_MAX))
+    return _key(default, _number(least, _INT64_MAX, _INT64_MAX, "LONG"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +120,14 @@ class LogConfig:
     segment_index_bytes: int = _int32(10 << 20, 4)
     index_interval_bytes: int = _int32(4096)
     max_message_bytes: int = _int32((1 << 20) + 12)
-    message_timestamp_type: TimestampType = _key(TimestampType.CREATE_TIME, _timestamp_type)  # noqa: RUF009
+    message_timestamp_type: TimestampType = _key(TimestampType.CREATE_TIME, _one_of(_TIMESTAMP_TYPES))  # noqa: RUF009
     message_timestamp_before_max_ms: int = _int64(_INT64_MAX)
     message_timestamp_after_max_ms: int = _int64(60 * 60 * 1000)
-    compression_type: Codec | None = _key(None, _compression_type)  # noqa: RUF009
+    compression_type: Codec | None = _key(None, _one_of(_COMPRESSION_TYPES))  # noqa: RUF009
     """None keeps the codec of the producer."""
-    compression_gzip_level: int = _key(-1, _number(-1, 9))
-    compression_lz4_level: int = _key(9, _number(1, 17))
-    compression_zstd_level: int = _key(3, _number(-131072, 22))
+    compression_gzip_level: int = _key(-1, _number(-1, 9, _INT32_MAX, "INT"))
+    compression_lz4_level: int = _key(9, _number(1, 17, _INT32_MAX, "INT"))
+    compression_zstd_level: int = _key(3, _number(-131072, 22, _INT32_MAX, "INT"))
     cleanup_policy: frozenset[str] = _key(frozenset({"delete"}), _policies)
     retention_ms: int = _int64(7 * _DAY_MS, -1)
     retention_bytes: int = _int64(-1, -1)
@@ -142,7 +169,15 @@ class LogConfig:
             ConfigError: An unknown key, or a value out of its bounds.
         """
         values = {key.replace(".", "_"): _parsed(key, text) for key, text in properties.items()}
-        return replace(defaults or cls(), **values)
+        config = replace(defaults or cls(), **values)
+        least_ms, most_ms = config.min_compaction_lag_ms, config.max_compaction_lag_ms
+        if config.is_compacted and least_ms > most_ms:
+            raise ConfigError(
+                "min.compaction.lag.ms",
+                f"conflict topic config setting min.compaction.lag.ms ({least_ms}) > "
+                f"max.compaction.lag.ms ({most_ms})",
+            )
+        return config
 
 
 _PARSERS: Final[dict[str, Callable[[str], Any]]] = {
@@ -158,5 +193,7 @@ def _parsed(key: str, text: str) -> Any:
         raise ConfigError(key, "unknown topic config")
     try:
         return parse(text)
-    except (ValueError, KeyError):
-        raise ConfigError(key, f"invalid value {text}") from None
+    except BadElement as error:
+        raise ConfigError(key, f"Invalid value {error.element} for configuration {key}: {error}") from None
+    except ValueError as error:
+        raise ConfigError(key, f"Invalid value {text} for configuration {key}: {error}") from None

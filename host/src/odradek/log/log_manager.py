@@ -1,60 +1,104 @@
-"""All logs of a data directory: a folder ``<topic>-<partition>`` for each.
+"""All logs of a host: a folder ``<topic>-<partition>`` for each, in one of several directories.
 
-After org.apache.kafka.storage.internals.log.LogManager, for one directory. The caller holds the directory's
-lock.
+After org.apache.kafka.storage.internals.log.LogManager. The caller holds the directories' locks.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from odradek.clock import Clock
 from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
-from odradek.log.partition_log import PartitionLog
+from odradek.log.partition_log import FlushWanted, PartitionLog
+from odradek.log.replica_move import (
+    DELETED_SUFFIX,
+    FUTURE_SUFFIX,
+    MOVED_MARK,
+    LimitBytes,
+    ReplicaMove,
+    remove_tree,
+    unlimited,
+)
 from odradek.log.segment import storage_error
 from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import parse_uuid, uuid_text
 
 log = logging.getLogger(__name__)
 
-DELETED_SUFFIX: Final = "-delete"
 METADATA_FILE: Final = "partition.metadata"
 """Kafka's: two lines, ``version: 0`` and ``topic_id: <base64url>``."""
 _NAME_LENGTH: Final = 180
 """Of a topic, in the name of a deleted folder: with id and suffix it must fit into 255 characters."""
+_LONGEST_NAME: Final = 255
+
+Partition = tuple[str, int]
 
 
 class LogManager:
     """The open logs. Folders of topics that nobody opens are left alone.
 
     Raises:
-        ApiError: KAFKA_STORAGE_ERROR: the directory cannot be made.
+        ApiError: KAFKA_STORAGE_ERROR: a directory cannot be made, or two have a folder of the same name.
     """
 
-    def __init__(self, directory: Path, *, now_ms: int, max_open_files: int = 512) -> None:
-        self.directory = directory
+    def __init__(self, *directories: Path, now_ms: int, max_open_files: int = 512) -> None:
+        self.directories = tuple(each.absolute() for each in directories)
         self.now_ms = now_ms
         """Of the start: the age of segments that are loaded."""
         self.files = OpenFiles(max_open_files)
-        self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self.moves: dict[Partition, ReplicaMove] = {}
+        """Logs on their way into another directory; whoever runs their steps removes them when they end."""
+        self.remove_tree = remove_tree
+        """Deletes a folder that was given up, which may take long; the server does it on a thread."""
+        self.flush_wanted: FlushWanted | None = None
+        """Called with a log and a time when its configuration asks for a flush by then."""
+        self.limit_bytes: LimitBytes = unlimited
+        """Asked by every move: where a throttle for moves between directories goes."""
+        self._logs: dict[Partition, PartitionLog] = {}
+        self._preferred: dict[Partition, Path] = {}
+        self._unfinished: dict[str, Path] = {}
+        for directory in self.directories:
+            self._prepare_directory(directory)
+        self._settle_moves()
+
+    def _prepare_directory(self, directory: Path) -> None:
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            for leftover in directory.glob("*" + DELETED_SUFFIX):
+                remove_tree(leftover)
+            for copy in directory.glob("*" + FUTURE_SUFFIX):
+                self._unfinished[copy.name.rpartition(".")[0]] = directory
+                remove_tree(copy)
         except OSError as error:
             raise storage_error("make", directory, error) from error
-        for leftover in directory.glob("*" + DELETED_SUFFIX):
-            shutil.rmtree(leftover, ignore_errors=True)
+
+    def _settle_moves(self) -> None:
+        """Where a crash left both folders of a log that moved, the copy is the newer one."""
+        for directory in self.directories:
+            for mark in directory.glob(f"*/{MOVED_MARK}"):
+                for other in self.directories:
+                    older = other / mark.parent.name
+                    if other != directory and older.exists():
+                        self._bury(older)
+                mark.unlink()
 
     def __len__(self) -> int:
         return len(self._logs)
 
     def __iter__(self) -> Iterator[PartitionLog]:
         return iter(tuple(self._logs.values()))
+
+    def items(self) -> list[tuple[Partition, PartitionLog]]:
+        """All open logs by topic and partition."""
+        return list(self._logs.items())
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
         """An open log."""
@@ -85,19 +129,37 @@ class LogManager:
         if known is not None:
             known.config = config
             return known
-        folder = self.directory / f"{topic}-{partition}"
+        folder = self._directory_of(topic, partition) / f"{topic}-{partition}"
         try:
             self._prepare(folder, topic_id)
         except OSError as error:
             raise storage_error("create", folder, error) from error
         opened = PartitionLog(folder, config, self.now_ms if now_ms is None else now_ms, self.files)
+        opened.flush_wanted = self._ask_for_flush
         self._logs[topic, partition] = opened
         return opened
+
+    def _ask_for_flush(self, asking: PartitionLog, due_ms: int) -> None:
+        if self.flush_wanted is not None:
+            self.flush_wanted(asking, due_ms)
+
+    def _directory_of(self, topic: str, partition: int) -> Path:
+        """Where the log is, else where it was wanted, else where there are the fewest."""
+        found = [each for each in self.directories if (each / f"{topic}-{partition}").exists()]
+        if len(found) > 1:
+            raise ApiError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{partition} is in {found[0]} and in {found[1]}"
+            )
+        preferred = self._preferred.pop((topic, partition), None)
+        if found or preferred:
+            return found[0] if found else preferred or self.directories[0]
+        counts = Counter(each.directory.parent for each in self)
+        return min(self.directories, key=counts.__getitem__)
 
     def _prepare(self, folder: Path, topic_id: bytes) -> None:
         if folder.exists() and topic_id != NIL_UUID and _topic_id(folder) not in (topic_id, NIL_UUID):
             log.warning("deleting the folder of an earlier topic", extra={"folder": str(folder)})
-            self._remove(folder)
+            self._bury(folder)
         folder.mkdir(exist_ok=True)
         if topic_id != NIL_UUID:
             _write_topic_id(folder, topic_id)
@@ -108,17 +170,19 @@ class LogManager:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
+        self._cancel_move((topic, partition))
         deleted = self._logs.pop((topic, partition), None)
+        folders = [each / f"{topic}-{partition}" for each in self.directories]
         try:
-            self._remove(self.directory / f"{topic}-{partition}")
-        except FileNotFoundError:
-            pass
+            for folder in [deleted.directory] if deleted is not None else folders:
+                if folder.exists():
+                    self._bury(folder)
         except OSError as error:
-            raise storage_error("delete", self.directory / f"{topic}-{partition}", error) from error
+            raise storage_error("delete", folder, error) from error
         if deleted is not None:
             deleted.deleted()
 
-    def _remove(self, folder: Path) -> None:
+    def _bury(self, folder: Path) -> None:
         text = uuid_text(_topic_id(folder))
         number = 0
         while True:
@@ -127,7 +191,57 @@ class LogManager:
                 break
             number += 1
         os.rename(folder, grave)
-        shutil.rmtree(grave, ignore_errors=True)  # what is left goes at the next start
+        self.remove_tree(grave)  # what is left goes at the next start
+
+    # Moving
+
+    def move(self, topic: str, partition: int, directory: Path, clock: Clock) -> ReplicaMove | None:
+        """Begin to move a log; None where nothing has to be done now.
+
+        A partition that does not exist yet will be made in ``directory``.
+
+        Raises:
+            ApiError: LOG_DIR_NOT_FOUND, INVALID_TOPIC_EXCEPTION.
+        """
+        if directory not in self.directories:
+            raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"{directory} is none of log.dirs")
+        key = topic, partition
+        moving = self._logs.get(key)
+        if moving is None:
+            self._preferred[key] = directory
+            return None
+        unique_id = _topic_id(moving.directory).hex()
+        if len(f"{moving.name}.{unique_id}{FUTURE_SUFFIX}") > _LONGEST_NAME:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the topic name is too long")
+        going = self.moves.get(key)
+        if going is not None and going.directory == directory:
+            return going
+        self._cancel_move(key)
+        if moving.directory.parent == directory:
+            return None
+        move = ReplicaMove(moving, directory, unique_id, clock, self.files, self._limited, self._remove_later)
+        self.moves[key] = move
+        return move
+
+    def _limited(self, now_ms: int) -> int:
+        return self.limit_bytes(now_ms)
+
+    def _remove_later(self, folder: Path) -> None:
+        self.remove_tree(folder)
+
+    def _cancel_move(self, key: Partition) -> None:
+        move = self.moves.pop(key, None)
+        if move is not None:
+            move.cancel()
+
+    def resume_moves(self, clock: Clock) -> None:
+        """Begin anew what a stop or a crash has interrupted."""
+        for (topic, partition), each in self.items():
+            directory = self._unfinished.pop(each.name, None)
+            if directory is not None:
+                self.move(topic, partition, directory, clock)
+
+    # All together
 
     def expire_producers(self, now_ms: int) -> None:
         """Forget producers that have been silent for ``producer.id.expiration.ms``."""
@@ -145,6 +259,8 @@ class LogManager:
 
     def close(self) -> None:
         """Close all logs, so that the next start is quick. One that fails does not keep the others open."""
+        for move in self.moves.values():
+            move.close()
         for each in self:
             try:
                 each.close()

@@ -206,6 +206,11 @@ class Segment:
         timestamp_ms = self.max_timestamp_ms
         return timestamp_ms if timestamp_ms >= 0 else int(os.stat(self.path).st_mtime * 1000)
 
+    def moved_to(self, directory: Path) -> None:
+        """Its folder has another name now."""
+        self.stem = directory / self.stem.name
+        self.path = directory / self.path.name
+
     def _loaded_index(self) -> SegmentIndex | None:
         return SegmentIndex.load(self.stem, self.base_offset, self._interval_bytes, self.size_bytes)
 
@@ -248,6 +253,27 @@ class Segment:
         if not self.size_bytes:
             self._first_timestamp_ms = max_timestamp_ms
         self.size_bytes += size_bytes
+
+    def append_many(self, batches: bytes) -> int:
+        """Write whole batches that have their offsets; the offset behind them.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; the segment is what it was.
+        """
+        start = self.size_bytes
+        try:
+            self._write_rest(batches, 0)
+        except OSError as error:
+            self._cut_quietly()
+            raise storage_error("append to", self.path, error) from error
+        next_offset, position = self.base_offset, 0
+        while position < len(batches):
+            header = parse_header(batches, position)
+            self.index.note(start + position, header.size_bytes, header.last_offset, header.max_timestamp_ms)
+            position += header.size_bytes
+            next_offset = header.next_offset
+        self.size_bytes += position
+        return next_offset
 
     def _write_rest(self, batch: bytes, written: int) -> None:
         # A full disk shows as a short write first; the next one names the error.
@@ -333,6 +359,13 @@ class Segment:
             if start + header.size_bytes > limit:
                 break
         return boundary
+
+    def span(self, position: int, max_bytes: int) -> bytes:
+        """Whole batches from the one at ``position`` on, at least one."""
+        for start, header in self.walk(position):
+            end = max(start + header.size_bytes, self._boundary(position, position + max_bytes))
+            return self.pread(end - position, position)
+        return b""
 
     def read_batch(self, found: Located) -> bytes:
         position, header = found

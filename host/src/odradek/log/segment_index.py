@@ -15,6 +15,7 @@ from odradek.wire.record import NO_TIMESTAMP
 
 _OFFSET_SUFFIX: Final = ".index"
 _TIME_SUFFIX: Final = ".timeindex"
+INDEX_SUFFIXES: Final = (_OFFSET_SUFFIX, _TIME_SUFFIX)
 
 
 class SegmentIndex:
@@ -105,7 +106,7 @@ class SegmentIndex:
 
     @staticmethod
     def remove(stem: Path) -> None:
-        for suffix in (_OFFSET_SUFFIX, _TIME_SUFFIX):
+        for suffix in INDEX_SUFFIXES:
             stem.with_suffix(suffix).unlink(missing_ok=True)
             stem.with_suffix(suffix + ".tmp").unlink(missing_ok=True)
 

@@ -1,0 +1,239 @@
+"""A partition moves to another directory while it is written to.
+
+After org.apache.kafka.server.ReplicaAlterLogDirsThread and UnifiedLog's future logs (KIP-113). The copy
+grows in a folder ``<topic>-<partition>.<id>-future`` until it has caught up; the last bytes are copied and
+the folders are renamed in one piece of work, without an append in between. Renaming the copy is the point
+of no return: it has a mark by which the next start knows that it replaces the folder of the same name in
+another directory.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from odradek.clock import Clock
+from odradek.log.open_files import OpenFiles
+from odradek.log.partition_log import PartitionLog
+from odradek.log.segment import LOG_SUFFIX, Segment, storage_error
+from odradek.log.segment_index import INDEX_SUFFIXES
+from odradek.log.steps import Pause, Steps
+from odradek.wire.api_error import ApiError
+
+log = logging.getLogger(__name__)
+
+FUTURE_SUFFIX: Final = "-future"
+DELETED_SUFFIX: Final = "-delete"
+MOVED_MARK: Final = "replaces-the-folder-in-another-directory"
+CHUNK_BYTES: Final = 64 * 1024
+"""Copied at a time: 1.3 ms if the batches are of 100 bytes, far less if they are larger."""
+FLUSHES: Final = 5
+"""So often a copy is forced to the disk while appends outrun it; then it takes over first."""
+THROTTLED_MS: Final = 50
+"""How long to wait when no bytes are allowed."""
+RETRY_MS: Final = 10_000
+_OWN_SUFFIXES: Final = (LOG_SUFFIX, *INDEX_SUFFIXES, ".snapshot", ".tmp", ".deleted", ".cleaned", ".swap")
+
+LimitBytes = Callable[[int], int]
+"""How many bytes may be copied at a time; zero or less is none for now. A batch is never cut."""
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder here and now; what is left of it goes at the next start."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def unlimited(_now_ms: int) -> int:
+    return CHUNK_BYTES
+
+
+class ReplicaMove:
+    """One partition on its way into ``directory``."""
+
+    def __init__(
+        self,
+        moving: PartitionLog,
+        directory: Path,
+        unique_id: str,
+        clock: Clock,
+        files: OpenFiles,
+        limit_bytes: LimitBytes = unlimited,
+        remove_tree: Callable[[Path], None] = remove_tree,
+    ) -> None:
+        self.log = moving
+        self.directory = directory
+        self.folder = directory / f"{moving.name}.{unique_id}{FUTURE_SUFFIX}"
+        self.clock = clock
+        self.limit_bytes = limit_bytes
+        self.end_offset = moving.log_start_offset
+        """The offset behind the last batch that was copied."""
+        self._files = files
+        self._remove_tree = remove_tree
+        self._segments: list[Segment] = []
+        self._source: Segment | None = None
+        self._position = 0
+        self._cancelled = False
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size_bytes for segment in self._segments)
+
+    @property
+    def offset_lag(self) -> int:
+        """How many offsets the copy is behind."""
+        return max(self.log.log_end_offset - self.end_offset, 0)
+
+    def cancel(self) -> None:
+        """Forget the copy: the partition stays where it is. The steps end at their next turn."""
+        self._cancelled = True
+        self.log.moving = False
+        self._discard()
+
+    @property
+    def is_over(self) -> bool:
+        return self._cancelled or self.log.closed or self.log.directory.parent == self.directory
+
+    def steps(self) -> Steps:
+        """All of it; tried again from the start as long as a disk fails."""
+        while not self.is_over:
+            self.log.moving = True
+            try:
+                yield from self._copy()
+                if self.is_over:
+                    break
+                left_behind = self._take_over()
+                yield from self.log.flushing()
+                self._remove_tree(left_behind)
+            except (ApiError, OSError) as error:
+                self._discard()
+                if not self.is_over:
+                    log.warning("cannot move a log", extra={"log": self.log.name, "problem": str(error)})
+                    yield Pause(RETRY_MS)
+            finally:
+                self.log.moving = False
+        if self.log.directory.parent != self.directory:
+            self._discard()
+
+    def close(self) -> None:
+        """The host stops: the next start begins anew."""
+        for segment in self._segments:
+            segment.close()
+
+    # Copying
+
+    def _copy(self) -> Steps:
+        """Until all but one piece is there, flushed; then the rest in the same turn as what comes next."""
+        self._discard()
+        self.folder.mkdir()
+        yield None
+        flushes, flushed = 0, False
+        while not self.is_over:
+            allowed_bytes = self.limit_bytes(self.clock.now_ms())
+            if allowed_bytes <= 0:
+                yield Pause(THROTTLED_MS)
+                continue
+            sealed = self._next_source()
+            if sealed is not None:
+                yield sealed.flusher()
+                continue
+            if self._missing_bytes() <= CHUNK_BYTES:
+                if flushed or flushes >= FLUSHES:
+                    while self._copy_piece(CHUNK_BYTES) or self._next_source() is not None:
+                        pass
+                    return
+                flushes, flushed = flushes + 1, True
+                yield self._segments[-1].flusher()
+                continue
+            flushed = False
+            self._copy_piece(min(allowed_bytes, CHUNK_BYTES))
+            yield None
+
+    def _missing_bytes(self) -> int:
+        """What is left to be copied, if the newest segment is the one that is being copied."""
+        segments = self.log.segments
+        if self._source is not segments[-1]:
+            return CHUNK_BYTES + 1
+        return self._source.size_bytes - self._position
+
+    def _next_source(self) -> Segment | None:
+        """Begin with the next segment when one has been copied, or was deleted; the copy that is done."""
+        segments, source = self.log.segments, self._source
+        if source in segments and (source is segments[-1] or self._position < source.size_bytes):
+            return None
+        behind = -1 if source is None else source.base_offset
+        following = next((each for each in segments if each.base_offset > behind), None)
+        if following is None:
+            return None
+        sealed = self._segments[-1] if self._segments else None
+        if sealed is not None:
+            sealed.seal()
+        copy = Segment(
+            self.folder,
+            following.base_offset,
+            self.log.config.index_interval_bytes,
+            following.created_ms,
+            self._files,
+        )
+        copy.create()
+        self._segments.append(copy)
+        self._source, self._position = following, 0
+        self.end_offset = max(self.end_offset, following.base_offset)
+        return sealed
+
+    def _copy_piece(self, max_bytes: int) -> bool:
+        """Copy whole batches; False if there are none."""
+        if self._source is None or self._position >= self._source.size_bytes:
+            return False
+        data = self._source.span(self._position, max_bytes)
+        self.end_offset = self._segments[-1].append_many(data)
+        self._position += len(data)
+        return True
+
+    # Taking over
+
+    def _take_over(self) -> Path:
+        """Nothing may be appended between the last copy and this; the folder that is left behind."""
+        current, final = self.log.directory, self.directory / self.log.name
+        first_offset = self.log.segments[0].base_offset
+        for segment in [each for each in self._segments if each.base_offset < first_offset]:
+            self._segments.remove(segment)
+            segment.bury().unlink()
+        try:
+            self._copy_rest(current)
+            os.rename(self.folder, final)
+        except OSError as error:
+            raise storage_error("take over", self.folder, error) from error
+        for segment in self._segments:
+            segment.moved_to(final)
+        self.log.move_to(final, self._segments)
+        self._segments = []
+        left_behind = current.with_name(self.folder.name.removesuffix(FUTURE_SUFFIX) + DELETED_SUFFIX)
+        try:
+            os.rename(current, left_behind)
+            (final / MOVED_MARK).unlink()
+        except OSError as error:
+            log.warning(
+                "an old folder stays until the next start", extra={"folder": str(current)}, exc_info=error
+            )
+        return left_behind
+
+    def _copy_rest(self, current: Path) -> None:
+        for path in current.iterdir():
+            if path.is_file() and path.suffix not in _OWN_SUFFIXES:
+                shutil.copyfile(path, self.folder / path.name)
+        self.log.save_producers(self.folder)
+        (self.folder / MOVED_MARK).touch()
+
+    def _discard(self) -> None:
+        for segment in self._segments:
+            segment.close()
+        self._segments, self._source, self._position = [], None, 0
+        self.end_offset = self.log.log_start_offset
+        if self.folder.exists():
+            grave = self.folder.with_name(f"{self.folder.name}-{self.clock.monotonic_ns()}{DELETED_SUFFIX}")
+            os.rename(self.folder, grave)
+            self._remove_tree(grave)
