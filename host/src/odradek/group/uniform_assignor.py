@@ -2,11 +2,13 @@
 
 After org.apache.kafka.coordinator.group.assignor.UniformAssignor. Where all members want the same topics the
 answer is exact and takes time in proportion to members and partitions. Where they differ, topic by topic is
-made as even as the rest allows, over and over until nothing moves.
+made as even as the rest allows, over and over until nothing moves; then partitions are passed along chains of
+members, from one with too much over others to one with too little.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from odradek.group.assignment_spec import GroupSpec, Targets
@@ -15,6 +17,8 @@ from odradek.group.committed_offset import TopicPartition
 MAX_ROUNDS = 8
 """Over all topics, in a group whose members want different ones. Every round that moves something makes the
 group more even; what is left to move after so many is not worth the loop's time."""
+MAX_CHAINS = 32
+"""That are looked for, for the same reason."""
 
 
 class UniformAssignor:
@@ -90,10 +94,49 @@ def balanced(spec: GroupSpec) -> Targets:
     for _ in range(MAX_ROUNDS):
         if sum(topic.level(loads) for topic in topics) == 0:
             break
+    pass_along_chains(topics, loads)
     for topic in topics:
         for member_id, partitions in topic.owned.items():
             targets[member_id].update((topic.topic_id, partition) for partition in partitions)
     return targets
+
+
+def pass_along_chains(topics: list[TopicShare], loads: dict[str, int]) -> None:
+    """Where no topic alone can make the group more even, several may: who has too much gives to somebody who
+    gives to somebody else.
+    """
+    for _ in range(MAX_CHAINS):
+        least = min(loads.values())
+        rich = sorted(
+            (member_id for member_id in loads if loads[member_id] >= least + 2), key=loads.__getitem__
+        )
+        chain = next(filter(None, (chain_from(giver, topics, loads) for giver in reversed(rich[-3:]))), None)
+        if chain is None:
+            return
+        for giver, topic, taker in chain:
+            topic.owned[taker].append(topic.owned[giver].pop())
+            loads[giver] -= 1
+            loads[taker] += 1
+
+
+Chain = list[tuple[str, "TopicShare", str]]
+"""Who gives, of which topic, to whom."""
+
+
+def chain_from(giver: str, topics: list[TopicShare], loads: dict[str, int]) -> Chain | None:
+    """The shortest chain from a member to one that has two less; None if there is none."""
+    chains: dict[str, Chain] = {giver: []}
+    unseen, waiting = list(topics), deque([giver])
+    while waiting:
+        middle = waiting.popleft()
+        for topic in [topic for topic in unseen if topic.owned.get(middle)]:
+            unseen.remove(topic)
+            for taker in [taker for taker in topic.owned if taker not in chains]:
+                chains[taker] = [*chains[middle], (middle, topic, taker)]
+                if loads[taker] <= loads[giver] - 2:
+                    return chains[taker]
+                waiting.append(taker)
+    return None
 
 
 class TopicShare:

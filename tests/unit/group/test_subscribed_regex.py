@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from odradek.group.subscribed_regex import SubscribedRegex, compiled
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+
+def test_an_expression_means_topics_whose_whole_name_it_matches() -> None:
+    regex = SubscribedRegex("logs.*", compiled("logs.*"))
+
+    changed = regex.resolve(["logs", "logs-a", "my-logs", "metrics"])
+
+    assert changed
+    assert regex.topic_names == {"logs", "logs-a"}
+
+
+def test_another_look_at_the_same_topics_changes_nothing() -> None:
+    regex = SubscribedRegex("a|b", compiled("a|b"))
+    regex.resolve(["a", "c"])
+
+    changed = regex.resolve(["a", "c", "d"])
+
+    assert not changed
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "a{2,1}", "(?=ahead)", "(a)\\1", "((((a{99}){99}){99}){99})", "[z-a]", "*"]
+)
+def test_what_re2_does_not_know_or_cannot_bear_is_refused(pattern: str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        compiled(pattern)
+
+    assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert repr(pattern) in str(refusal.value)
+
+
+def test_an_expression_that_ruins_backtracking_takes_linear_time() -> None:
+    regex = SubscribedRegex("(a*)*b", compiled("(a*)*b"))
+
+    regex.resolve(["a" * 249] * 100)
+
+    assert regex.topic_names == frozenset()
