@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
-from odradek.broker.group_topics import GroupTopics
 from odradek.broker.fetch_session import FetchSessionCache
+from odradek.broker.group_topics import GroupTopics
 from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
 from odradek.broker.topics import Topics
 from odradek.broker.transaction_participants import Participants
@@ -96,6 +96,7 @@ def make_broker(
         offsets=GroupOffsets(offsets or SqliteOffsetStore(":memory:")),
         topics=GroupTopics(topics),
     )
+    topics.listeners.append(coordinator.topics_changed)
     return Broker(
         settings=chosen,
         cluster_id="cluster-of-a-test-one",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from odradek.broker.features import Features
@@ -16,6 +17,9 @@ from odradek.plugin.context import ConnectionContext
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.payload import PayloadWork
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
+
+FEATURES = "features"
+"""The host's own value that has the levels of features, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,18 @@ class Broker:
     offload: Offload = run_inline
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By listener name: a client is told the address of the listener it came through."""
+
+    def __post_init__(self) -> None:
+        stored = json.loads(self.metadata.value(FEATURES) or "{}")
+        self.features.levels |= stored.get("levels", {})
+        self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))
+
+    def finalize(self, levels: Mapping[str, int]) -> None:
+        """Set the levels of features, for this run and those to come."""
+        for name, level in levels.items():
+            self.features.finalize(name, level)
+        stored = {"levels": self.features.levels, "epoch": self.features.epoch}
+        self.metadata.put_value(FEATURES, json.dumps(stored))
 
     def endpoint(self, connection: ConnectionContext) -> Endpoint:
         """The address to advertise on this connection."""

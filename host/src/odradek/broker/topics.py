@@ -72,6 +72,8 @@ class Topics:
         self.defaults = defaults or LogConfig()
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
+        self.listeners: list[Callable[[], None]] = []
+        """Called when topics were created or deleted, or have got more partitions."""
         self.uncommitted: list[Topic] | None = None
         """Created in a transaction that goes on."""
         for row in metadata.topics():
@@ -152,9 +154,16 @@ class Topics:
             self.delete_logs(name, partitions)
             raise
         self.by_name[name] = self.by_id[row.id] = topic
-        if self.uncommitted is not None:
+        if self.uncommitted is None:
+            self.tell()
+        else:
             self.uncommitted.append(topic)
         return topic
+
+    def tell(self) -> None:
+        """Let those who depend on topics know that they are not what they were."""
+        for listener in self.listeners:
+            listener()
 
     @contextmanager
     def creating(self) -> Iterator[None]:
@@ -171,6 +180,8 @@ class Topics:
             raise
         finally:
             self.uncommitted = None
+        if created:
+            self.tell()
 
     def check_new(self, name: str, partitions: int, properties: Mapping[str, str]) -> None:
         """Whether `create` would work; what is wrong is found in Kafka's order."""
@@ -186,13 +197,13 @@ class Topics:
         """
         check_name(name)
         if name == CLUSTER_METADATA_TOPIC:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"creation of internal topic {name} is prohibited")
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
         if name in self.by_name:
-            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic '{name}' already exists")
+            raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
         rival = self.colliding(name)
         if rival is not None:
             raise ApiError(
-                ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic '{name}' collides with existing topic '{rival}'"
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {rival}"
             )
 
     def colliding(self, name: str) -> str | None:
@@ -213,13 +224,33 @@ class Topics:
             self.metadata.put_resource(TOPIC_RESOURCE, topic.name, {})
         del self.by_name[topic.name], self.by_id[topic.id]
         failure = self.delete_logs(topic.name, len(topic.partitions))
+        self.tell()
         if failure is not None:
             raise failure
 
-    def delete_logs(self, name: str, partitions: int) -> ApiError | None:
-        """Delete all logs of a topic; the first failure, which does not keep the others."""
+    def grow(self, topic: Topic, partitions: int) -> None:
+        """Add partitions to a topic until it has ``partitions``, or none.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        added: list[PartitionLog] = []
+        now_ms = self.clock.now_ms()
+        try:
+            with self.metadata.transaction():
+                self.metadata.put_topic(TopicRow(topic.name, topic.id, partitions))
+                for index in range(len(topic.partitions), partitions):
+                    added.append(self.logs.open(topic.name, index, topic.config, topic.id, now_ms))
+        except BaseException:
+            self.delete_logs(topic.name, partitions, len(topic.partitions))
+            raise
+        topic.partitions += added
+        self.tell()
+
+    def delete_logs(self, name: str, partitions: int, first: int = 0) -> ApiError | None:
+        """Delete the logs of a topic from one on; the first failure, which does not keep the others."""
         failure = None
-        for index in range(partitions):
+        for index in range(first, partitions):
             if self.logs.log(name, index) is None:
                 continue
             try:
@@ -243,13 +274,24 @@ def check_name(name: str) -> None:
     Raises:
         ApiError: INVALID_TOPIC_EXCEPTION.
     """
-    if name in ("", ".", "..") or len(name) > MAX_NAME_LENGTH or not LEGAL_NAME.fullmatch(name):
-        shown = name if len(name) <= MAX_NAME_LENGTH else f"{name[:MAX_NAME_LENGTH]}..."
-        raise ApiError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"topic name {shown!r} is illegal: 1 to {MAX_NAME_LENGTH} characters of a-z, A-Z, 0-9, '.', '_', "
-            "'-'",
-        )
+    fault = fault_of(name)
+    if fault is not None:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {fault}")
+
+
+def fault_of(name: str) -> str | None:
+    """What is wrong with a name, in Kafka's words."""
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > MAX_NAME_LENGTH:
+        # unlike Kafka the name is not repeated whole: it may have megabytes
+        shown = f"{name[:MAX_NAME_LENGTH]}..."
+        return f"the length of '{shown}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    if not LEGAL_NAME.fullmatch(name):
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return None
 
 
 def check_partitions(count: int) -> None:
@@ -258,10 +300,13 @@ def check_partitions(count: int) -> None:
     Raises:
         ApiError: INVALID_PARTITIONS.
     """
-    if not 1 <= count <= MAX_PARTITIONS:
+    if count < 1:
         raise ApiError(
-            ErrorCode.INVALID_PARTITIONS,
-            f"the number of partitions must be from 1 to {MAX_PARTITIONS}, found {count}",
+            ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
+        )
+    if count > MAX_PARTITIONS:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS, f"A topic has at most {MAX_PARTITIONS} partitions, found {count}."
         )
 
 

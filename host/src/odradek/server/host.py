@@ -115,6 +115,7 @@ class Host:
             self.metadata.put_value("cluster.id", cluster_id)
         topics = Topics(self.metadata, self.logs, self.clock, random_uuid, self.config.log_defaults)
         groups = self.make_groups(topics)
+        topics.listeners.append(groups.topics_changed)
         broker = Broker(
             settings=self.config.broker,
             cluster_id=cluster_id,

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from odradek.broker.broker import Broker
+from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.routing import answers
 from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS
 from odradek.broker.topic_resource import entry
@@ -70,7 +71,7 @@ def outcome(
     """What becomes of one topic."""
     try:
         if times > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
         return create(wanted, request.validate_only, broker)
     except ApiError as error:
         return refused(wanted.name, error.code, error.message)
@@ -84,7 +85,7 @@ def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
         for topic in request.topics
     )
     if total > MAX_PARTITIONS_OF_REQUEST:
-        raise ApiError(ErrorCode.POLICY_VIOLATION, f"{total} partitions in one request are too many")
+        raise ApiError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
 def create(wanted: CreatableTopic, validate_only: bool, broker: Broker) -> CreatableTopicResult:
@@ -131,28 +132,43 @@ def effective(properties: Mapping[str, str], broker: Broker) -> list[CreatableTo
 def partition_count(wanted: CreatableTopic, broker: Broker) -> int:
     """How many partitions, from the number or from the assignment."""
     if wanted.assignments:
-        if wanted.num_partitions != DEFAULT or wanted.replication_factor != DEFAULT:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST, "an assignment excludes the numbers of partitions and replicas"
-            )
+        for number, what in (
+            (wanted.replication_factor, "replication factor"),
+            (wanted.num_partitions, "numPartitions"),
+        ):
+            if number != DEFAULT:
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"A manual partition assignment was specified, but {what} was not set to -1.",
+                )
         check_assignments(wanted.assignments, broker.settings.node_id)
         return len(wanted.assignments)
-    partitions = broker.settings.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions
-    check_partitions(partitions)
-    if wanted.replication_factor not in (DEFAULT, 1):
+    factor = wanted.replication_factor
+    if factor < 1 and factor != DEFAULT:
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"replication factor {wanted.replication_factor}: there is one broker",
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    partitions = broker.settings.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions
+    check_partitions(partitions)
+    if factor > 1:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} "
+            "cannot be reached because only 1 broker(s) are registered or some brokers have all their log "
+            "directories cordoned.",
         )
     return partitions
 
 
 def check_assignments(assignments: list[CreatableReplicaAssignment], node_id: int) -> None:
     """Partitions from 0 on, each on this node alone."""
-    indexes = sorted(assignment.partition_index for assignment in assignments)
-    elsewhere = any(assignment.broker_ids != [node_id] for assignment in assignments)
-    if indexes != list(range(len(indexes))) or elsewhere:
-        raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"expected partitions from 0 on, each assigned to broker {node_id}",
-        )
+    indexes: set[int] = set()
+    for assignment in assignments:
+        index = assignment.partition_index
+        if index in indexes:
+            raise wrong(f"Found multiple manual partition assignments for partition {index}")
+        indexes.add(index)
+        check_replicas(assignment.broker_ids, node_id)
+    if indexes != set(range(len(indexes))):
+        raise wrong("partitions should be a consecutive 0-based integer sequence")

@@ -3,16 +3,18 @@
 Behavior:
     * Each topic is deleted or refused on its own: UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID
       for an id, INVALID_REQUEST where both or neither is given, and for a topic named twice, which then
-      stays; by its name and by its id is twice.
+      stays and is answered once; by its name and by its id is twice.
+    * Fetches that wait for one of its partitions are answered.
 Versions:
-    * v6: by name or by id.
+    * v5: error messages. v6: by name or by id.
+Ignored fields:
+    * TimeoutMs: the topic is gone when the answer is there.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
@@ -28,6 +30,9 @@ from odradek.wire.messages.delete_topics import (
 )
 from odradek.wire.types import NIL_UUID
 
+Mention = tuple[str | None, bytes]
+"""Name and id, as a client gives them."""
+
 
 def mentioned(request: DeleteTopicsRequest) -> Iterable[DeleteTopicState]:
     """What the request names, in either form."""
@@ -36,54 +41,69 @@ def mentioned(request: DeleteTopicsRequest) -> Iterable[DeleteTopicState]:
 
 def refuse(request: DeleteTopicsRequest, code: ErrorCode, message: str | None) -> DeleteTopicsResponse:
     """The same error for every topic: there is no room for one at the top."""
-    return DeleteTopicsResponse(responses=[refused(state, code, message) for state in mentioned(request)])
-
-
-def refused(state: DeleteTopicState, code: ErrorCode, message: str | None) -> DeletableTopicResult:
-    return DeletableTopicResult(
-        name=state.name, topic_id=state.topic_id, error_code=code, error_message=message
+    return DeleteTopicsResponse(
+        responses=[refused(state.name, state.topic_id, code, message) for state in mentioned(request)]
     )
+
+
+def refused(name: str | None, topic_id: bytes, code: ErrorCode, message: str | None) -> DeletableTopicResult:
+    return DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message)
 
 
 @answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse)
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> DeleteTopicsResponse:
-    mentions = list(mentioned(request))
-    times = Counter(topic.id for topic in known(mentions, broker))
-    wanted = {(state.name, state.topic_id): state for state in mentions}
-    return DeleteTopicsResponse(responses=[delete(state, times, broker) for state in wanted.values()])
+    times = Counter((state.name, state.topic_id) for state in mentioned(request))
+    return DeleteTopicsResponse(
+        responses=[delete(mention, times, broker) for mention in answered(times, broker)]
+    )
 
 
-def known(states: Iterable[DeleteTopicState], broker: Broker) -> Iterator[Topic]:
-    """The topics that are meant, as often as they are."""
-    for state in states:
-        with suppress(ApiError):
-            yield find(state, broker)
+def answered(times: Counter[Mention], broker: Broker) -> list[Mention]:
+    """What has an answer of its own: all but the ids that a name means too."""
+    by_name = {
+        topic.id for name, topic_id in times if topic_id == NIL_UUID and (topic := named(name, broker))
+    }
+    return [(name, topic_id) for name, topic_id in times if name is not None or topic_id not in by_name]
 
 
-def delete(state: DeleteTopicState, times: Counter[bytes], broker: Broker) -> DeletableTopicResult:
+def named(name: str | None, broker: Broker) -> Topic | None:
+    """The topic of a name, if it is one."""
+    return None if name is None else broker.topics.named(name)
+
+
+def delete(mention: Mention, times: Counter[Mention], broker: Broker) -> DeletableTopicResult:
     """The outcome for one topic."""
+    name, topic_id = mention
     try:
-        topic = find(state, broker)
-        if times[topic.id] > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is named more than once")
+        topic = find(mention, times, broker)
+        name, topic_id = topic.name, topic.id
+        if mention[0] is not None and times[None, topic.id]:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied."
+            )
         broker.topics.delete(topic)
     except ApiError as error:
-        return refused(state, error.code, error.message)
-    return DeletableTopicResult(name=topic.name, topic_id=topic.id)
+        return refused(name, topic_id, error.code, error.message)
+    return DeletableTopicResult(name=name, topic_id=topic_id, error_message=None)
 
 
-def find(state: DeleteTopicState, broker: Broker) -> Topic:
-    """The topic that is meant."""
-    if (state.name is None) == (state.topic_id == NIL_UUID):
-        raise ApiError(ErrorCode.INVALID_REQUEST, "either a topic name or a topic id is needed")
-    if state.name is not None:
-        topic = broker.topics.named(state.name)
-        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def find(mention: Mention, times: Counter[Mention], broker: Broker) -> Topic:
+    """The topic that is meant, in the order in which Kafka finds fault."""
+    name, topic_id = mention
+    if name is None and topic_id == NIL_UUID:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")
+    if name is not None and topic_id != NIL_UUID:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    if times[mention] > 1:
+        what = "name" if name is not None else "id"
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Duplicate topic {what}.")
+    if name is not None:
+        topic, unknown = broker.topics.named(name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     else:
-        topic = broker.topics.by_id.get(state.topic_id)
-        unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        topic, unknown = broker.topics.by_id.get(topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     if topic is None:
-        raise ApiError(unknown)
+        what = "topic-partition" if name is not None else "topic ID"
+        raise ApiError(unknown, f"This server does not host this {what}.")
     return topic

@@ -8,14 +8,17 @@ Behavior:
     * A leader epoch above ours is UNKNOWN_LEADER_EPOCH, one that never was FENCED_LEADER_EPOCH.
     * A timestamp below zero that the version does not know is UNSUPPORTED_VERSION.
     * A partition that is named twice is answered once: INVALID_REQUEST.
+    * Isolation level 1: the log ends before the first open transaction.
+Versions:
+    * v2: IsolationLevel. v4: leader epochs.
 Ignored fields:
-    * TimeoutMs (v10): the answer is there at once. IsolationLevel: without transactions everything is
-      stable.
+    * TimeoutMs (v10): the answer is there at once. ReplicaId: there are no replicas.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
@@ -43,6 +46,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING
 )
 SINCE_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 UNKNOWN = -1
+READ_COMMITTED = 1
 
 
 def refuse(request: ListOffsetsRequest, code: ErrorCode, _message: str | None) -> ListOffsetsResponse:
@@ -72,7 +76,9 @@ def list_offsets(request: ListOffsetsRequest, context: RequestContext, broker: B
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    answer(topic.name, partition, context.api_version, broker)
+                    answer(
+                        topic.name, partition, Lookup(context.api_version, request.isolation_level), broker
+                    )
                     if times[topic.name, index] == 1
                     else refused(index, ErrorCode.INVALID_REQUEST)
                     for index, partition in by_index(topic).items()
@@ -88,14 +94,47 @@ def by_index(topic: ListOffsetsTopic) -> dict[int, ListOffsetsPartition]:
     return {partition.partition_index: partition for partition in topic.partitions}
 
 
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """How offsets are looked up for one request."""
+
+    version: int
+    isolation_level: int
+
+    def check(self, timestamp: int) -> None:
+        """Whether the version knows what it asks for.
+
+        Raises:
+            ApiError: UNSUPPORTED_VERSION; UNKNOWN_SERVER_ERROR for an isolation level that does not exist, as
+                in Kafka.
+        """
+        if self.version < SINCE_VERSION.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
+        if self.isolation_level not in (0, READ_COMMITTED):
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def find(self, log: PartitionLog, timestamp: int) -> tuple[int, int]:
+        """Timestamp and offset of what is asked for; -1 where there is none."""
+        end = log.last_stable_offset if self.isolation_level == READ_COMMITTED else log.high_watermark
+        if timestamp == LATEST:
+            return UNKNOWN, end
+        if timestamp in (EARLIEST, EARLIEST_LOCAL):
+            return UNKNOWN, log.log_start_offset
+        if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            return UNKNOWN, UNKNOWN
+        found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_time(timestamp)
+        return found if found is not None and found.offset < end else (UNKNOWN, UNKNOWN)
+
+
 def answer(
-    name: str, wanted: ListOffsetsPartition, version: int, broker: Broker
+    name: str, wanted: ListOffsetsPartition, lookup: Lookup, broker: Broker
 ) -> ListOffsetsPartitionResponse:
     """The offset for one partition, or why there is none."""
     try:
+        lookup.check(wanted.timestamp)
         log = broker.topics.log(name, wanted.partition_index)
         check_leader_epoch(wanted.current_leader_epoch)
-        timestamp, offset = look_up(log, wanted.timestamp, version)
+        timestamp, offset = lookup.find(log, wanted.timestamp)
     except ApiError as error:
         return refused(wanted.partition_index, error.code)
     return ListOffsetsPartitionResponse(
@@ -104,17 +143,3 @@ def answer(
         offset=offset,
         leader_epoch=UNKNOWN if offset == UNKNOWN else LEADER_EPOCH,
     )
-
-
-def look_up(log: PartitionLog, timestamp: int, version: int) -> tuple[int, int]:
-    """Timestamp and offset of what is asked for; -1 where there is none."""
-    if version < SINCE_VERSION.get(timestamp, 0) or timestamp < EARLIEST_PENDING_UPLOAD:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-    if timestamp == LATEST:
-        return UNKNOWN, log.high_watermark
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return UNKNOWN, log.log_start_offset
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return UNKNOWN, UNKNOWN
-    found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_time(timestamp)
-    return found or (UNKNOWN, UNKNOWN)

@@ -1,0 +1,99 @@
+"""CreatePartitions v0-v3 (KIP-195).
+
+Behavior:
+    * Each topic grows or is refused on its own; a topic named twice is INVALID_REQUEST, and answered once.
+    * A number that is not larger than what is there is INVALID_PARTITIONS, an assignment of other partitions
+      than the new ones, or to another node, INVALID_REPLICA_ASSIGNMENT.
+    * ``validate_only`` answers the same and changes nothing.
+Versions:
+    * v2: flexible. v1 and v3: as the one before.
+Ignored fields:
+    * TimeoutMs: the partitions are there when the answer is.
+Differs from Kafka:
+    * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from odradek.broker.broker import Broker
+from odradek.broker.replica_assignment import check_replicas, wrong
+from odradek.broker.routing import answers
+from odradek.broker.topics import Topic, check_partitions
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+def refuse(
+    request: CreatePartitionsRequest, code: ErrorCode, message: str | None
+) -> CreatePartitionsResponse:
+    """The same error for every topic: there is no room for one at the top."""
+    return CreatePartitionsResponse(results=[refused(topic.name, code, message) for topic in request.topics])
+
+
+def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
+
+
+@answers(CreatePartitionsRequest, CreatePartitionsResponse, refusal=refuse)
+def create_partitions(
+    request: CreatePartitionsRequest, context: RequestContext, broker: Broker
+) -> CreatePartitionsResponse:
+    times = Counter(topic.name for topic in request.topics)
+    wanted = {topic.name: topic for topic in request.topics}
+    results = []
+    for name, topic in wanted.items():
+        try:
+            if times[name] > 1:
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            grow(topic, request.validate_only, broker)
+        except ApiError as error:
+            results.append(refused(name, error.code, error.message))
+        else:
+            results.append(CreatePartitionsTopicResult(name=name))
+    return CreatePartitionsResponse(results=results)
+
+
+def grow(wanted: CreatePartitionsTopic, validate_only: bool, broker: Broker) -> None:
+    """Add partitions to one topic, or check that they could be."""
+    topic = broker.topics.named(wanted.name)
+    if topic is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    check_count(wanted.count, topic)
+    if wanted.assignments is not None:
+        check_assignments(wanted, len(topic.partitions), broker.settings.node_id)
+    if not validate_only:
+        broker.topics.grow(topic, wanted.count)
+
+
+def check_count(count: int, topic: Topic) -> None:
+    """Whether a topic can have so many partitions."""
+    present = len(topic.partitions)
+    if count == present:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+    if count < present:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {present} partition(s); {count} would not be an increase.",
+        )
+    check_partitions(count)
+
+
+def check_assignments(wanted: CreatePartitionsTopic, present: int, node_id: int) -> None:
+    """As many as there are new partitions, each on this node alone."""
+    assignments, added = wanted.assignments or [], wanted.count - present
+    if len(assignments) != added:
+        raise wrong(
+            f"Attempted to add {added} additional partition(s), but only {len(assignments)} assignment(s) "
+            "were specified."
+        )
+    for assignment in assignments:
+        check_replicas(assignment.broker_ids, node_id)

@@ -1,0 +1,78 @@
+"""DescribeQuorum v0-v2 (KIP-595, KIP-836, KIP-853).
+
+Behavior:
+    * This node is the only voter of ``__cluster_metadata``, and its leader. There is no such log: its end is
+      given as 0, and the voter has always caught up.
+    * Anything else than partition 0 of that topic alone is UNKNOWN_TOPIC_OR_PARTITION.
+Versions:
+    * v1: when the voter fetched. v2: error messages, and where the voter listens: the address of the listener
+      that was asked.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.topics import CLUSTER_METADATA_TOPIC
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    ReplicaState,
+    RequestTopicData,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+LEADER_EPOCH = 1
+NOT_HOSTED = "This server does not host this topic-partition."
+
+
+def refuse(_request: DescribeQuorumRequest, code: ErrorCode, message: str | None) -> DescribeQuorumResponse:
+    return DescribeQuorumResponse(error_code=code, error_message=message)
+
+
+@answers(DescribeQuorumRequest, DescribeQuorumResponse, refusal=refuse)
+def describe_quorum(
+    request: DescribeQuorumRequest, context: RequestContext, broker: Broker
+) -> DescribeQuorumResponse:
+    asked = [
+        (topic.topic_name, [row.partition_index for row in topic.partitions]) for topic in request.topics
+    ]
+    if asked != [(CLUSTER_METADATA_TOPIC, [0])]:
+        return DescribeQuorumResponse(topics=[unknown(topic) for topic in request.topics])
+    node_id = broker.settings.node_id
+    endpoint = broker.endpoint(context.connection)
+    listener = Listener(name=context.connection.listener_name, host=endpoint.host, port=endpoint.port)
+    return DescribeQuorumResponse(
+        topics=[
+            ResponseTopicData(
+                topic_name=CLUSTER_METADATA_TOPIC, partitions=[quorum(node_id, context.received_ms)]
+            )
+        ],
+        nodes=[Node(node_id=node_id, listeners=[listener])],
+    )
+
+
+def unknown(topic: RequestTopicData) -> ResponseTopicData:
+    """Partitions that have no quorum."""
+    return ResponseTopicData(
+        topic_name=topic.topic_name,
+        partitions=[
+            ResponsePartitionData(
+                partition_index=partition.partition_index,
+                error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                error_message=NOT_HOSTED,
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def quorum(node_id: int, now_ms: int) -> ResponsePartitionData:
+    """One voter, which leads."""
+    voter = ReplicaState(replica_id=node_id, last_fetch_timestamp=now_ms, last_caught_up_timestamp=now_ms)
+    return ResponsePartitionData(leader_id=node_id, leader_epoch=LEADER_EPOCH, current_voters=[voter])

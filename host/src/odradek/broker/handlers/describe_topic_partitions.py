@@ -1,0 +1,119 @@
+"""DescribeTopicPartitions v0 (KIP-966).
+
+Behavior:
+    * Topics by name, in the order of their names; no names ask for all.
+    * At most ``response_partition_limit`` partitions, and never more than 2000; what follows is where the
+      next cursor points, a topic that does not exist included.
+    * A cursor begins in the middle. Its topic has to be among those that are named, its partition must not
+      be negative: INVALID_REQUEST.
+    * There is one replica, which leads and is in sync, and none beside it that could.
+Differs from Kafka:
+    * An empty name is INVALID_TOPIC_EXCEPTION; Kafka answers UNKNOWN_SERVER_ERROR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from odradek.broker.authorized_operations import TOPIC_OPERATIONS
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.topics import LEADER_EPOCH, Topic, fault_of
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+MAX_PARTITIONS_OF_ANSWER = 2000  # max.request.partition.size.limit
+
+
+def refuse(
+    request: DescribeTopicPartitionsRequest, code: ErrorCode, _message: str | None
+) -> DescribeTopicPartitionsResponse:
+    """The same error for every topic: there is no room for one at the top."""
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name) for topic in request.topics
+        ]
+    )
+
+
+@answers(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, refusal=refuse)
+def describe_topic_partitions(
+    request: DescribeTopicPartitionsRequest, context: RequestContext, broker: Broker
+) -> DescribeTopicPartitionsResponse:
+    cursor = request.cursor or Cursor()
+    names = wanted(request, cursor, broker)
+    room = max(min(request.response_partition_limit, MAX_PARTITIONS_OF_ANSWER), 1)
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        if room == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            break
+        first = cursor.partition_index if name == cursor.topic_name else 0
+        shown = described(name, first, room, broker)
+        response.topics.append(shown)
+        room -= len(shown.partitions)
+        end, topic = first + len(shown.partitions), broker.topics.named(name)
+        if topic is not None and end < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=end)
+            break
+    return response
+
+
+def wanted(request: DescribeTopicPartitionsRequest, cursor: Cursor, broker: Broker) -> list[str]:
+    """The names from the cursor on.
+
+    Raises:
+        ApiError: INVALID_REQUEST: a cursor that points nowhere.
+    """
+    asked = {topic.name for topic in request.topics}
+    if request.cursor is not None and (
+        cursor.partition_index < 0 or (asked and cursor.topic_name not in asked)
+    ):
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    every: Iterable[str] = asked or broker.topics.by_name
+    return sorted(name for name in every if name >= cursor.topic_name)
+
+
+def described(name: str, first: int, room: int, broker: Broker) -> DescribeTopicPartitionsResponseTopic:
+    """One topic with some of its partitions."""
+    topic = broker.topics.named(name)
+    if topic is None:
+        illegal = fault_of(name) is not None
+        return DescribeTopicPartitionsResponseTopic(
+            error_code=ErrorCode.INVALID_TOPIC_EXCEPTION if illegal else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            name=name,
+            topic_authorized_operations=TOPIC_OPERATIONS,
+        )
+    return DescribeTopicPartitionsResponseTopic(
+        name=name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=partitions(topic, first, room, broker.settings.node_id),
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def partitions(
+    topic: Topic, first: int, room: int, node_id: int
+) -> list[DescribeTopicPartitionsResponsePartition]:
+    """The partitions from one on, as many as there is room for."""
+    return [
+        DescribeTopicPartitionsResponsePartition(
+            partition_index=index,
+            leader_id=node_id,
+            leader_epoch=LEADER_EPOCH,
+            replica_nodes=[node_id],
+            isr_nodes=[node_id],
+            eligible_leader_replicas=[],
+            last_known_elr=[],
+        )
+        for index in range(first, min(first + room, len(topic.partitions)))
+    ]

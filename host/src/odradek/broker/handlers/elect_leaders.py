@@ -1,0 +1,79 @@
+"""ElectLeaders v0-v2 (KIP-183, KIP-460).
+
+Behavior:
+    * This node leads everything, so no election is ever needed: ELECTION_NOT_NEEDED for each partition that
+      is named and there, UNKNOWN_TOPIC_OR_PARTITION for the others.
+    * Asking for all partitions names the topics only: where nothing is to be done nothing is said.
+    * A type of election that does not exist is INVALID_REQUEST, at the top and for each partition.
+Versions:
+    * v1: types of elections, an error at the top. v2: flexible.
+Ignored fields:
+    * TimeoutMs: the answer is there at once.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+PREFERRED, UNCLEAN = 0, 1
+
+
+def refuse(request: ElectLeadersRequest, code: ErrorCode, message: str | None) -> ElectLeadersResponse:
+    """The same error for every partition, and at the top for versions that have room for it."""
+    return ElectLeadersResponse(
+        error_code=code,
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[
+                    PartitionResult(partition_id=index, error_code=code, error_message=message)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions or ()
+        ],
+    )
+
+
+@answers(ElectLeadersRequest, ElectLeadersResponse, refusal=refuse)
+def elect_leaders(
+    request: ElectLeadersRequest, context: RequestContext, broker: Broker
+) -> ElectLeadersResponse:
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+    if request.topic_partitions is None:
+        return ElectLeadersResponse(
+            replica_election_results=[ReplicaElectionResult(topic=topic.name) for topic in broker.topics]
+        )
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[outcome(topic.topic, index, broker) for index in topic.partitions],
+            )
+            for topic in request.topic_partitions
+        ]
+    )
+
+
+def outcome(name: str, index: int, broker: Broker) -> PartitionResult:
+    """Why no leader is elected."""
+    topic = broker.topics.named(name)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is None:
+        message = f"No such topic as {name}"
+    elif topic.partition(index) is None:
+        message = f"No such partition as {name}-{index}"
+    else:
+        code, message = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+    return PartitionResult(partition_id=index, error_code=code, error_message=message)

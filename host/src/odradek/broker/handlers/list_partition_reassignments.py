@@ -1,0 +1,31 @@
+"""ListPartitionReassignments v0 (KIP-455).
+
+Behavior:
+    * Nothing is ever moved to another broker: an empty list, whatever is asked for.
+Ignored fields:
+    * Topics, TimeoutMs.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+
+def refuse(
+    _request: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(error_code=code, error_message=message)
+
+
+@answers(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, refusal=refuse)
+def list_partition_reassignments(
+    request: ListPartitionReassignmentsRequest, context: RequestContext, broker: Broker
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(error_message=None)

@@ -1,0 +1,83 @@
+"""OffsetForLeaderEpoch v2-v4 (KIP-101, KIP-320).
+
+Behavior:
+    * There is one leader epoch, 0, and it ends where the log does: with that answer a consumer sees that
+      nothing was truncated.
+    * A later epoch is unknown: epoch -1 and offset -1. One that is negative ended before the log began.
+    * The client's current epoch is compared with ours: UNKNOWN_LEADER_EPOCH, FENCED_LEADER_EPOCH.
+Versions:
+    * v3: ReplicaId. v4: flexible.
+Ignored fields:
+    * ReplicaId: there are no replicas.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.topics import LEADER_EPOCH, NO_EPOCH, check_leader_epoch
+from odradek.log.partition_log import PartitionLog
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+
+def refuse(
+    request: OffsetForLeaderEpochRequest, code: ErrorCode, _message: str | None
+) -> OffsetForLeaderEpochResponse:
+    """The same error for every partition: there is no room for one at the top."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[refused(partition.partition, code) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def refused(index: int, code: ErrorCode) -> EpochEndOffset:
+    return EpochEndOffset(error_code=code, partition=index)
+
+
+@answers(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, refusal=refuse)
+def offset_for_leader_epoch(
+    request: OffsetForLeaderEpochRequest, context: RequestContext, broker: Broker
+) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[answer(topic.topic, partition, broker) for partition in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def answer(name: str, wanted: OffsetForLeaderPartition, broker: Broker) -> EpochEndOffset:
+    """Where an epoch ends in one partition, or why that cannot be told."""
+    try:
+        log = broker.topics.log(name, wanted.partition)
+        check_leader_epoch(wanted.current_leader_epoch)
+    except ApiError as error:
+        return refused(wanted.partition, error.code)
+    epoch, offset = end_of(wanted.leader_epoch, log)
+    return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=offset)
+
+
+def end_of(leader_epoch: int, log: PartitionLog) -> tuple[int, int]:
+    """The epoch that a client has to compare with, and its end; -1 for both where there is none."""
+    if leader_epoch == LEADER_EPOCH:
+        return LEADER_EPOCH, log.log_end_offset
+    if leader_epoch < NO_EPOCH:
+        return leader_epoch, log.log_start_offset
+    return NO_EPOCH, -1

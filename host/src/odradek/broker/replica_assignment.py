@@ -1,0 +1,34 @@
+"""Assignments of replicas by hand: with one broker there is one that is right.
+
+After ReplicationControlManager.validateManualPartitionAssignment (Kafka 4.3), in its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+
+def check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
+    """Whether one partition can be where a client wants it.
+
+    Raises:
+        ApiError: INVALID_REPLICA_ASSIGNMENT.
+    """
+    if not broker_ids:
+        raise wrong("The manual partition assignment includes an empty replica list.")
+    for broker_id in sorted(broker_ids):
+        if broker_id != node_id:
+            raise wrong(
+                f"The manual partition assignment includes broker {broker_id}, but no such broker is "
+                "registered."
+            )
+    if len(broker_ids) > 1:
+        raise wrong(f"The manual partition assignment includes the broker {node_id} more than once.")
+
+
+def wrong(message: str) -> ApiError:
+    """A refusal of an assignment."""
+    return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from odradek.broker.broker import Broker
+from odradek.metadata.store import MetadataStore
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.update_features import (
+    FeatureUpdateKey,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from support.broker import BrokerClient, make_broker
+
+VERSIONS = range(UpdateFeaturesRequest.VERSIONS.first, UpdateFeaturesRequest.VERSIONS.last + 1)
+GROUP, LEVEL = "group.version", 1
+"""A feature and the level that it begins with."""
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+
+def ask(
+    broker: Broker, *updates: FeatureUpdateKey, version: int = 2, **fields: Any
+) -> tuple[int, str | None]:
+    """Code and words of the answer."""
+    request = UpdateFeaturesRequest(feature_updates=list(updates), **fields)
+    response = BrokerClient(broker).send(request, version)
+    assert isinstance(response, UpdateFeaturesResponse)
+    assert response.results == []
+    return response.error_code, response.error_message
+
+
+def update(level: int, name: str = GROUP, **fields: Any) -> FeatureUpdateKey:
+    return FeatureUpdateKey(feature=name, max_version_level=level, **fields)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_level_in_force_can_be_set_again(version: int) -> None:
+    assert ask(make_broker(), update(LEVEL), version=version) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted"),
+    [
+        (0, update(0, allow_downgrade=True)),
+        (1, update(0, upgrade_type=SAFE_DOWNGRADE)),
+        (2, update(0, upgrade_type=UNSAFE_DOWNGRADE)),
+    ],
+)
+def test_a_downgrade_that_is_meant_is_done(version: int, wanted: FeatureUpdateKey) -> None:
+    broker = make_broker()
+
+    answer = ask(broker, wanted, version=version)
+
+    assert answer == (0, None)
+    assert (broker.features.level(GROUP), broker.features.epoch) == (0, 1)
+
+
+def test_levels_outlive_the_process() -> None:
+    store = MetadataStore(":memory:")
+    ask(make_broker(metadata=store), update(0, upgrade_type=SAFE_DOWNGRADE))
+
+    again = make_broker(metadata=store)
+
+    assert (again.features.level(GROUP), again.features.epoch) == (0, 1)
+
+
+def test_validate_only_changes_nothing() -> None:
+    broker = make_broker()
+
+    answer = ask(broker, update(0, upgrade_type=SAFE_DOWNGRADE), validate_only=True)
+
+    assert answer == (0, None)
+    assert broker.features.level(GROUP) == LEVEL
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (update(0), "Can't downgrade"),
+        (update(9), "only supports versions 0-1"),
+        (update(-1), "cannot be less than 0"),
+        (update(1, "nope"), "does not support this feature"),
+        (update(1, ""), "does not support this feature"),
+        (update(1, upgrade_type=0), "upgrade type"),
+        (update(1, upgrade_type=9), "upgrade type"),
+    ],
+)
+def test_one_bad_update_refuses_all(wanted: FeatureUpdateKey, words: str) -> None:
+    broker = make_broker()
+    other = next(feature.name for feature in broker.features if feature.name != GROUP)
+
+    code, message = ask(broker, update(0, other, upgrade_type=SAFE_DOWNGRADE), wanted)
+
+    assert code == ErrorCode.FEATURE_UPDATE_FAILED
+    assert words in (message or "")
+    assert broker.features.epoch == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_updates_are_done_at_once(version: int) -> None:
+    assert ask(make_broker(), version=version) == (0, None)
