@@ -133,7 +133,7 @@ class Topics:
         try:
             return LogConfig.parse(properties, self.defaults)
         except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
+            raise ApiError(ErrorCode.INVALID_CONFIG, error.problem) from None
 
     def create(self, name: str, partitions: int, properties: Mapping[str, str]) -> Topic:
         """Create a topic and its logs, or nothing.

@@ -71,6 +71,8 @@ def _first_uncleanable_offset(log: PartitionLog, dirty_from: int, now_ms: int) -
 
 
 def _is_overdue(dirty: Iterable[Segment], latest_ms: int) -> bool:
+    if latest_ms <= 0:
+        return False
     first_ms = (segment.first_timestamp_ms for segment in dirty)
     return any(each is not None and 0 < each < latest_ms for each in first_ms)
 

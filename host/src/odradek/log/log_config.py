@@ -40,7 +40,7 @@ class BadElement(ValueError):
 
 def _number(least: int, most: int, largest: int, type_name: str) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        value = _read(int, text, type_name)
+        value: int = _read(int, text, type_name)
         if not -largest - 1 <= value <= largest:
             raise ValueError(f"Not a number of type {type_name}")
         _check_range(value, least, most)
@@ -190,7 +190,7 @@ LOG_CONFIG_KEYS: Final = frozenset(_PARSERS)
 def _parsed(key: str, text: str) -> Any:
     parse = _PARSERS.get(key)
     if parse is None:
-        raise ConfigError(key, "unknown topic config")
+        raise ConfigError(key, f"Unknown topic config name: {key}")
     try:
         return parse(text)
     except BadElement as error:

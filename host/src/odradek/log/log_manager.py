@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +60,8 @@ class LogManager:
         """Deletes a folder that was given up, which may take long; the server does it on a thread."""
         self.flush_wanted: FlushWanted | None = None
         """Called with a log and a time when its configuration asks for a flush by then."""
+        self.move_begun: Callable[[Partition, ReplicaMove], None] | None = None
+        """Called with a move whose steps are to be run."""
         self.limit_bytes: LimitBytes = unlimited
         """Asked by every move: where a throttle for moves between directories goes."""
         self._logs: dict[Partition, PartitionLog] = {}
@@ -221,6 +223,8 @@ class LogManager:
             return None
         move = ReplicaMove(moving, directory, unique_id, clock, self.files, self._limited, self._remove_later)
         self.moves[key] = move
+        if self.move_begun is not None:
+            self.move_begun(key, move)
         return move
 
     def _limited(self, now_ms: int) -> int:

@@ -40,6 +40,7 @@ HIGH_WATERMARK: Final = -1
 NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF
 
 Listener = Callable[[int], None]
+FlushWaiter = Callable[[ApiError | None], None]
 FlushWanted = Callable[["PartitionLog", int], None]
 Join = Callable[[RecordBatchHeader], None]
 """Called with the first batch of a transaction; raises `ApiError` if the producer has no such transaction."""
@@ -98,7 +99,7 @@ class PartitionLog:
         self.recovery_point = self._next_offset
         """What stands before it has been forced to the disk, or was there when the log was opened."""
         self._flush_due_ms = NEVER_MS
-        self._flush_waiters: deque[tuple[int, Callable[[], None]]] = deque()
+        self._flush_waiters: deque[tuple[int, FlushWaiter]] = deque()
 
     @property
     def name(self) -> str:
@@ -341,8 +342,8 @@ class PartitionLog:
             self._bury(breached_by_start(self._segments.all, wanted), now_ms)
         return self._log_start_offset
 
-    def delete_expired(self, now_ms: int) -> int:
-        """Delete the segments that ``retention.ms`` and ``retention.bytes`` let go; how many there were.
+    def delete_expired(self, now_ms: int, at_most: int = _INT32_MAX) -> int:
+        """Delete segments that ``retention.ms`` and ``retention.bytes`` let go; how many there were.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -350,6 +351,7 @@ class PartitionLog:
         count = expired(self._segments.all, self.config, self._log_start_offset, now_ms)
         if count == len(self._segments.all):
             self.roll(now_ms)
+        count = min(count, at_most)
         self._bury(count, now_ms)
         return count
 
@@ -426,14 +428,21 @@ class PartitionLog:
         """
         end_offset, segments = self._next_offset, self.segments
         self._flush_due_ms = NEVER_MS
-        yield self._segments.flush_work()
+        try:
+            yield self._segments.flush_work()
+        except ApiError as error:
+            self._tell_waiters(self._next_offset, error)
+            raise
         self._segments.flushed(segments)
         self.recovery_point = max(self.recovery_point, end_offset)
-        while self._flush_waiters and self._flush_waiters[0][0] <= self.recovery_point:
-            self._flush_waiters.popleft()[1]()
+        self._tell_waiters(end_offset, None)
 
-    def when_flushed(self, callback: Callable[[], None]) -> None:
-        """Call back once all that is in the log now has been forced to the disk, or the log is gone."""
+    def _tell_waiters(self, end_offset: int, error: ApiError | None) -> None:
+        while self._flush_waiters and self._flush_waiters[0][0] <= end_offset:
+            self._flush_waiters.popleft()[1](error)
+
+    def when_flushed(self, callback: FlushWaiter) -> None:
+        """Call back once all that is in the log now has been forced to the disk, or with why it was not."""
         self._flush_waiters.append((self._next_offset, callback))
 
     @property
@@ -456,8 +465,7 @@ class PartitionLog:
         """Close the files and save nothing, as after a crash."""
         self.closed = True
         self._segments.close()
-        while self._flush_waiters:
-            self._flush_waiters.popleft()[1]()
+        self._tell_waiters(self._next_offset, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is closed"))
 
     def deleted(self) -> None:
         """The files are gone: let those who wait for appends know."""

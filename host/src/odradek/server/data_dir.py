@@ -14,22 +14,26 @@ LOCK_FILE = ".lock"  # LogManager.LOCK_FILE_NAME in Kafka
 class DataDir:
     """A directory that is ours while the object is open. The lock ends with the process, however that ends.
 
+    Args:
+        path: The directory.
+        key: Of the configuration, for complaints.
+
     Raises:
         ConfigError: It cannot be made or written, or another process uses it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: str = "data.dir") -> None:
         self.path = path
         try:
             path.mkdir(parents=True, exist_ok=True)
             self.lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise ConfigError("data.dir", f"{path} cannot be used: {error.strerror}") from error
+            raise ConfigError(key, f"{path} cannot be used: {error.strerror}") from error
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self.lock)
-            raise ConfigError("data.dir", f"{path} is in use by another process") from None
+            raise ConfigError(key, f"{path} is in use by another process") from None
 
     def close(self) -> None:
         """Let another process have it."""

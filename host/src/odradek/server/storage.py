@@ -1,7 +1,8 @@
-"""What a host keeps on disk, under one lock: the metadata file and the logs."""
+"""What a host keeps on disk, under locks: the metadata file and the directories of logs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,13 +19,18 @@ LOG_FOLDER = "logs"
 
 
 class Storage:
-    """The open data directory of one host.
+    """The open data directory of one host, and its directories of logs.
+
+    Args:
+        path: ``data.dir``.
+        now_ms: The time of the start.
+        log_dirs: ``log.dirs``; by default one folder of the data directory.
 
     Raises:
-        ConfigError: It cannot be used, or another process uses it. Nothing stays open then.
+        ConfigError: A directory cannot be used, or another process uses it. Nothing stays open then.
     """
 
-    def __init__(self, path: Path, now_ms: int) -> None:
+    def __init__(self, path: Path, now_ms: int, log_dirs: Sequence[Path] = ()) -> None:
         with ExitStack() as opened:
             opened.callback(DataDir(path).close)
             try:
@@ -34,12 +40,22 @@ class Storage:
                 opened.callback(self.offsets.close)
                 self.transactions = SqliteTransactionStore(path / METADATA_FILE)
                 opened.callback(self.transactions.close)
-                self.logs = LogManager(path / LOG_FOLDER, now_ms=now_ms)
-                opened.callback(self.logs.close)
-            except (ApiError, StoreError) as error:
+            except StoreError as error:
                 raise ConfigError("data.dir", str(error)) from error
+            key = "log.dirs" if log_dirs else "data.dir"
+            directories = log_dirs or (path / LOG_FOLDER,)
+            if len({each.resolve() for each in directories}) < len(directories):
+                raise ConfigError(key, "expected each directory once")
+            for directory in directories:
+                if directory.resolve() != path.resolve():
+                    opened.callback(DataDir(directory, key).close)
+            try:
+                self.logs = LogManager(*directories, now_ms=now_ms)
+            except ApiError as error:
+                raise ConfigError(key, str(error)) from error
+            opened.callback(self.logs.close)
             self.opened = opened.pop_all()
 
     def close(self) -> None:
-        """Close everything, the lock last."""
+        """Close everything, the locks last."""
         self.opened.close()
