@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import pytest
 
-from odradek.cli import client_metrics
+from odradek.cli import connect
 from odradek.cli.main import run
 from odradek.client.errors import ClientError, RequestFailed, UnsupportedVersion
 from odradek.client.resources import ConfigChange, ConfigEntry, ConfigResource
@@ -61,7 +61,7 @@ class FakeAdmin:
 
 @pytest.fixture(autouse=True)
 def admin(monkeypatch: pytest.MonkeyPatch) -> type[FakeAdmin]:
-    monkeypatch.setattr(client_metrics, "AdminClient", FakeAdmin)
+    monkeypatch.setattr(connect, "AdminClient", FakeAdmin)
     for name in ("stored", "changes", "made_with"):
         monkeypatch.setattr(FakeAdmin, name, type(getattr(FakeAdmin, name))())
     monkeypatch.setattr(FakeAdmin, "failure", None)

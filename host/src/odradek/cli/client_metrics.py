@@ -12,15 +12,14 @@ from pathlib import Path
 
 import click
 
-from odradek.cli.command_config import load_command_config
-from odradek.cli.errors import CommandFailed
-from odradek.client.address import addresses
+from odradek.cli.connect import cluster_options, connected
+from odradek.cli.usage import flag
 from odradek.client.admin import AdminClient
-from odradek.client.errors import ClientError
 from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.uuid_text import uuid_text
 
+FAILING = "Error while executing client metrics command :"
 ACTIONS = ("alter", "delete", "describe", "list_names")
 MISPLACED = {
     "delete": ("generate_name", "interval", "match", "metrics"),
@@ -78,17 +77,6 @@ class Arguments:
         ]
 
 
-def flag(parameter: str) -> str:
-    """How an option is written on the command line."""
-    return "--list" if parameter == "list_names" else f"--{parameter.replace('_', '-')}"
-
-
-def bootstrap(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Let through a list of addresses, so that a bad one is complained about under the option's name."""
-    addresses(value, "--bootstrap-server")
-    return value
-
-
 def milliseconds(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Let through a 32-bit number, or an empty text. Which numbers are good is the broker's decision."""
     try:
@@ -100,18 +88,7 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
 
 
 @click.command("client-metrics", context_settings={"help_option_names": ["--help"]})
-@click.option(
-    "--bootstrap-server",
-    required=True,
-    metavar="HOST:PORT[,...]",
-    callback=bootstrap,
-    help="The brokers to connect to.",
-)
-@click.option(
-    "--command-config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A properties file for the client: client.id, request.timeout.ms.",
-)
+@cluster_options
 @click.option("--alter", is_flag=True, help="Create or change a subscription.")
 @click.option("--delete", is_flag=True, help="Delete a subscription.")
 @click.option("--describe", is_flag=True, help="Show one subscription, or all.")
@@ -133,12 +110,8 @@ def client_metrics(bootstrap_server: str, command_config: Path | None, **options
     """
     arguments = Arguments(**options)  # type: ignore[arg-type]
     arguments.check()
-    config = load_command_config(command_config)
-    try:
-        with AdminClient(bootstrap_server, config.client_id, config.request_timeout_ms / 1000) as admin:
-            ACTION[arguments.action](admin, arguments)
-    except ClientError as error:
-        raise CommandFailed(f"Error while executing client metrics command : {error}") from error
+    with connected(FAILING, bootstrap_server, command_config) as admin:
+        ACTION[arguments.action](admin, arguments)
 
 
 def alter(admin: AdminClient, arguments: Arguments) -> None:

@@ -30,9 +30,18 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "odradek.cli.client_metrics:client_metrics",
         "List, describe, alter and delete subscriptions.",
     ),
+    "configs": (
+        "odradek.cli.configs:configs",
+        "Describe and alter configs.",
+    ),
     "demo": ("odradek.cli.demo:demo", "Show a real producer and consumer pushing their metrics."),
+    "groups": (
+        "odradek.cli.groups:groups",
+        "List, describe and delete groups; move their offsets.",
+    ),
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),
+    "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
 }
 """Name: where the command is, and what it does in one line (the help page does not import it)."""
 

@@ -2,67 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
+from odradek.client import (
+    configs,
+    elections,
+    group_descriptions,
+    group_offsets,
+    groups,
+    log_dirs,
+    offsets,
+    topic_descriptions,
+    topics,
+)
 from odradek.client.address import Address
 from odradek.client.cluster import Cluster
-from odradek.client.connection import DEFAULT_TIMEOUT_S, SOFTWARE_NAME, Connection
+from odradek.client.connection import DEFAULT_TIMEOUT_S, SOFTWARE_NAME
+from odradek.client.elections import ElectionType
 from odradek.client.errors import RequestFailed, UnsupportedVersion, check
-from odradek.client.offsets import offsets_of
+from odradek.client.group_descriptions import GroupDescription
+from odradek.client.group_offsets import CommittedOffset
+from odradek.client.groups import GroupListing
+from odradek.client.leaders import Partition
+from odradek.client.log_dirs import LogDir
 from odradek.client.resources import (
     ClusterDescription,
     ConfigChange,
     ConfigEntry,
     ConfigResource,
-    ConfigSynonym,
+    NewPartitions,
     NewTopic,
     Node,
     Offset,
 )
+from odradek.client.retries import Retries, values
+from odradek.client.topic_descriptions import PARTITIONS_PER_PAGE, TopicDescription
 from odradek.wire.config_resource import ResourceType
-from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-    CreateTopicsResponse,
-)
-from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from odradek.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from odradek.wire.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-    DescribeConfigsResponse,
-)
-from odradek.wire.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
-)
-from odradek.wire.messages.list_config_resources import (
-    ListConfigResourcesRequest,
-    ListConfigResourcesResponse,
-)
 from odradek.wire.messages.metadata import MetadataResponse
-
-NODE_TYPES = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
-"""Resources that only the broker they are about can answer for."""
 
 
 class AdminClient:
     """Asks and changes one cluster; a context manager.
 
     Every method raises `ClientError`: `RequestFailed` with the broker's code and words for the first item it
-    refused, `ConnectFailed`, `TimedOut` or `UnsupportedVersion`.
+    refused, `ConnectFailed`, `TimedOut` or `UnsupportedVersion`. Methods that say "what became of each"
+    return the refusals of single items instead. What is refused for now (a coordinator that loads, a leader
+    that moves) is asked again until ``timeout_s`` is over.
 
     Args:
         bootstrap: ``h1:p1,h2:p2``, tried in this order.
         client_id: What quotas and logs of the brokers know the client by.
-        timeout_s: For connecting, and for each request with its answer.
+        timeout_s: For connecting, for each request with its answer, and for asking again.
 
     Raises:
         ConfigError: ``bootstrap`` is no list of addresses. Nothing is connected yet.
@@ -73,6 +66,7 @@ class AdminClient:
     ) -> None:
         self.cluster = Cluster(bootstrap, client_id, timeout_s)
         self.timeout_ms = int(timeout_s * 1000)
+        self.retries = Retries(timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -123,44 +117,21 @@ class AdminClient:
             synonyms: Whether to fetch where else values could come from.
             documentation: Whether to fetch what keys mean; brokers before 2.6 do not say.
         """
-        described: dict[ConfigResource, list[ConfigEntry]] = {}
-        for connection, group in self.by_broker(resources):
-            request = DescribeConfigsRequest(
-                resources=[
-                    DescribeConfigsResource(
-                        resource_type=resource.type,
-                        resource_name=resource.name,
-                        configuration_keys=None if keys is None else list(keys),
-                    )
-                    for resource in group
-                ],
-                include_synonyms=synonyms,
-                include_documentation=documentation,
-            )
-            response: DescribeConfigsResponse = connection.send(request)
-            for result in response.results:
-                resource = ConfigResource(result.resource_type, result.resource_name)
-                check(result.error_code, result.error_message, str(resource))
-                described[resource] = [config_entry(row) for row in result.configs]
-        return described
+        wanted = list(resources)
+        return self.retries.settle(
+            lambda: configs.describe_configs(self.cluster, wanted, keys, synonyms, documentation)
+        )
 
     def incremental_alter_configs(
         self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
     ) -> None:
         """Change keys. Of several resources, the good ones are changed when another one is refused."""
-
-        def attempt() -> None:
-            for connection, group in self.by_broker(changes, self.cluster.controller):
-                request = IncrementalAlterConfigsRequest(
-                    resources=[alteration(resource, changes[resource]) for resource in group],
-                    validate_only=validate_only,
-                )
-                response: IncrementalAlterConfigsResponse = connection.send(request)
-                for row in response.responses:
-                    resource = ConfigResource(row.resource_type, row.resource_name)
-                    check(row.error_code, row.error_message, str(resource))
-
-        self.with_controller(attempt)
+        values(
+            self.retries.settle_each(
+                changes,
+                lambda pending: configs.alter_configs(self.cluster, changes, pending, validate_only),
+            )
+        )
 
     def list_config_resources(self, types: Collection[int] = ()) -> list[ConfigResource]:
         """The resources of some types, or of all.
@@ -168,110 +139,146 @@ class AdminClient:
         Raises:
             UnsupportedVersion: The broker (before 4.1) lists client metrics only, other types were asked for.
         """
-        client_metrics_only = set(types) == {ResourceType.CLIENT_METRICS}
-        request = ListConfigResourcesRequest(resource_types=sorted(types))
-        response: ListConfigResourcesResponse = self.cluster.any().send(
-            request, least_version=0 if client_metrics_only else 1
-        )
-        check(response.error_code, subject="ListConfigResources")
-        return [ConfigResource(row.resource_type, row.resource_name) for row in response.config_resources]
+        return self.retries.settle(lambda: configs.list_config_resources(self.cluster, types))
 
     def list_client_metrics(self) -> list[str]:
         """Names of the subscriptions; brokers from 3.7 on."""
         return [resource.name for resource in self.list_config_resources({ResourceType.CLIENT_METRICS})]
 
-    def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool = False) -> None:
+    def describe_topics(
+        self, names: Sequence[str], *, page: int = PARTITIONS_PER_PAGE
+    ) -> list[TopicDescription]:
+        """Topics with their partitions, in the order asked for; at most ``page`` partitions per request."""
+        return self.retries.settle(lambda: topic_descriptions.describe_topics(self.cluster, names, page))
+
+    def create_topics(self, new: Iterable[NewTopic], *, validate_only: bool = False) -> None:
         """Create topics; each by itself."""
-        request = CreateTopicsRequest(
-            topics=[
-                CreatableTopic(
-                    name=topic.name,
-                    num_partitions=topic.partitions,
-                    replication_factor=topic.replication_factor,
-                    configs=[
-                        CreatableTopicConfig(name=key, value=value) for key, value in topic.configs.items()
-                    ],
-                )
-                for topic in topics
-            ],
-            timeout_ms=self.timeout_ms,
-            validate_only=validate_only,
+        by_name = {topic.name: topic for topic in new}
+        values(
+            self.retries.settle_each(
+                by_name,
+                lambda pending: topics.create_topics(
+                    self.cluster, [by_name[name] for name in pending], validate_only, self.timeout_ms
+                ),
+            )
         )
 
-        def attempt() -> None:
-            response: CreateTopicsResponse = self.cluster.controller().send(request, least_version=4)
-            for row in response.topics:
-                check(row.error_code, row.error_message, row.name)
-
-        self.with_controller(attempt)
+    def create_partitions(self, totals: Mapping[str, NewPartitions], *, validate_only: bool = False) -> None:
+        """Give topics more partitions; each topic by itself."""
+        values(
+            self.retries.settle_each(
+                totals,
+                lambda pending: topics.create_partitions(
+                    self.cluster, {name: totals[name] for name in pending}, validate_only, self.timeout_ms
+                ),
+            )
+        )
 
     def delete_topics(self, names: Sequence[str]) -> None:
         """Delete topics; each by itself."""
-        request = DeleteTopicsRequest(
-            topics=[DeleteTopicState(name=name) for name in names],
-            topic_names=list(names),
-            timeout_ms=self.timeout_ms,
+        values(
+            self.retries.settle_each(
+                names, lambda pending: topics.delete_topics(self.cluster, pending, self.timeout_ms)
+            )
         )
 
-        def attempt() -> None:
-            response: DeleteTopicsResponse = self.cluster.controller().send(request)
-            for row in response.responses:
-                check(row.error_code, row.error_message, row.name)
-
-        self.with_controller(attempt)
-
-    def list_offsets(self, partitions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], Offset]:
+    def list_offsets(
+        self, partitions: Mapping[Partition, int], *, known_only: bool = False
+    ) -> dict[Partition, Offset]:
         """Offsets of partitions.
 
         Args:
             partitions: By topic and partition: a timestamp in ms, or EARLIEST, LATEST or MAX_TIMESTAMP.
+            known_only: Leave out partitions that do not exist or have no leader, instead of failing.
         """
-        return offsets_of(self.cluster, partitions)
+        wanted = offsets.led(self.cluster, partitions) if known_only else list(partitions)
+        return values(
+            self.retries.settle_each(
+                wanted, lambda pending: offsets.list_offsets(self.cluster, partitions, pending)
+            )
+        )
 
-    def with_controller(self, attempt: Callable[[], None]) -> None:
-        """Try again once when the controller has moved: the attempt looks it up anew."""
-        try:
-            attempt()
-        except RequestFailed as error:
-            if error.code is not ErrorCode.NOT_CONTROLLER:
-                raise
-            attempt()
+    def delete_records(self, before: Mapping[Partition, int]) -> dict[Partition, int]:
+        """Delete the records before an offset; -1 means the high watermark.
 
-    def by_broker(
-        self, resources: Iterable[ConfigResource], otherwise: Callable[[], Connection] | None = None
-    ) -> Iterable[tuple[Connection, list[ConfigResource]]]:
-        """Which broker to ask about which resources."""
-        anywhere: list[ConfigResource] = []
-        for resource in resources:
-            if resource.type in NODE_TYPES and resource.name.isdecimal():
-                yield self.cluster.node(int(resource.name)), [resource]
-            else:
-                anywhere.append(resource)
-        if anywhere:
-            yield (otherwise or self.cluster.any)(), anywhere
+        Returns:
+            The first offset that is left, by partition.
+        """
+        return values(
+            self.retries.settle_each(
+                before,
+                lambda pending: offsets.delete_records(self.cluster, before, pending, self.timeout_ms),
+            )
+        )
 
+    def list_groups(self, *, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
+        """The groups of all brokers.
 
-def alteration(resource: ConfigResource, changes: Sequence[ConfigChange]) -> AlterConfigsResource:
-    """The changes of one resource, on the wire."""
-    return AlterConfigsResource(
-        resource_type=resource.type,
-        resource_name=resource.name,
-        configs=[
-            AlterableConfig(name=change.key, config_operation=change.operation, value=change.value)
-            for change in changes
-        ],
-    )
+        Args:
+            states: Only those in one of these states (brokers from 2.6); empty for all.
+            types: Only those of one of these types (brokers from 3.8); empty for all.
+        """
+        return self.retries.settle(lambda: groups.list_groups(self.cluster, states, types))
 
+    def describe_groups(self, names: Iterable[str]) -> dict[str, GroupDescription | RequestFailed]:
+        """What became of each: a group of either protocol, or GROUP_ID_NOT_FOUND."""
+        return self.retries.settle_each(
+            names, lambda pending: group_descriptions.describe_groups(self.cluster, pending)
+        )
 
-def config_entry(row: DescribeConfigsResourceResult) -> ConfigEntry:
-    """One key, from the wire."""
-    return ConfigEntry(
-        name=row.name,
-        value=row.value,
-        source=row.config_source,
-        type=row.config_type,
-        read_only=row.read_only,
-        sensitive=row.is_sensitive,
-        synonyms=[ConfigSynonym(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms],
-        documentation=row.documentation or None,
-    )
+    def delete_groups(self, names: Iterable[str]) -> dict[str, RequestFailed | None]:
+        """Delete groups that have no members. What became of each: None is done."""
+        return self.retries.settle_each(names, lambda pending: groups.delete_groups(self.cluster, pending))
+
+    def offset_fetch(
+        self, group: str, partitions: Iterable[Partition] | None = None, *, require_stable: bool = False
+    ) -> dict[Partition, CommittedOffset]:
+        """What a group has committed.
+
+        Args:
+            group: Its id; a group that does not exist has committed nothing.
+            partitions: Which; None for all. Those without an offset are left out.
+            require_stable: Wait for open transactions that may still change an offset.
+        """
+        wanted = None if partitions is None else list(partitions)
+        return self.retries.settle(
+            lambda: group_offsets.offset_fetch(self.cluster, group, wanted, require_stable)
+        )
+
+    def offset_commit(self, group: str, new: Mapping[Partition, CommittedOffset]) -> None:
+        """Commit offsets for a group without members; it is created if there is none."""
+        values(
+            self.retries.settle_each(
+                new, lambda pending: group_offsets.offset_commit(self.cluster, group, new, pending)
+            )
+        )
+
+    def offset_delete(
+        self, group: str, partitions: Iterable[Partition]
+    ) -> dict[Partition, RequestFailed | None]:
+        """Forget offsets that no member of the group needs. What became of each: None is done."""
+        return self.retries.settle_each(
+            partitions, lambda pending: group_offsets.offset_delete(self.cluster, group, pending)
+        )
+
+    def describe_log_dirs(self, brokers: Sequence[int] | None = None) -> dict[int, list[LogDir]]:
+        """The directories of brokers, with what is in them; None for all brokers."""
+        return self.retries.settle(lambda: log_dirs.describe_log_dirs(self.cluster, brokers))
+
+    def elect_leaders(
+        self, kind: ElectionType, partitions: Iterable[Partition] | None = None
+    ) -> dict[Partition, RequestFailed | None]:
+        """Elect leaders. What became of each: None is a new leader, ELECTION_NOT_NEEDED the old one.
+
+        Args:
+            kind: Who may become leader.
+            partitions: Which; None for all that need an election.
+        """
+        if partitions is None:
+            return self.retries.settle(
+                lambda: elections.elect_leaders(self.cluster, kind, None, self.timeout_ms)
+            )
+        return self.retries.settle_each(
+            partitions,
+            lambda pending: elections.elect_leaders(self.cluster, kind, pending, self.timeout_ms),
+        )

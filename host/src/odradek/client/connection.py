@@ -92,12 +92,13 @@ class Connection:
         response: ApiVersionsResponse = self.decoded(ApiVersionsResponse, version, body)
         return response
 
-    def send(self, request: Any, least_version: int = 0) -> Any:
+    def send(self, request: Any, least_version: int = 0, most_version: int | None = None) -> Any:
         """Send a request in the highest version that both sides know, and wait for the answer.
 
         Args:
             request: A message with ``API_KEY``, ``VERSIONS`` and ``FLEXIBLE``.
             least_version: The version from which on the request means what is meant.
+            most_version: The version up to which it does; None for the newest.
 
         Returns:
             The response of the same API.
@@ -107,20 +108,22 @@ class Connection:
             ClientError: The exchange failed; the connection is closed.
         """
         response_type = answer_type(type(request))
-        version = self.version(request, least_version)
+        version = self.version(request, least_version, most_version)
         try:
             return self.decoded(response_type, version, self.exchange(request, version))
         except BaseException:
             self.close()  # an answer may still come: nothing that follows could be told from it
             raise
 
-    def version(self, request: Any, least_version: int = 0) -> int:
+    def version(self, request: Any, least_version: int = 0, most_version: int | None = None) -> int:
         """The highest common version.
 
         Raises:
-            UnsupportedVersion: There is none from ``least_version`` on.
+            UnsupportedVersion: There is none from ``least_version`` to ``most_version``.
         """
         ours, theirs = request.VERSIONS, self.offered.get(request.API_KEY)
+        if most_version is not None:
+            ours = between(ours.first, most_version)
         name = type(request).__name__.removesuffix("Request")
         if theirs is None:
             raise UnsupportedVersion(f"{self.address}: the broker does not support {name}")

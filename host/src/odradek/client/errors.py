@@ -46,13 +46,21 @@ def known_code(number: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+def failure(number: int, message: str | None = None, subject: str | None = None) -> RequestFailed | None:
+    """What an error code of an answer means; None for success."""
+    if not number:
+        return None
+    code = known_code(number)
+    unknown = code is ErrorCode.UNKNOWN_SERVER_ERROR and number != code
+    return RequestFailed(code, message or (f"error code {number}" if unknown else None), subject)
+
+
 def check(number: int, message: str | None = None, subject: str | None = None) -> None:
     """Let success pass.
 
     Raises:
         RequestFailed: ``number`` is an error.
     """
-    if number:
-        code = known_code(number)
-        unknown = code is ErrorCode.UNKNOWN_SERVER_ERROR and number != code
-        raise RequestFailed(code, message or (f"error code {number}" if unknown else None), subject)
+    error = failure(number, message, subject)
+    if error is not None:
+        raise error

@@ -71,6 +71,17 @@ class NewTopic:
     """-1 takes the broker's default, as does a replication factor of -1."""
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
+    assignments: Sequence[Sequence[int]] = ()
+    """The brokers of each partition, the preferred leader first; then the two numbers above are -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    """How many partitions a topic shall have."""
+
+    total: int
+    assignments: Sequence[Sequence[int]] | None = None
+    """The brokers of each new partition; None lets the broker choose."""
 
 
 @dataclass(frozen=True, slots=True)

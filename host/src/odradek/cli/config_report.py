@@ -1,0 +1,62 @@
+"""What ``odradek configs --describe`` prints of one resource: the lines of kafka-configs.sh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from odradek.client.resources import ConfigEntry, ConfigResource
+from odradek.wire.config_resource import ConfigSource, ResourceType
+
+SOURCES = {
+    ConfigSource.UNKNOWN: "UNKNOWN",
+    ConfigSource.TOPIC: "DYNAMIC_TOPIC_CONFIG",
+    ConfigSource.DYNAMIC_BROKER: "DYNAMIC_BROKER_CONFIG",
+    ConfigSource.DYNAMIC_DEFAULT_BROKER: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+    ConfigSource.STATIC_BROKER: "STATIC_BROKER_CONFIG",
+    ConfigSource.DEFAULT: "DEFAULT_CONFIG",
+    ConfigSource.DYNAMIC_BROKER_LOGGER: "DYNAMIC_BROKER_LOGGER_CONFIG",
+    ConfigSource.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
+    ConfigSource.GROUP: "DYNAMIC_GROUP_CONFIG",
+}
+"""As ConfigEntry.ConfigSource of the Java client calls them."""
+OWN = {
+    ResourceType.TOPIC: ConfigSource.TOPIC,
+    ResourceType.CLIENT_METRICS: ConfigSource.CLIENT_METRICS,
+    ResourceType.GROUP: ConfigSource.GROUP,
+}
+"""Where a value comes from that was set for the resource itself."""
+
+
+def own_source(resource: ConfigResource) -> ConfigSource:
+    """Where a value comes from that was set for this resource."""
+    if resource.type == ResourceType.BROKER:
+        return ConfigSource.DYNAMIC_BROKER if resource.name else ConfigSource.DYNAMIC_DEFAULT_BROKER
+    return OWN[ResourceType(resource.type)]
+
+
+def lines(resource: ConfigResource, entries: Sequence[ConfigEntry], everything: bool) -> Iterator[str]:
+    """A line per key, by name.
+
+    Args:
+        resource: Whose keys these are.
+        entries: With their synonyms.
+        everything: Whether to show keys that were not set for the resource itself.
+    """
+    source = own_source(resource)
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        if everything or entry.source == source:
+            synonyms = ", ".join(
+                f"{source_text(row.source)}:{row.name}={value_text(row.value)}" for row in entry.synonyms
+            )
+            sensitive = str(entry.sensitive).lower()
+            yield f"  {entry.name}={value_text(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"
+
+
+def source_text(number: int) -> str:
+    """The name of a source; a broker may know more than this client."""
+    return SOURCES[ConfigSource(number)] if number in SOURCES else SOURCES[ConfigSource.UNKNOWN]
+
+
+def value_text(value: str | None) -> str:
+    """A value, or that there is none to see."""
+    return "null" if value is None else value

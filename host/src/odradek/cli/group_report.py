@@ -1,0 +1,154 @@
+"""What ``odradek groups --describe`` prints: the tables of kafka-consumer-groups.sh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from odradek.cli.columns import Column, table
+from odradek.client.admin import AdminClient
+from odradek.client.group_descriptions import GroupDescription, MemberDescription
+from odradek.client.leaders import Partition
+from odradek.client.resources import LATEST
+
+Cell = TypeVar("Cell")
+REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
+WIDE = 15
+OFFSETS: Sequence[Column] = (
+    ("GROUP", WIDE),
+    ("TOPIC", WIDE),
+    ("PARTITION", 10),
+    ("LEADER-EPOCH", WIDE),
+    ("CURRENT-OFFSET", WIDE),
+    ("LOG-END-OFFSET", WIDE),
+    ("LAG", WIDE),
+    ("CONSUMER-ID", WIDE),
+    ("HOST", WIDE),
+    ("CLIENT-ID", 0),
+)
+LEADER_EPOCH = 3
+"""The column that is shown on demand."""
+MEMBERS: Sequence[Column] = (
+    ("GROUP", WIDE),
+    ("CONSUMER-ID", WIDE),
+    ("GROUP-INSTANCE-ID", 17),
+    ("HOST", WIDE),
+    ("CLIENT-ID", WIDE),
+    ("#PARTITIONS", WIDE),
+)
+INSTANCE_ID = 2
+"""The column that is shown where a member has one."""
+ASSIGNMENTS: Sequence[Column] = (
+    ("CURRENT-EPOCH", WIDE),
+    ("CURRENT-ASSIGNMENT", 20),
+    ("TARGET-EPOCH", WIDE),
+    ("TARGET-ASSIGNMENT", 20),
+)
+STATE: Sequence[Column] = (
+    ("GROUP", WIDE),
+    ("COORDINATOR (ID)", 25),
+    ("ASSIGNMENT-STRATEGY", 20),
+    ("STATE", 20),
+)
+EPOCHS: Sequence[Column] = (("GROUP-EPOCH", WIDE), ("TARGET-ASSIGNMENT-EPOCH", 25))
+
+
+def notice(group: GroupDescription) -> str | None:
+    """What a reader of the table should know."""
+    if group.state == "Empty":
+        return f"Consumer group '{group.group_id}' has no active members."
+    if group.state in REBALANCING:
+        return f"Warning: Consumer group '{group.group_id}' is rebalancing."
+    return None
+
+
+def offset_lines(admin: AdminClient, group: GroupDescription, verbose: bool) -> list[str]:
+    """The partitions of the members, those of the busiest first, then the partitions that nobody has."""
+    committed = admin.offset_fetch(group.group_id)
+    owned = [
+        (partition, member)
+        for member in sorted(group.members, key=lambda member: -len(member.assignment))
+        for partition in member.assignment
+    ]
+    left = sorted(committed.keys() - {partition for partition, _ in owned})
+    rows: list[tuple[Partition, MemberDescription | None]] = [*owned]
+    rows += [(partition, None) for partition in left]
+    ends = admin.list_offsets({partition: LATEST for partition, _ in rows}, known_only=True) if rows else {}
+    cells: list[list[object]] = []
+    for partition, member in rows:
+        at, end = committed.get(partition), ends.get(partition)
+        cells.append(
+            [
+                group.group_id,
+                *partition,
+                at and at.leader_epoch,
+                at and at.offset,
+                end and end.offset,
+                end.offset - at.offset if at and end else None,
+                *((member.member_id, member.host, member.client_id) if member else (None, None, None)),
+            ]
+        )
+    shown = OFFSETS if verbose else without(OFFSETS, LEADER_EPOCH)
+    body = cells if verbose else [without(row, LEADER_EPOCH) for row in cells]
+    return ["", *table(shown, body)] if rows else []
+
+
+def member_lines(group: GroupDescription, verbose: bool) -> list[str]:
+    """The members."""
+    columns = [*MEMBERS, *(ASSIGNMENTS if verbose else ())]
+    mixed = {True, False} <= {member.upgraded for member in group.members}
+    if verbose and mixed:
+        columns.append(("UPGRADED", 0))
+    rows: list[Sequence[object]] = [
+        [
+            group.group_id,
+            member.member_id,
+            member.instance_id or "",
+            member.host,
+            member.client_id,
+            len(member.assignment),
+            *(assignment_cells(group, member) if verbose else ()),
+            *([str(member.upgraded).lower()] if verbose and mixed else ()),
+        ]
+        for member in group.members
+    ]
+    if not any(member.instance_id for member in group.members):
+        return ["", *table(without(columns, INSTANCE_ID), [without(row, INSTANCE_ID) for row in rows])]
+    return ["", *table(columns, rows)]
+
+
+def assignment_cells(group: GroupDescription, member: MemberDescription) -> list[object]:
+    """What a member has and shall have, with the epochs of both."""
+    return [
+        member.epoch,
+        partitions_text(member.assignment),
+        group.assignment_epoch,
+        partitions_text(member.target or ()),
+    ]
+
+
+def partitions_text(partitions: Iterable[Partition]) -> str | None:
+    """``orders:0,1;payments:0``; None for no partitions."""
+    topics: dict[str, list[int]] = {}
+    for topic, index in sorted(partitions):
+        topics.setdefault(topic, []).append(index)
+    return ";".join(f"{topic}:{','.join(map(str, indexes))}" for topic, indexes in topics.items()) or None
+
+
+def state_lines(group: GroupDescription, verbose: bool) -> list[str]:
+    """The group itself."""
+    columns = [*STATE, *(EPOCHS if verbose else ()), ("#MEMBERS", 0)]
+    row: list[object] = [
+        group.group_id,
+        f"{group.coordinator.address}  ({group.coordinator.id})",
+        group.assignor or None,
+        group.state,
+        *((group.epoch, group.assignment_epoch) if verbose else ()),
+        len(group.members),
+    ]
+    return ["", *table(columns, [row])]
+
+
+def without(cells: Sequence[Cell], index: int) -> list[Cell]:
+    """All cells but one."""
+    return [*cells[:index], *cells[index + 1 :]]

@@ -1,0 +1,82 @@
+"""What ``odradek topics --describe`` prints: the lines of kafka-topics.sh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from odradek.client.resources import ConfigEntry
+from odradek.client.topic_descriptions import PartitionDescription, TopicDescription
+from odradek.wire.config_resource import ConfigSource
+from odradek.wire.types import NIL_UUID
+from odradek.wire.uuid_text import uuid_text
+
+MIN_ISR = "min.insync.replicas"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What to show."""
+
+    living: AbstractSet[int]
+    """Brokers of the cluster."""
+    overridden_only: bool = False
+    """Only topics with configs of their own, without their partitions."""
+    which: AbstractSet[str] = frozenset()
+    """Kinds of troubled partitions, by the names of their options; empty for all partitions."""
+
+    def shows(self, partition: PartitionDescription, min_isr: int) -> bool:
+        """Whether a partition is one of those wanted."""
+        kinds = {
+            "unavailable_partitions": partition.leader not in self.living,
+            "under_replicated_partitions": len(partition.in_sync) < len(partition.replicas),
+            "under_min_isr_partitions": partition.leader is None or len(partition.in_sync) < min_isr,
+            "at_min_isr_partitions": len(partition.in_sync) == min_isr,
+        }
+        return not self.which or any(kinds[kind] for kind in self.which)
+
+
+def lines(topic: TopicDescription, entries: Sequence[ConfigEntry], report: Report) -> Iterator[str]:
+    """The lines of one topic."""
+    own = [entry for entry in entries if entry.source != ConfigSource.DEFAULT]
+    if not report.which and (own or not report.overridden_only):
+        yield heading(topic, own)
+    if not report.overridden_only:
+        min_isr = next((int(entry.value or 1) for entry in entries if entry.name == MIN_ISR), 1)
+        for partition in topic.partitions:
+            if report.shows(partition, min_isr):
+                yield partition_line(topic.name, partition)
+
+
+def heading(topic: TopicDescription, own: Sequence[ConfigEntry]) -> str:
+    """The line of the topic itself, with the configs that are not defaults."""
+    replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
+    cells = [
+        f"Topic: {topic.name}",
+        *([] if topic.topic_id == NIL_UUID else [f"TopicId: {uuid_text(topic.topic_id)}"]),
+        f"PartitionCount: {len(topic.partitions)}",
+        f"ReplicationFactor: {replicas}",
+        f"Configs: {','.join(f'{entry.name}={entry.value}' for entry in own)}",
+    ]
+    return "\t".join(cells)
+
+
+def partition_line(name: str, partition: PartitionDescription) -> str:
+    """The line of one partition."""
+    cells = [
+        "",
+        f"Topic: {name}",
+        f"Partition: {partition.index}",
+        f"Leader: {'none' if partition.leader is None else partition.leader}",
+        f"Replicas: {joined(partition.replicas)}",
+        f"Isr: {joined(partition.in_sync)}",
+        f"Elr: {joined(partition.eligible_leader_replicas)}",
+        f"LastKnownElr: {joined(partition.last_known_eligible)}",
+    ]
+    return "\t".join(cells)
+
+
+def joined(brokers: Sequence[int] | None) -> str:
+    """Brokers of a list."""
+    return "N/A" if brokers is None else ",".join(map(str, brokers))

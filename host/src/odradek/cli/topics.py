@@ -1,0 +1,268 @@
+"""``odradek topics``: the options and the output of kafka-topics.sh, against any broker.
+
+Differs from the tool: a command line that cannot be used is exit status 2 (1 there), errors are one line on
+stderr (on stdout there), topics are described in the order of their names, and the names of ``--config`` are
+checked by the broker, which knows its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from odradek.cli.connect import cluster_options, connected
+from odradek.cli.errors import CommandFailed
+from odradek.cli.topic_report import Report, lines
+from odradek.cli.usage import at_most_one, one_action, only_with
+from odradek.client.admin import AdminClient
+from odradek.client.errors import RequestFailed
+from odradek.client.resources import ConfigResource, NewPartitions, NewTopic
+from odradek.client.topic_descriptions import PARTITIONS_PER_PAGE
+from odradek.wire.config_resource import ResourceType
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.uuid_text import parse_uuid
+
+FAILING = "Error while executing topic command :"
+ACTIONS = ("list_names", "describe", "create", "alter", "delete")
+GOES_WITH = {
+    "config": ("create",),
+    "partitions": ("create", "alter"),
+    "replication_factor": ("create",),
+    "replica_assignment": ("create", "alter"),
+    "if_exists": ("alter", "delete", "describe"),
+    "if_not_exists": ("create",),
+    "exclude_internal": ("list_names", "describe"),
+    "topic_id": ("describe",),
+    "partition_size_limit_per_response": ("describe",),
+    "topics_with_overrides": ("describe",),
+    "under_replicated_partitions": ("describe",),
+    "unavailable_partitions": ("describe",),
+    "under_min_isr_partitions": ("describe",),
+    "at_min_isr_partitions": ("describe",),
+}
+COLLISION = "WARNING: metric names do not tell '.' from '_': name topics with one of them only."
+REPORTS = tuple(option for option in GOES_WITH if option.endswith("_partitions"))
+"""Which partitions to show."""
+
+
+@click.command("topics", context_settings={"help_option_names": ["--help"]})
+@cluster_options
+@click.option("--list", "list_names", is_flag=True, help="List the names of the topics.")
+@click.option("--describe", is_flag=True, help="Show topics with their partitions.")
+@click.option("--create", is_flag=True, help="Create a topic.")
+@click.option("--alter", is_flag=True, help="Give topics more partitions.")
+@click.option("--delete", is_flag=True, help="Delete topics.")
+@click.option("--topic", metavar="NAME", help="Which topic; but for --create a regular expression.")
+@click.option("--topic-id", metavar="ID", help="Which topic to describe, by its id.")
+@click.option("--partitions", type=click.IntRange(1), metavar="N", help="How many partitions it shall have.")
+@click.option("--replication-factor", type=click.IntRange(1, 32767), metavar="N", help="Of a new topic.")
+@click.option(
+    "--replica-assignment",
+    metavar="B1:B2,...",
+    help="Brokers of each partition, partitions divided by commas.",
+)
+@click.option("--config", multiple=True, metavar="KEY=VALUE", help="Of a new topic. May be repeated.")
+@click.option("--if-exists", is_flag=True, help="No error if there is no such topic.")
+@click.option("--if-not-exists", is_flag=True, help="No error if the topic exists.")
+@click.option("--exclude-internal", is_flag=True, help="Leave out internal topics.")
+@click.option("--topics-with-overrides", is_flag=True, help="Only topics with configs of their own.")
+@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a living leader.")
+@click.option("--under-replicated-partitions", is_flag=True, help="Only partitions that miss replicas.")
+@click.option("--under-min-isr-partitions", is_flag=True, help="Only those below min.insync.replicas.")
+@click.option("--at-min-isr-partitions", is_flag=True, help="Only those at min.insync.replicas.")
+@click.option(
+    "--partition-size-limit-per-response",
+    type=click.IntRange(1),
+    metavar="N",
+    help="How many partitions to ask for at once.",
+)
+def topics(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
+    """List, describe, create, alter and delete topics of any broker.
+
+    Exactly one of --list, --describe, --create, --alter and --delete.
+    """
+    action = one_action(options, ACTIONS)
+    check(action, options)
+    with connected(FAILING, bootstrap_server, command_config) as admin:
+        ACTION[action](admin, options)
+
+
+def check(action: str, options: dict[str, Any]) -> None:
+    """The rules of the tool.
+
+    Raises:
+        click.UsageError: One of them is broken.
+    """
+    if action == "alter" and options["config"]:
+        raise click.UsageError("option --config can't be used with --alter; see odradek configs")
+    only_with(options, action, GOES_WITH)
+    for report in REPORTS:
+        at_most_one(options, ("topics_with_overrides", report))
+    if action in ("create", "alter", "delete") and not options["topic"]:
+        raise click.UsageError(f"option --topic is missing with --{action}")
+    if action == "alter" and options["partitions"] is None:
+        raise click.UsageError("option --partitions is missing with --alter")
+    if action == "create":
+        at_most_one(options, ("replica_assignment", "partitions"))
+        at_most_one(options, ("replica_assignment", "replication_factor"))
+
+
+def list_names(admin: AdminClient, options: dict[str, Any]) -> None:
+    """Print the names; an empty line if there are none, as the tool does."""
+    click.echo("\n".join(found(admin, options)))
+
+
+def found(admin: AdminClient, options: dict[str, Any]) -> list[str]:
+    """The names of the topics that are meant, sorted."""
+    wanted = pattern(options["topic"])
+    return sorted(
+        row.name
+        for row in admin.metadata().topics
+        if row.name
+        and (wanted is None or wanted.fullmatch(row.name))
+        and not (row.is_internal and options["exclude_internal"])
+    )
+
+
+def pattern(text: str | None) -> re.Pattern[str] | None:
+    """The expression behind ``--topic``: commas are alternatives (TopicFilter.java).
+
+    Raises:
+        click.UsageError: It is none.
+    """
+    if not text:
+        return None
+    try:
+        return re.compile(text.strip().replace(",", "|").replace(" ", "").strip("\"'"))
+    except re.error as error:
+        raise click.UsageError(f"option --topic: {text!r} is not a regular expression: {error}") from None
+
+
+def existing(admin: AdminClient, options: dict[str, Any]) -> list[str]:
+    """The topics that are meant; at least one, unless ``--if-exists`` is given.
+
+    Raises:
+        CommandFailed: There is none.
+    """
+    names = found(admin, options)
+    if options["topic"] and not names and not options["if_exists"]:
+        raise CommandFailed(f"{FAILING} Topic '{options['topic']}' does not exist as expected")
+    return names
+
+
+def describe(admin: AdminClient, options: dict[str, Any]) -> None:
+    """Print topics with their partitions."""
+    names = existing(admin, options) if options["topic_id"] is None else by_id(admin, options)
+    described = admin.describe_topics(
+        names, page=options["partition_size_limit_per_response"] or PARTITIONS_PER_PAGE
+    )
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    entries = admin.describe_configs(resources) if resources else {}
+    report = Report(
+        living={node.id for node in admin.describe_cluster().nodes},
+        overridden_only=options["topics_with_overrides"],
+        which=frozenset(option for option in REPORTS if options[option]),
+    )
+    for topic, resource in zip(described, resources, strict=True):
+        for line in lines(topic, entries[resource], report):
+            click.echo(line)
+
+
+def by_id(admin: AdminClient, options: dict[str, Any]) -> list[str]:
+    """The topic with an id.
+
+    Raises:
+        click.UsageError: It is no id.
+        CommandFailed: There is none, and ``--if-exists`` is not given.
+    """
+    text = options["topic_id"]
+    try:
+        wanted = parse_uuid(text)
+    except ValueError as error:
+        raise click.UsageError(f"option --topic-id: {error}") from None
+    names = [row.name for row in admin.metadata().topics if row.name and row.topic_id == wanted]
+    if not names and not options["if_exists"]:
+        raise CommandFailed(f"{FAILING} TopicId '{text}' does not exist as expected")
+    return names
+
+
+def create(admin: AdminClient, options: dict[str, Any]) -> None:
+    """Create one topic."""
+    name = options["topic"]
+    if "." in name or "_" in name:
+        click.echo(COLLISION)
+    new = NewTopic(
+        name=name,
+        partitions=options["partitions"] or -1,
+        replication_factor=options["replication_factor"] or -1,
+        configs=dict(map(key_and_value, options["config"])),
+        assignments=assignments(options["replica_assignment"]),
+    )
+    try:
+        admin.create_topics([new])
+    except RequestFailed as error:
+        if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and options["if_not_exists"]:
+            return
+        raise
+    click.echo(f"Created topic {name}.")
+
+
+def key_and_value(text: str) -> tuple[str, str]:
+    """One ``--config``.
+
+    Raises:
+        click.UsageError: It has no ``=``.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise click.UsageError(f"option --config: expected key=value, found {text!r}")
+    return key.strip(), value.strip()
+
+
+def assignments(text: str | None) -> Sequence[Sequence[int]]:
+    """The brokers of each partition: ``1:2,2:3``.
+
+    Raises:
+        click.UsageError: It is not like that, a partition has a broker twice, or they have different numbers.
+    """
+    if not text:
+        return ()
+    try:
+        parts = [[int(broker) for broker in part.split(":")] for part in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"option --replica-assignment: expected 1:2,2:3, found {text!r}") from None
+    if any(len(set(part)) < len(part) for part in parts):
+        raise click.UsageError(f"option --replica-assignment: a partition has a broker twice in {text!r}")
+    if len({len(part) for part in parts}) > 1:
+        raise click.UsageError(f"option --replica-assignment: different replication factors in {text!r}")
+    return parts
+
+
+def alter(admin: AdminClient, options: dict[str, Any]) -> None:
+    """Give topics more partitions; the assignment names the brokers of the old ones too."""
+    brokers = assignments(options["replica_assignment"])
+    names = existing(admin, options)
+    described = admin.describe_topics(names) if brokers else ()
+    present = {topic.name: len(topic.partitions) for topic in described}
+    total = options["partitions"]
+    admin.create_partitions(
+        {name: NewPartitions(total, brokers[present[name] :] if brokers else None) for name in names}
+    )
+
+
+def delete(admin: AdminClient, options: dict[str, Any]) -> None:
+    """Delete topics."""
+    admin.delete_topics(existing(admin, options))
+
+
+ACTION = {
+    "list_names": list_names,
+    "describe": describe,
+    "create": create,
+    "alter": alter,
+    "delete": delete,
+}

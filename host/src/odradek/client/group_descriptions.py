@@ -1,0 +1,177 @@
+"""What groups look like: by ConsumerGroupDescribe, and by DescribeGroups for those it does not know."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from odradek.client.cluster import Cluster
+from odradek.client.connection import Connection
+from odradek.client.coordinators import each_group
+from odradek.client.errors import RequestFailed, UnsupportedVersion, failure
+from odradek.client.leaders import Partition
+from odradek.client.resources import Node
+from odradek.wire.codec import decode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.messages import consumer_group_describe as consumer
+from odradek.wire.messages import describe_groups as classic
+from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment
+
+CONSUMER = "consumer"  # ConsumerProtocol.PROTOCOL_TYPE
+DEAD = "Dead"
+"""What brokers before 3.9 call the state of a group that does not exist."""
+ELSEWHERE = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
+"""ConsumerGroupDescribe says so of groups that are not of its protocol."""
+MEMBER_TYPES = {0: False, 1: True}
+"""Whether a member of this type speaks the consumer protocol."""
+VERSION = struct.Struct(">h")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberDescription:
+    """One member of a group."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    host: str
+    assignment: Sequence[Partition]
+    """Sorted."""
+    target: Sequence[Partition] | None = None
+    """What it shall have when the group has settled; None in the classic protocol."""
+    epoch: int | None = None
+    """None in the classic protocol."""
+    upgraded: bool | None = None
+    """Whether it speaks the consumer protocol; None where the broker does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDescription:
+    """One group."""
+
+    group_id: str
+    coordinator: Node
+    protocol_type: str
+    """``consumer``, ``connect`` ...; empty for a group without members."""
+    state: str
+    assignor: str
+    """Name of the assignor, or of the classic protocol; empty where there is none yet."""
+    members: Sequence[MemberDescription]
+    epoch: int | None = None
+    """None in the classic protocol, as is the next."""
+    assignment_epoch: int | None = None
+
+
+def describe_groups(cluster: Cluster, groups: Iterable[str]) -> dict[str, GroupDescription | RequestFailed]:
+    """What the groups look like; see `AdminClient.describe_groups`."""
+    return each_group(cluster, groups, described)
+
+
+def described(
+    connection: Connection, node: Node, groups: list[str]
+) -> dict[str, GroupDescription | RequestFailed]:
+    """What one coordinator says about its groups."""
+    try:
+        found = by_consumer_protocol(connection, node, groups)
+    except UnsupportedVersion:
+        return by_classic_protocol(connection, node, groups)
+    others = [group for group, outcome in found.items() if is_elsewhere(outcome)]
+    return found | by_classic_protocol(connection, node, others) if others else found
+
+
+def is_elsewhere(outcome: GroupDescription | RequestFailed) -> bool:
+    """Whether the group may be one of the classic protocol."""
+    return isinstance(outcome, RequestFailed) and outcome.code in ELSEWHERE
+
+
+def by_consumer_protocol(
+    connection: Connection, node: Node, groups: list[str]
+) -> dict[str, GroupDescription | RequestFailed]:
+    """The groups that ConsumerGroupDescribe knows; the others are refused."""
+    response: consumer.ConsumerGroupDescribeResponse = connection.send(
+        consumer.ConsumerGroupDescribeRequest(group_ids=groups)
+    )
+    return {
+        row.group_id: failure(row.error_code, row.error_message, row.group_id) or consumer_group(row, node)
+        for row in response.groups
+    }
+
+
+def consumer_group(row: consumer.DescribedGroup, node: Node) -> GroupDescription:
+    """A group of the consumer protocol."""
+    return GroupDescription(
+        group_id=row.group_id,
+        coordinator=node,
+        protocol_type=CONSUMER,
+        state=row.group_state,
+        assignor=row.assignor_name,
+        members=[
+            MemberDescription(
+                member_id=member.member_id,
+                instance_id=member.instance_id,
+                client_id=member.client_id,
+                host=member.client_host,
+                assignment=partitions(member.assignment),
+                target=partitions(member.target_assignment),
+                epoch=member.member_epoch,
+                upgraded=MEMBER_TYPES.get(member.member_type),
+            )
+            for member in row.members
+        ],
+        epoch=row.group_epoch,
+        assignment_epoch=row.assignment_epoch,
+    )
+
+
+def partitions(assignment: consumer.Assignment) -> list[Partition]:
+    """What a member has."""
+    return sorted((row.topic_name, index) for row in assignment.topic_partitions for index in row.partitions)
+
+
+def by_classic_protocol(
+    connection: Connection, node: Node, groups: list[str]
+) -> dict[str, GroupDescription | RequestFailed]:
+    """The groups as DescribeGroups knows them."""
+    response: classic.DescribeGroupsResponse = connection.send(classic.DescribeGroupsRequest(groups=groups))
+    return {row.group_id: classic_group(row, node) for row in response.groups}
+
+
+def classic_group(row: classic.DescribedGroup, node: Node) -> GroupDescription | RequestFailed:
+    """A group of the classic protocol; one that is dead is not there."""
+    if row.error_code == ErrorCode.NONE and row.group_state == DEAD:
+        return RequestFailed(ErrorCode.GROUP_ID_NOT_FOUND, subject=row.group_id)
+    error = failure(row.error_code, row.error_message, row.group_id)
+    if error is not None:
+        return error
+    return GroupDescription(
+        group_id=row.group_id,
+        coordinator=node,
+        protocol_type=row.protocol_type,
+        state=row.group_state,
+        assignor=row.protocol_data,
+        members=[
+            MemberDescription(
+                member_id=member.member_id,
+                instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                host=member.client_host,
+                assignment=assigned(member.member_assignment) if row.protocol_type == CONSUMER else (),
+            )
+            for member in row.members
+        ],
+    )
+
+
+def assigned(assignment: bytes) -> list[Partition]:
+    """What the leader gave to a member; nothing while the group rebalances, or if it is not readable."""
+    if len(assignment) < VERSION.size:
+        return []
+    (version,) = VERSION.unpack_from(assignment)
+    known = max(0, min(version, ConsumerProtocolAssignment.VERSIONS.last))
+    try:
+        read = decode(ConsumerProtocolAssignment, known, assignment, VERSION.size)
+    except WireError:
+        return []
+    return sorted((row.topic, index) for row in read.assigned_partitions for index in row.partitions)

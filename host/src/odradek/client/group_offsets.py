@@ -1,0 +1,198 @@
+"""OffsetFetch, OffsetCommit and OffsetDelete of one group, from outside the group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
+
+from odradek.client.cluster import Cluster
+from odradek.client.connection import Connection
+from odradek.client.coordinators import each_group
+from odradek.client.errors import RequestFailed, check, failure
+from odradek.client.leaders import Partition, by_topic, partition_text
+from odradek.client.resources import Node
+from odradek.client.retries import values
+from odradek.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from odradek.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from odradek.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+NAMES_VERSION = 9
+"""After it topics go by their ids; a group may hold offsets of topics that are gone."""
+GROUPS_VERSION = 8  # KIP-709
+ALL_VERSION = 2
+STABLE_VERSION = 7  # KIP-447
+Value = TypeVar("Value")
+Row = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """What a group has committed for a partition."""
+
+    offset: int
+    leader_epoch: int | None = None
+    """None where it is not known."""
+    metadata: str = ""
+
+
+def offset_fetch(
+    cluster: Cluster, group: str, partitions: Iterable[Partition] | None, require_stable: bool
+) -> dict[Partition, CommittedOffset]:
+    """What the group has committed; see `AdminClient.offset_fetch`."""
+    topics = None if partitions is None else by_topic(partitions)
+    request = OffsetFetchRequest(
+        group_id=group,
+        topics=None if topics is None else list(map(asked_alone, topics, topics.values())),
+        groups=[
+            OffsetFetchRequestGroup(
+                group_id=group,
+                topics=None if topics is None else list(map(asked, topics, topics.values())),
+            )
+        ],
+        require_stable=require_stable,
+    )
+
+    def ask(connection: Connection) -> dict[Partition, CommittedOffset]:
+        response: OffsetFetchResponse = connection.send(
+            request, STABLE_VERSION if require_stable else ALL_VERSION, NAMES_VERSION
+        )
+        return committed(response, group)
+
+    return at_coordinator(cluster, group, ask)
+
+
+def asked_alone(topic: str, indexes: list[int]) -> OffsetFetchRequestTopic:
+    """A topic to ask about, where there is one group per request."""
+    return OffsetFetchRequestTopic(name=topic, partition_indexes=indexes)
+
+
+def asked(topic: str, indexes: list[int]) -> OffsetFetchRequestTopics:
+    """A topic to ask about, where there are many."""
+    return OffsetFetchRequestTopics(name=topic, partition_indexes=indexes)
+
+
+def committed(response: OffsetFetchResponse, group: str) -> dict[Partition, CommittedOffset]:
+    """What is in the answer, in either of its shapes.
+
+    Raises:
+        RequestFailed: The group, or one of the partitions, is refused.
+    """
+    check(response.error_code, subject=group)
+    topics: list[OffsetFetchResponseTopic | OffsetFetchResponseTopics] = [*response.topics]
+    for found in response.groups:
+        check(found.error_code, subject=group)
+        topics.extend(found.topics)
+    offsets: dict[Partition, CommittedOffset] = {}
+    for topic in topics:
+        rows: Iterable[Row] = chain(topic.partitions)
+        for row in rows:
+            check(row.error_code, subject=partition_text((topic.name, row.partition_index)))
+            if row.committed_offset >= 0:
+                offsets[topic.name, row.partition_index] = offset(row)
+    return offsets
+
+
+def offset(row: Row) -> CommittedOffset:
+    """One partition, from the wire."""
+    epoch = row.committed_leader_epoch
+    return CommittedOffset(row.committed_offset, epoch if epoch >= 0 else None, row.metadata or "")
+
+
+def offset_commit(
+    cluster: Cluster,
+    group: str,
+    new: Mapping[Partition, CommittedOffset],
+    partitions: Iterable[Partition],
+) -> dict[Partition, RequestFailed | None]:
+    """What became of some of the partitions that have an offset; see `AdminClient.offset_commit`."""
+    request = OffsetCommitRequest(
+        group_id=group,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=topic, partitions=[commit(index, new[topic, index]) for index in indexes]
+            )
+            for topic, indexes in by_topic(partitions).items()
+        ],
+    )
+
+    def ask(connection: Connection) -> dict[Partition, RequestFailed | None]:
+        response: OffsetCommitResponse = connection.send(request, most_version=NAMES_VERSION)
+        return {
+            (topic.name, row.partition_index): failure(
+                row.error_code, subject=partition_text((topic.name, row.partition_index))
+            )
+            for topic in response.topics
+            for row in topic.partitions
+        }
+
+    return at_coordinator(cluster, group, ask)
+
+
+def commit(index: int, new: CommittedOffset) -> OffsetCommitRequestPartition:
+    """One partition, on the wire."""
+    return OffsetCommitRequestPartition(
+        partition_index=index,
+        committed_offset=new.offset,
+        committed_leader_epoch=-1 if new.leader_epoch is None else new.leader_epoch,
+        committed_metadata=new.metadata,
+    )
+
+
+def offset_delete(
+    cluster: Cluster, group: str, partitions: Iterable[Partition]
+) -> dict[Partition, RequestFailed | None]:
+    """What became of each partition; see `AdminClient.offset_delete`."""
+    request = OffsetDeleteRequest(
+        group_id=group,
+        topics=[
+            OffsetDeleteRequestTopic(
+                name=topic,
+                partitions=[OffsetDeleteRequestPartition(partition_index=index) for index in indexes],
+            )
+            for topic, indexes in by_topic(partitions).items()
+        ],
+    )
+
+    def ask(connection: Connection) -> dict[Partition, RequestFailed | None]:
+        response: OffsetDeleteResponse = connection.send(request)
+        check(response.error_code, subject=group)
+        return {
+            (topic.name, row.partition_index): failure(
+                row.error_code, subject=partition_text((topic.name, row.partition_index))
+            )
+            for topic in response.topics
+            for row in topic.partitions
+        }
+
+    return at_coordinator(cluster, group, ask)
+
+
+def at_coordinator(cluster: Cluster, group: str, ask: Callable[[Connection], Value]) -> Value:
+    """What the group's coordinator answers."""
+
+    def once(connection: Connection, _node: Node, _groups: list[str]) -> dict[str, Value | RequestFailed]:
+        return {group: ask(connection)}
+
+    return values(each_group(cluster, [group], once))[group]

@@ -1,0 +1,82 @@
+"""Asking each partition's leader: one request per leader."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from odradek.client.cluster import Cluster
+from odradek.client.connection import Connection
+from odradek.client.errors import RequestFailed, failure
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.metadata import MetadataResponse
+
+Partition = tuple[str, int]
+"""Topic and index."""
+Value = TypeVar("Value")
+
+
+def partition_text(partition: Partition) -> str:
+    """As Kafka prints it: ``topic-0``."""
+    return f"{partition[0]}-{partition[1]}"
+
+
+def each_leader(
+    cluster: Cluster,
+    partitions: Iterable[Partition],
+    ask: Callable[[Connection, list[Partition]], Mapping[Partition, Value | RequestFailed]],
+) -> dict[Partition, Value | RequestFailed]:
+    """What the leaders answer; partitions without one are refused.
+
+    Args:
+        cluster: The brokers.
+        partitions: What to ask about.
+        ask: Sends one request to a leader about its partitions.
+    """
+    wanted = list(partitions)
+    metadata = cluster.metadata(sorted({topic for topic, _ in wanted}))
+    outcomes: dict[Partition, Value | RequestFailed] = {}
+    groups: dict[int, list[Partition]] = defaultdict(list)
+    for partition, leader in leaders(metadata, wanted).items():
+        if isinstance(leader, RequestFailed):
+            outcomes[partition] = leader
+        else:
+            groups[leader].append(partition)
+    for leader, group in groups.items():
+        outcomes |= ask(cluster.node(leader, metadata), group)
+    return outcomes
+
+
+def leaders(
+    metadata: MetadataResponse, partitions: Iterable[Partition]
+) -> dict[Partition, int | RequestFailed]:
+    """The broker that leads each partition, or why there is none."""
+    known: dict[Partition, int] = {}
+    refused: dict[str, RequestFailed] = {}
+    for topic in metadata.topics:
+        name = topic.name or ""
+        error = failure(topic.error_code, subject=name)
+        if error is not None:
+            refused[name] = error
+        for row in topic.partitions:
+            known[name, row.partition_index] = row.leader_id
+    return {partition: refused.get(partition[0]) or leader(known, partition) for partition in partitions}
+
+
+def leader(known: Mapping[Partition, int], partition: Partition) -> int | RequestFailed:
+    """The broker that leads a partition of a topic without an error."""
+    found = known.get(partition)
+    if found is None:
+        return RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, subject=partition_text(partition))
+    if found < 0:
+        return RequestFailed(ErrorCode.LEADER_NOT_AVAILABLE, subject=partition_text(partition))
+    return found
+
+
+def by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
+    """Indexes by topic, in the order given."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for topic, index in partitions:
+        found[topic].append(index)
+    return found

@@ -1,0 +1,149 @@
+"""What topics look like: by DescribeTopicPartitions (KIP-966), page by page, or by Metadata from brokers
+before 3.8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from odradek.client.cluster import Cluster
+from odradek.client.connection import Connection
+from odradek.client.errors import ConnectFailed, UnsupportedVersion, check
+from odradek.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+    TopicRequest,
+)
+from odradek.wire.messages.metadata import MetadataResponsePartition
+from odradek.wire.types import NIL_UUID
+
+PARTITIONS_PER_PAGE = 2000
+"""``max.request.partition.size.limit``, beyond which a broker does not go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDescription:
+    """One partition."""
+
+    index: int
+    leader: int | None
+    replicas: Sequence[int]
+    in_sync: Sequence[int]
+    eligible_leader_replicas: Sequence[int] | None = None
+    """None where the broker does not say."""
+    last_known_eligible: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDescription:
+    """One topic."""
+
+    name: str
+    topic_id: bytes
+    """`NIL_UUID` from brokers before 2.8."""
+    is_internal: bool
+    partitions: Sequence[PartitionDescription]
+    """By index."""
+
+
+def describe_topics(
+    cluster: Cluster, names: Sequence[str], page: int = PARTITIONS_PER_PAGE
+) -> list[TopicDescription]:
+    """The topics, in the order asked for.
+
+    Args:
+        cluster: The brokers.
+        names: Which topics.
+        page: The most partitions to ask for at once.
+
+    Raises:
+        RequestFailed: One of them does not exist.
+    """
+    if not names:
+        return []
+    connection = cluster.any()
+    try:
+        connection.version(DescribeTopicPartitionsRequest())
+    except UnsupportedVersion:
+        return by_metadata(cluster, names)
+    described = joined(pages(connection, sorted(names), page))
+    return [described[name] for name in names]
+
+
+def pages(
+    connection: Connection, names: Sequence[str], page: int
+) -> Iterator[DescribeTopicPartitionsResponseTopic]:
+    """Topics as they come; one that does not fit on a page comes in pieces."""
+    cursor: Cursor | None = None
+    while True:
+        request = DescribeTopicPartitionsRequest(
+            topics=[TopicRequest(name=name) for name in names], response_partition_limit=page, cursor=cursor
+        )
+        response: DescribeTopicPartitionsResponse = connection.send(request)
+        yield from response.topics
+        if response.next_cursor is None:
+            return
+        if cursor is not None and place(response.next_cursor) <= place(cursor):
+            raise ConnectFailed(f"{connection.address}: DescribeTopicPartitions does not get on")
+        cursor = response.next_cursor
+        names = [name for name in names if name >= place(response.next_cursor)[0]]
+
+
+def place(cursor: Cursor) -> tuple[str, int]:
+    """How far the pages have come."""
+    return cursor.topic_name, cursor.partition_index
+
+
+def joined(pieces: Iterable[DescribeTopicPartitionsResponseTopic]) -> dict[str, TopicDescription]:
+    """Topics by name."""
+    found: dict[str, TopicDescription] = {}
+    for piece in pieces:
+        name = piece.name or ""
+        check(piece.error_code, subject=name)
+        before = found[name].partitions if name in found else ()
+        found[name] = TopicDescription(
+            name=name,
+            topic_id=piece.topic_id,
+            is_internal=piece.is_internal,
+            partitions=[*before, *map(with_eligible, piece.partitions)],
+        )
+    return found
+
+
+def with_eligible(row: DescribeTopicPartitionsResponsePartition) -> PartitionDescription:
+    """A partition, from DescribeTopicPartitions; null means that no replica is in the list."""
+    return PartitionDescription(
+        index=row.partition_index,
+        leader=row.leader_id if row.leader_id >= 0 else None,
+        replicas=row.replica_nodes,
+        in_sync=row.isr_nodes,
+        eligible_leader_replicas=row.eligible_leader_replicas or (),
+        last_known_eligible=row.last_known_elr or (),
+    )
+
+
+def by_metadata(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
+    """The topics, as brokers without DescribeTopicPartitions know them."""
+    described: dict[str | None, TopicDescription] = {}
+    for topic in cluster.metadata(list(names)).topics:
+        check(topic.error_code, subject=topic.name)
+        described[topic.name] = TopicDescription(
+            name=topic.name or "",
+            topic_id=topic.topic_id or NIL_UUID,
+            is_internal=topic.is_internal,
+            partitions=sorted(map(partition, topic.partitions), key=lambda row: row.index),
+        )
+    return [described[name] for name in names]
+
+
+def partition(row: MetadataResponsePartition) -> PartitionDescription:
+    """A partition, from Metadata."""
+    return PartitionDescription(
+        index=row.partition_index,
+        leader=row.leader_id if row.leader_id >= 0 else None,
+        replicas=row.replica_nodes,
+        in_sync=row.isr_nodes,
+    )
