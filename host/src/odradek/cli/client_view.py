@@ -99,7 +99,16 @@ class ClientView:
     def table(self) -> Table:
         """The rows, for a terminal."""
         table = Table(title="Client instances", title_justify="left", expand=True)
-        for heading in ("client id", "software", "instance", "labels", "pushes", "bytes", "metrics", "telling"):
+        for heading in (
+            "client id",
+            "software",
+            "instance",
+            "labels",
+            "pushes",
+            "bytes",
+            "metrics",
+            "telling",
+        ):
             table.add_column(heading, overflow="fold")
         for row in self.rows.values():
             table.add_row(
