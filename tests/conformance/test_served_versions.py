@@ -200,10 +200,13 @@ def test_init_producer_id_never_gives_an_id_twice(client: BrokerClient, version:
     assert len({answer.producer_id for answer in responses}) == 3
 
 
-def test_init_producer_id_refuses_transactions(client: BrokerClient) -> None:
-    response = client.send(InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1_000), 4)
+def test_init_producer_id_bumps_the_epoch_of_a_transactional_id(client: BrokerClient) -> None:
+    request = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1_000)
 
-    assert (response.error_code, response.producer_id) == (ErrorCode.INVALID_REQUEST, -1)
+    responses = [client.send(request, 4) for _ in range(2)]
+
+    assert [response.producer_epoch for response in responses] == [0, 1]
+    assert responses[0].producer_id == responses[1].producer_id
 
 
 @pytest.mark.parametrize("version", served(DescribeClusterRequest))

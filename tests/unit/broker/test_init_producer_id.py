@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from odradek.metadata.store import MetadataStore
+from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
 from support.broker import BrokerClient, make_broker
@@ -48,11 +49,53 @@ def test_half_of_what_the_producer_was_is_no_request(producer_id: int, epoch: in
 
 
 @pytest.mark.parametrize("version", range(LAST_SERVED + 1))
-@pytest.mark.parametrize("transactional_id", ["tx", ""])
-def test_transactions_are_not_served(version: int, transactional_id: str) -> None:
-    answer = ask(BrokerClient(), version, transactional_id=transactional_id, transaction_timeout_ms=1_000)
+def test_the_empty_transactional_id_is_no_request(version: int) -> None:
+    answer = ask(BrokerClient(), version, transactional_id="", transaction_timeout_ms=1_000)
 
     assert answer == INVALID
+
+
+@pytest.mark.parametrize("version", range(LAST_SERVED + 1))
+def test_a_transactional_id_keeps_its_producer_id_and_gets_the_next_epoch(version: int) -> None:
+    client = BrokerClient()
+
+    answers = [ask(client, version, transactional_id="tx", transaction_timeout_ms=1_000) for _ in range(3)]
+
+    assert answers == [(0, 0, 0), (0, 0, 1), (0, 0, 2)]
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, 900_001, 2**31 - 1])
+def test_a_time_out_that_is_not_allowed(timeout_ms: int) -> None:
+    answer = ask(BrokerClient(), transactional_id="tx", transaction_timeout_ms=timeout_ms)
+
+    assert answer == (ErrorCode.INVALID_TRANSACTION_TIMEOUT, -1, -1)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(3, ErrorCode.INVALID_PRODUCER_EPOCH), (4, ErrorCode.PRODUCER_FENCED)]
+)
+def test_a_producer_that_was_fenced_cannot_go_on(version: int, code: ErrorCode) -> None:
+    client = BrokerClient()
+    wanted = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
+    for _ in range(2):
+        ask(client, **wanted)
+
+    answer = ask(client, version, producer_id=0, producer_epoch=0, **wanted)
+
+    assert answer == (code, -1, -1)
+
+
+def test_a_transactional_id_survives_a_restart(tmp_path: Any) -> None:
+    def restarted() -> BrokerClient:
+        stores = MetadataStore(path), SqliteTransactionStore(path)
+        return BrokerClient(make_broker(tmp_path / "logs", metadata=stores[0], transactions=stores[1]))
+
+    path = tmp_path / "metadata.db"
+    wanted = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
+
+    answers = [ask(restarted(), **wanted) for _ in range(3)]
+
+    assert answers == [(0, 0, 0), (0, 0, 1), (0, 0, 2)]
 
 
 def test_a_restart_does_not_give_an_id_again(tmp_path: Any) -> None:

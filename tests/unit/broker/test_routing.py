@@ -107,7 +107,7 @@ def error_codes(message: Any) -> Iterator[int]:
     """Every error code of a response, at any depth."""
     for field in dataclasses.fields(message):
         value = getattr(message, field.name)
-        if field.name == "error_code":
+        if field.name.endswith("error_code"):
             yield value
         for item in value if isinstance(value, list) else [value]:
             if dataclasses.is_dataclass(item):

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 GROUP_VERSION = "group.version"
 """1: the consumer protocol (KIP-848)."""
+TRANSACTION_VERSION = "transaction.version"
+"""2: batches join their transaction by themselves, and every end bumps the epoch (KIP-890)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Feature:
     """In force as long as nobody has set another one."""
 
 
-FEATURES = (Feature(GROUP_VERSION, 0, 1, 1),)
+FEATURES = (Feature(GROUP_VERSION, 0, 1, 1), Feature(TRANSACTION_VERSION, 0, 2, 2))
 """One row each."""
 
 

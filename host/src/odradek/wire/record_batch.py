@@ -168,8 +168,9 @@ def check_batch(
     if not is_intact(batch, header):
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the batch does not have its CRC")
     _check_fields(header)
-    if header.attributes & TRANSACTIONAL_FLAG and not transactions:
-        raise ApiError(ErrorCode.INVALID_TXN_STATE, "transactional batches are not taken")
+    if header.attributes & TRANSACTIONAL_FLAG and (header.producer_id < 0 or not transactions):
+        problem = "transactional batches are not taken" if not transactions else "no producer id"
+        raise ApiError(ErrorCode.INVALID_TXN_STATE, problem)
     return header
 
 

@@ -1,0 +1,173 @@
+"""TxnOffsetCommit v0-v5.
+
+Behavior:
+    * The offsets wait, and count for the group once the producer's transaction commits. They are stored
+      before the answer, and survive kill -9.
+    * The group must take part in the transaction: INVALID_TXN_STATE if it does not. INVALID_PRODUCER_EPOCH
+      for a producer that was fenced, INVALID_PRODUCER_ID_MAPPING for another one,
+      COORDINATOR_NOT_AVAILABLE, to be tried again, while the transaction is being ended.
+    * The empty group id is INVALID_GROUP_ID. A group that does not exist is made, unless the request names
+      a generation: ILLEGAL_GENERATION. Membership is checked as by OffsetCommit, if there is one.
+    * UNKNOWN_TOPIC_OR_PARTITION and OFFSET_METADATA_TOO_LARGE concern their partitions only.
+Versions:
+    * v3: a member of the group says so (KIP-447). v5: the group joins the transaction by it (KIP-890), and
+      CONCURRENT_TRANSACTIONS is said as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.transaction_errors import verification_error
+from odradek.broker.transaction_participants import offsets_partition
+from odradek.group.classic_group import ClassicGroup
+from odradek.group.committed_offset import CommittedOffset, TopicPartition
+from odradek.group.group import Committer, PartitionCheck
+from odradek.plugin.context import RequestContext
+from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+IMPLICIT_VERSION = 5
+
+
+def refuse(request: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None) -> TxnOffsetCommitResponse:
+    """The same error for every partition: there is no room for one at the top."""
+    return response(request, lambda _topic, _partition: code)
+
+
+def response(
+    request: TxnOffsetCommitRequest, code_of: Callable[[str, TxnOffsetCommitRequestPartition], ErrorCode]
+) -> TxnOffsetCommitResponse:
+    """An answer in the shape of the request."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=code_of(topic.name, partition),
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@answers(TxnOffsetCommitRequest, TxnOffsetCommitResponse, refusal=refuse)
+def txn_offset_commit(
+    request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
+) -> TxnOffsetCommitResponse:
+    if not request.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    check_partition = check_group(request, context.api_version, broker)
+    join(request, context.api_version, broker)
+    offsets: dict[TopicPartition, CommittedOffset] = {}
+
+    def accept(topic: str, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
+        try:
+            key, offset = checked(topic, partition, check_partition, broker)
+        except ApiError as error:
+            return error.code
+        offsets[key] = offset
+        return ErrorCode.NONE
+
+    answer = response(request, accept)
+    if offsets:
+        broker.groups.offsets.add_pending(request.producer_id, request.group_id, offsets)
+    return answer
+
+
+def check_group(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> PartitionCheck | None:
+    """Whether the group takes offsets from who sends this; a check for each partition, if there is one.
+
+    Raises:
+        ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
+    """
+    group = broker.groups.groups.get(request.group_id)
+    if group is None:
+        if request.generation_id >= 0:
+            raise ApiError(ErrorCode.ILLEGAL_GENERATION)
+        group = ClassicGroup(request.group_id)
+        broker.groups.put(group)
+    committer = Committer(
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        generation_id=request.generation_id,
+        api_version=version,
+        is_transactional=True,
+    )
+    try:
+        return group.validate_offset_commit(committer)
+    except ApiError as error:
+        raise known_to_producers(error) from None
+
+
+def known_to_producers(error: ApiError) -> ApiError:
+    """Producers do not know STALE_MEMBER_EPOCH."""
+    if error.code is ErrorCode.STALE_MEMBER_EPOCH:
+        return ApiError(ErrorCode.ILLEGAL_GENERATION, error.message)
+    return error
+
+
+def join(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
+    """Whether the group takes part in the transaction; with a newer client it joins by this.
+
+    Raises:
+        ApiError: What the coordinator of the transaction says, as clients know it.
+    """
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
+    partition = offsets_partition(request.group_id)
+    implicit = version >= IMPLICIT_VERSION
+    try:
+        if implicit:
+            broker.transactions.add_partitions(request.transactional_id, producer, frozenset({partition}))
+        else:
+            broker.transactions.verify_partition(request.transactional_id, producer, partition)
+    except ApiError as error:
+        known = verification_error(error, implicit=implicit, generic_error=implicit)
+        if known.code is ErrorCode.NOT_ENOUGH_REPLICAS:
+            known = ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message)
+        raise known from None
+
+
+def checked(
+    topic: str,
+    partition: TxnOffsetCommitRequestPartition,
+    check_partition: PartitionCheck | None,
+    broker: Broker,
+) -> tuple[TopicPartition, CommittedOffset]:
+    """One offset and where it belongs.
+
+    Raises:
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, ILLEGAL_GENERATION.
+    """
+    broker.topics.log(topic, partition.partition_index)
+    topic_id = broker.topics.by_name[topic].id
+    metadata = partition.committed_metadata or ""
+    if len(metadata.encode()) > broker.groups.config.offset_metadata_max_bytes:
+        raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+    if check_partition is not None:
+        try:
+            check_partition(topic_id, partition.partition_index)
+        except ApiError as error:
+            raise known_to_producers(error) from None
+    offset = CommittedOffset(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=metadata,
+        commit_timestamp_ms=broker.clock.now_ms(),
+    )
+    return (topic_id, partition.partition_index), offset

@@ -1,0 +1,79 @@
+"""Markers and offsets of transactions in the rooms they belong to."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from odradek.broker.transaction_participants import OFFSETS_TOPIC, Participants, offsets_partition
+from odradek.group.group_offsets import GroupOffsets
+from odradek.log.control_batch import TransactionMarker
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from support.broker import make_broker
+
+
+def participants() -> Participants:
+    broker = make_broker()
+    broker.topics.create("t", 1, {})
+    return Participants(broker.topics, broker.groups.offsets, broker.clock)
+
+
+@pytest.mark.parametrize(
+    ("group_id", "partition"),
+    [("", 0), ("a", 47), ("my-group", 36), ("polygenelubricants", 0), ("naïve-ÿ", 17), ("😀", 49)],
+)
+def test_groups_have_the_partitions_of_kafka(group_id: str, partition: int) -> None:
+    found = offsets_partition(group_id)
+
+    assert found == (OFFSETS_TOPIC, partition)
+
+
+@pytest.mark.parametrize("partition", [("gone", 0), ("t", 5), (OFFSETS_TOPIC, 0)])
+def test_a_partition_that_is_not_there_is_passed_over(partition: tuple[str, int]) -> None:
+    everywhere = participants()
+
+    everywhere.write_marker(partition, 1, 0, committed=True)
+
+    assert everywhere.topics.log("t", 0).log_end_offset == 0
+
+
+def test_a_late_marker_is_passed_over() -> None:
+    everywhere = participants()
+    log = everywhere.topics.log("t", 0)
+    log.append_marker(TransactionMarker(1, 5, committed=True), 0)
+
+    everywhere.write_marker(("t", 0), 1, 4, committed=True)
+
+    assert log.log_end_offset == 1
+
+
+def test_a_disk_that_is_full_is_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+    everywhere = participants()
+
+    def full(*_: object) -> None:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    monkeypatch.setattr(type(everywhere.topics.log("t", 0)), "append_marker", full)
+
+    with pytest.raises(ApiError) as refused:
+        everywhere.write_marker(("t", 0), 1, 0, committed=True)
+
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_offsets_that_cannot_be_stored_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    everywhere = participants()
+    everywhere.offsets.add_pending(1, "g", {})
+    everywhere.offsets.open_transactions["g"] = {1: {}}
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("disk full")
+
+    monkeypatch.setattr(GroupOffsets, "complete", full)
+
+    with pytest.raises(ApiError) as refused:
+        everywhere.complete_offsets(1, committed=True)
+
+    assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
