@@ -1,5 +1,5 @@
 """Random lives of a group of the consumer protocol: joins, heartbeats, lost requests and answers, leaves,
-silence, topics that come, grow and go. No partition ever has two owners, and what is left alone comes to rest.
+silence, topics that come, grow and go. No partition ever has two owners; what is left alone comes to rest.
 """
 
 from __future__ import annotations

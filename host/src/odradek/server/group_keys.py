@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from odradek.group.group_config import GroupConfig
+from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import PluginConfig
 
 INT32_MAX = 2**31 - 1
@@ -31,4 +32,44 @@ def read_group_config(top: PluginConfig) -> GroupConfig:
         offsets_retention_check_interval_ms=top.integer(
             "offsets.retention.check.interval.ms", 600_000, 1, INT32_MAX
         ),
+        consumer_session_timeout_ms=within(top, "session.timeout.ms", 45_000, (1, 45_000, 60_000)),
+        consumer_heartbeat_interval_ms=within(top, "heartbeat.interval.ms", 5_000, (1, 5_000, 15_000)),
+        consumer_assignment_interval_ms=within(top, "assignment.interval.ms", 1_000, (0, 0, 15_000)),
+        consumer_max_size=top.integer("group.consumer.max.size", INT32_MAX, 1, INT32_MAX),
+        consumer_assignors=read_assignors(top),
     )
+
+
+def within(top: PluginConfig, key: str, default_ms: int, limits_ms: tuple[int, int, int]) -> int:
+    """A time of the consumer protocol, within the limits that the operator sets for it.
+
+    Args:
+        top: The configuration.
+        key: The key without ``group.consumer.``.
+        default_ms: The time if it is not set.
+        limits_ms: Less than the first makes no sense; the others are the limits if they are not set.
+
+    Raises:
+        ConfigError: The time is not within the limits.
+    """
+    floor_ms, least_ms, most_ms = limits_ms
+    least_ms = top.integer(f"group.consumer.min.{key}", least_ms, floor_ms, INT32_MAX)
+    most_ms = top.integer(f"group.consumer.max.{key}", most_ms, floor_ms, INT32_MAX)
+    value_ms = top.integer(f"group.consumer.{key}", default_ms, floor_ms, INT32_MAX)
+    if not least_ms <= value_ms <= most_ms:
+        raise top.error(
+            f"group.consumer.{key}",
+            f"expected from group.consumer.min.{key} ({least_ms}) to group.consumer.max.{key} ({most_ms}), "
+            f"found {value_ms}",
+        )
+    return value_ms
+
+
+def read_assignors(top: PluginConfig) -> tuple[str, ...]:
+    """``group.consumer.assignors``: the first is the default one."""
+    names = top.texts("group.consumer.assignors", list(ASSIGNORS))
+    if not names or len(set(names)) < len(names) or not set(names) <= ASSIGNORS.keys():
+        raise top.error(
+            "group.consumer.assignors", f"expected one or more of {', '.join(ASSIGNORS)}, found {names!r}"
+        )
+    return tuple(names)

@@ -1,0 +1,68 @@
+"""ConsumerGroupDescribe v0-v1 (KIP-848).
+
+Behavior:
+    * State, epochs, assignor and members, each with what it has and what it should have, by topic id and
+      name.
+    * A group that is not there, or is a classic one, is GROUP_ID_NOT_FOUND; admin clients then ask with
+      DescribeGroups. The group id "" is INVALID_GROUP_ID.
+    * Operations are all of a group's: nothing is refused to anybody.
+    * With ``group.version`` 0 every group is UNSUPPORTED_VERSION.
+Versions:
+    * v1: the type of each member, always 1 (KIP-1099).
+"""
+
+from __future__ import annotations
+
+from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
+from odradek.broker.broker import Broker
+from odradek.broker.features import GROUP_VERSION
+from odradek.broker.routing import answers
+from odradek.group.consumer_protocol import describe
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+
+
+def refuse(
+    request: ConsumerGroupDescribeRequest, code: ErrorCode, message: str | None
+) -> ConsumerGroupDescribeResponse:
+    """The same for every group."""
+    return ConsumerGroupDescribeResponse(
+        groups=[refused(group_id, code, message) for group_id in request.group_ids]
+    )
+
+
+@answers(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, refusal=refuse)
+def consumer_group_describe(
+    request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker
+) -> ConsumerGroupDescribeResponse:
+    if broker.features.level(GROUP_VERSION) < 1:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "the consumer protocol is off")
+    return ConsumerGroupDescribeResponse(
+        groups=[
+            described(group_id, request.include_authorized_operations, broker)
+            for group_id in dict.fromkeys(request.group_ids)
+        ]
+    )
+
+
+def refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:
+    """What is wrong with one group."""
+    return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
+
+
+def described(group_id: str, with_operations: bool, broker: Broker) -> DescribedGroup:
+    """One group, or what is wrong with it."""
+    try:
+        if not group_id:
+            raise ApiError(ErrorCode.INVALID_GROUP_ID)
+        group = describe(broker.groups, group_id)
+    except ApiError as error:
+        return refused(group_id, error.code, error.message)
+    group.authorized_operations = GROUP_OPERATIONS if with_operations else NOT_ASKED_FOR
+    return group

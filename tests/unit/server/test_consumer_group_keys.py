@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pytest
+
+from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.server.group_keys import read_group_config
+
+
+def test_the_defaults_of_the_consumer_protocol_are_kafkas() -> None:
+    config = read_group_config(PluginConfig("", {}))
+
+    assert (config.consumer_session_timeout_ms, config.consumer_heartbeat_interval_ms) == (45_000, 5_000)
+    assert config.consumer_assignors == ("uniform", "range")
+    assert config.consumer_assignment_interval_ms == 1_000
+
+
+def test_a_time_within_limits_that_were_moved_is_taken() -> None:
+    values = {"group.consumer.session.timeout.ms": 6_000, "group.consumer.min.session.timeout.ms": 6_000}
+
+    config = read_group_config(PluginConfig("", values))
+
+    assert config.consumer_session_timeout_ms == 6_000
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("group.consumer.session.timeout.ms", 44_999),
+        ("group.consumer.session.timeout.ms", 60_001),
+        ("group.consumer.heartbeat.interval.ms", 4_999),
+        ("group.consumer.assignment.interval.ms", 15_001),
+        ("group.consumer.max.size", 0),
+        ("group.consumer.assignors", []),
+        ("group.consumer.assignors", ["uniform", "uniform"]),
+        ("group.consumer.assignors", ["sticky"]),
+    ],
+)
+def test_what_is_out_of_bounds_stops_the_start(key: str, value: object) -> None:
+    config = PluginConfig("", {key: value})
+
+    with pytest.raises(ConfigError) as stop:
+        read_group_config(config)
+
+    assert stop.value.path == key
