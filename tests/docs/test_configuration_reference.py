@@ -12,6 +12,7 @@ from odradek.delivery.forwarder_settings import read_settings
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import PluginConfig
 from odradek.server import config as host_config
+from odradek.server.log_keys import LOG_DEFAULTS
 from odradek.server.plugins import PluginState, activate, load_plugins
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from support.reference_page import blocks, rows, sections
@@ -115,7 +116,7 @@ def test_defaults_of_topics_are_those_of_the_log(tmp_path: Path) -> None:
 
     config = host_config.load_config(file)
 
-    assert set(written) == set(host_config.LOG_DEFAULTS)
+    assert set(written) == set(LOG_DEFAULTS)
     assert config.log_defaults == LogConfig()
 
 

@@ -20,6 +20,8 @@ from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.server.group_keys import read_group_config
 from odradek.server.listener import ListenerAddress
+from odradek.server.log_keys import read_log_defaults, read_log_dirs, read_upkeep
+from odradek.server.log_upkeep import UpkeepSettings
 from odradek.server.transactions import read_transactions
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -52,6 +54,9 @@ class HostConfig:
     payload_workers: int = 1
     """Processes for payloads above ``telemetry.inline.bytes``; 0 opens them on the loop."""
     metrics_listener: Endpoint | None = None
+    log_dirs: tuple[Path, ...] = ()
+    """Where the logs are; none for a folder of ``data_dir``."""
+    upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
     log_defaults: LogConfig = field(default_factory=LogConfig)
     """What topics are configured as where they do not say otherwise (Kafka's ``log.*`` keys)."""
     groups: GroupConfig = field(default_factory=GroupConfig)
@@ -149,6 +154,8 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
         payload_workers=top.integer("payload.workers", 1, 0, 64),
         metrics_listener=read_metrics_listener(top),
         log_defaults=read_log_defaults(top),
+        log_dirs=read_log_dirs(top),
+        upkeep=read_upkeep(top),
         groups=read_group_config(top),
         transactions=read_transactions(top),
         subscriptions=read_subscriptions(values),
@@ -214,29 +221,6 @@ def read_metrics_listener(top: PluginConfig) -> Endpoint | None:
     if parts.scheme != "http" or not parts.hostname or port is None or parts.path not in ("", "/"):
         raise top.error("metrics.listener", expected)
     return Endpoint(parts.hostname, port)
-
-
-# Kafka's broker keys for the defaults of topic configurations, ServerTopicConfigSynonyms.java
-LOG_DEFAULTS = {
-    "log.segment.bytes": "segment.bytes",
-    "log.roll.ms": "segment.ms",
-    "message.max.bytes": "max.message.bytes",
-    "log.message.timestamp.type": "message.timestamp.type",
-    "compression.type": "compression.type",
-}
-
-
-def read_log_defaults(top: PluginConfig) -> LogConfig:
-    """The defaults of topic configurations."""
-    defaults = LogConfig()
-    for key, topic_key in LOG_DEFAULTS.items():
-        value = top.value(key)
-        if value is not None:
-            try:
-                defaults = LogConfig.parse({topic_key: str(value)}, defaults)
-            except ConfigError as error:
-                raise top.error(key, error.problem) from None
-    return defaults
 
 
 def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]]:

@@ -28,8 +28,10 @@ from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
 from odradek.server.forwarding import ForwarderRunner
 from odradek.server.listener import Listener
+from odradek.server.log_upkeep import LogUpkeep
 from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
+from odradek.server.step_runner import FileThreads
 from odradek.server.storage import Storage
 from odradek.server.timer_driver import TimerDriver
 from odradek.server.transactions import make_transactions
@@ -88,7 +90,7 @@ class Host:
         self.plugins: list[ActivePlugin] = activate(
             plugins or load_plugins(), config.plugins, config.requested_plugins
         )
-        self.storage = Storage(config.data_dir, self.clock.now_ms())
+        self.storage = Storage(config.data_dir, self.clock.now_ms(), config.log_dirs)
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
@@ -100,6 +102,8 @@ class Host:
             plugin=self.receivers,
             enrichers=self.enrichers,
         )
+        self.file_threads = FileThreads()
+        self.upkeep = LogUpkeep(self.logs, self.timer, self.clock, config.upkeep, self.file_threads.offload)
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.broker = self.make_broker()
         self.dispatcher = Dispatcher(self.broker, load_handlers())
@@ -212,6 +216,7 @@ class Host:
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         self.sweep_idle()
         self.sweep_producers()
+        self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
 
     async def listen(self, listener: Listener) -> None:
@@ -248,6 +253,8 @@ class Host:
         await asyncio.gather(*(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders))
         if self.metrics_endpoint is not None:
             await asyncio.to_thread(self.metrics_endpoint.close)
+        self.upkeep.stop()
+        await self.file_threads.close()
         if self.driver is not None:
             self.driver.stop()
         self.telemetry.close()

@@ -1,6 +1,6 @@
 """What happens to the logs by itself: retention, compaction, moves between directories, flushes.
 
-After the threads that org.apache.kafka.storage.internals.log.{LogManager,LogCleaner} start, on the host's timer.
+After the threads of org.apache.kafka.storage.internals.log.{LogManager,LogCleaner}, on the host's timer.
 """
 
 from __future__ import annotations
