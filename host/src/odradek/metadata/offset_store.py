@@ -55,12 +55,13 @@ class SqliteOffsetStore:
     """
 
     def __init__(self, path: Path | str) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None)
         try:
-            self.connection = sqlite3.connect(path, isolation_level=None)
             self.connection.execute("pragma journal_mode = wal")
             self.connection.execute("pragma synchronous = normal")
             self.connection.executescript(SCHEMA)
         except sqlite3.DatabaseError as error:
+            self.connection.close()
             raise StoreError(f"{path}: {error}") from error
 
     def close(self) -> None:

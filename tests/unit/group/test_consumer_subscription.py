@@ -1,0 +1,28 @@
+"""What a consumer's metadata tells about its topics."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.group.consumer_subscription import subscribed_topics
+from odradek.wire.codec import encode
+from odradek.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+
+
+def metadata(version: int, *topics: str) -> bytes:
+    written = min(version, 3)
+    return version.to_bytes(2) + encode(ConsumerProtocolSubscription(topics=list(topics)), written)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 99])
+def test_topics_are_read_in_every_version(version: int) -> None:
+    topics = subscribed_topics(metadata(version, "a", "b") + b"and more")
+
+    assert topics == frozenset({"a", "b"})
+
+
+@pytest.mark.parametrize(
+    "bad", [b"", b"\x00", b"\x00\x00\x7f\xff\xff\xff", b"\xff\xff\x00\x00\x00\x00", b"x" * 9]
+)
+def test_bytes_that_are_no_subscription_tell_nothing(bad: bytes) -> None:
+    assert subscribed_topics(bad) is None
