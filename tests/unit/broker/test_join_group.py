@@ -1,0 +1,59 @@
+"""JoinGroup as a handler: refusals, lost connections, the end of the host."""
+
+from __future__ import annotations
+
+from odradek.broker.deferred import Deferred
+from odradek.broker.handlers.join_group import join_group
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from support.group_client import DELAY_MS, GroupClient
+
+
+def parked(client: GroupClient, member_id: str) -> Deferred:
+    """A join that waits for the initial delay."""
+    context = RequestContext(client.connection, 11, 9, 1, "test", client.clock.now_ms())
+    return join_group(client.joining(member_id=member_id), context, client.broker)
+
+
+def test_a_refusal_has_the_clients_own_member_id() -> None:
+    client = GroupClient()
+
+    (answer,) = client.post(client.joining(member_id="mine"))
+
+    assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "mine")
+
+
+def test_an_id_begins_with_the_client_id() -> None:
+    client = GroupClient(client_id="reader")
+
+    assert client.member_id().startswith("reader-")
+
+
+def test_a_client_without_an_id_is_given_one_too() -> None:
+    client = GroupClient(client_id=None)
+
+    (answer,) = client.post(client.joining())
+
+    assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
+
+
+def test_a_client_that_goes_away_while_it_waits_stays_a_member_until_its_session_ends() -> None:
+    client = GroupClient()
+    deferred = parked(client, client.member_id())
+
+    deferred.lost()
+    client.clock.advance(DELAY_MS)
+
+    assert deferred.response.generation_id == 1
+    assert client.broker.groups.group("g").state_name == "CompletingRebalance"
+
+
+def test_a_host_that_stops_answers_what_waits() -> None:
+    client = GroupClient()
+    deferred = parked(client, client.member_id())
+    assert deferred.hurry is not None
+
+    deferred.hurry()
+    client.clock.advance(DELAY_MS)
+
+    assert deferred.response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

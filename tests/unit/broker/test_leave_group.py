@@ -1,0 +1,42 @@
+"""LeaveGroup as a handler: where the error stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from support.group_client import GroupClient
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_before_v3_the_members_error_is_at_the_top(version: int) -> None:
+    client = GroupClient()
+    client.stable_group()
+
+    (answer,) = client.post(LeaveGroupRequest(group_id="g", member_id="stranger"), version)
+
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_from_v3_on_every_member_has_its_own() -> None:
+    client = GroupClient()
+    (member,) = client.stable_group()
+    members = [MemberIdentity(member_id=name) for name in ("stranger", member.member_id)]
+
+    (answer,) = client.post(LeaveGroupRequest(group_id="g", members=members))
+
+    assert answer.error_code == ErrorCode.NONE
+    assert [(one.member_id, one.error_code) for one in answer.members] == [
+        ("stranger", ErrorCode.UNKNOWN_MEMBER_ID),
+        (member.member_id, ErrorCode.NONE),
+    ]
+
+
+@pytest.mark.parametrize("version", [0, 5])
+def test_leaving_a_group_that_is_not_there_is_refused_at_the_top(version: int) -> None:
+    client = GroupClient()
+
+    (answer,) = client.post(LeaveGroupRequest(group_id="g", member_id="m"), version)
+
+    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID

@@ -1,0 +1,98 @@
+"""OffsetDelete as a handler: what members read stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.group.committed_offset import CommittedOffset
+from odradek.wire.codec import encode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+from odradek.wire.messages.join_group import JoinGroupRequestProtocol
+from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from odradek.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from support.group_client import GroupClient
+
+READS_T = b"\x00\x00" + encode(ConsumerProtocolSubscription(topics=["t"]), 0)
+
+
+@pytest.fixture
+def client() -> GroupClient:
+    """A client of a broker with topics ``t`` and ``u``; group ``g`` has committed both."""
+    client = GroupClient()
+    for name in ("t", "u"):
+        client.broker.topics.create(name, 1, {})
+        topic_id = client.broker.topics.by_name[name].id
+        client.broker.groups.commit("g", {(topic_id, 0): CommittedOffset(offset=5)})
+    return client
+
+
+def delete(client: GroupClient, *names: str, group_id: str = "g", partition: int = 0) -> OffsetDeleteResponse:
+    topics = [
+        OffsetDeleteRequestTopic(
+            name=name, partitions=[OffsetDeleteRequestPartition(partition_index=partition)]
+        )
+        for name in names
+    ]
+    answers: list[OffsetDeleteResponse] = client.post(OffsetDeleteRequest(group_id=group_id, topics=topics))
+    return answers[0]
+
+
+def codes(answer: OffsetDeleteResponse) -> list[int]:
+    return [topic.partitions[0].error_code for topic in answer.topics]
+
+
+def left(client: GroupClient) -> int:
+    return len(client.broker.groups.offsets.of_group("g"))
+
+
+@pytest.mark.parametrize(
+    ("group_id", "code"), [("", ErrorCode.INVALID_GROUP_ID), ("other", ErrorCode.GROUP_ID_NOT_FOUND)]
+)
+def test_a_group_that_is_not_there_is_refused(client: GroupClient, group_id: str, code: ErrorCode) -> None:
+    assert delete(client, "t", group_id=group_id).error_code == code
+
+
+def test_offsets_of_an_empty_group_are_deleted(client: GroupClient) -> None:
+    answer = delete(client, "t", "u")
+
+    assert codes(answer) == [0, 0]
+    assert left(client) == 0
+
+
+def test_what_is_not_there_is_unknown(client: GroupClient) -> None:
+    assert codes(delete(client, "other")) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert codes(delete(client, "t", partition=1)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def test_a_topic_that_members_read_is_refused(client: GroupClient) -> None:
+    client.stable_group(protocols=[JoinGroupRequestProtocol(name="range", metadata=READS_T)])
+
+    answer = delete(client, "t", "u")
+
+    assert codes(answer) == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, 0]
+    assert left(client) == 1
+
+
+def test_members_that_do_not_say_what_they_read_may_read_anything(client: GroupClient) -> None:
+    client.stable_group()
+
+    assert codes(delete(client, "t", "u")) == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC] * 2
+
+
+def test_members_that_are_no_consumers_keep_everything(client: GroupClient) -> None:
+    client.post(client.joining(group_instance_id="one", protocol_type="connect"))
+
+    assert delete(client, "t").error_code == ErrorCode.NON_EMPTY_GROUP
+
+
+def test_a_group_that_was_full_may_be_cleared_when_it_is_empty(client: GroupClient) -> None:
+    (member,) = client.stable_group(protocols=[JoinGroupRequestProtocol(name="range", metadata=READS_T)])
+    client.post(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member.member_id)]))
+
+    assert codes(delete(client, "t", "u")) == [0, 0]
