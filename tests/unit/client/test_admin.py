@@ -17,6 +17,7 @@ from odradek.client.resources import (
     NewTopic,
     Offset,
 )
+from odradek.client.retries import Retries
 from odradek.plugin.config import ConfigError
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -456,6 +457,7 @@ def test_offsets_of_what_is_not_there_are_refused(
         broker.answers = {MetadataRequest: metadata_of(broker, leader=leader), ListOffsetsRequest: offsets}
 
         with pytest.raises(RequestFailed) as failure, AdminClient(broker.address, timeout_s=5) as admin:
+            admin.retries = Retries(timeout_s=0)
             admin.list_offsets({partition: LATEST})
 
     assert failure.value.code is code

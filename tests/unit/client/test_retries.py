@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from odradek.client.errors import RequestFailed
+from odradek.client.retries import Retries, passing, values
+from odradek.wire.error_code import ErrorCode
+
+LOADING = RequestFailed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+GONE = RequestFailed(ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+class Watch:
+    """A clock that only pauses move."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.pauses: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now_s += seconds
+
+    def retries(self, timeout_s: float) -> Retries:
+        return Retries(timeout_s, lambda: self.now_s, self.sleep)
+
+
+def failing(*errors: RequestFailed) -> Callable[[], str]:
+    """An attempt that is refused so many times, then succeeds."""
+    left = list(errors)
+
+    def attempt() -> str:
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    return attempt
+
+
+def test_what_succeeds_is_asked_once() -> None:
+    watch = Watch()
+
+    value = watch.retries(1).settle(failing())
+
+    assert (value, watch.pauses) == ("done", [])
+
+
+def test_a_passing_refusal_is_asked_again_after_growing_pauses() -> None:
+    watch = Watch()
+
+    value = watch.retries(30).settle(failing(*[LOADING] * 6))
+
+    assert value == "done"
+    assert watch.pauses == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
+
+
+def test_a_final_refusal_is_told_at_once() -> None:
+    watch = Watch()
+
+    with pytest.raises(RequestFailed) as refused:
+        watch.retries(30).settle(failing(GONE))
+
+    assert refused.value is GONE
+    assert watch.pauses == []
+
+
+def test_nothing_is_asked_behind_the_deadline() -> None:
+    watch = Watch()
+
+    with pytest.raises(RequestFailed) as refused:
+        watch.retries(0.5).settle(failing(*[LOADING] * 100))
+
+    assert refused.value is LOADING
+    assert watch.pauses == [0.1, 0.2]
+
+
+def test_time_that_the_broker_took_counts() -> None:
+    watch = Watch()
+
+    def slow() -> str:
+        watch.now_s += 10
+        raise LOADING
+
+    with pytest.raises(RequestFailed):
+        watch.retries(10).settle(slow)
+
+    assert watch.pauses == []
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (ErrorCode.NOT_CONTROLLER, True),
+        (ErrorCode.NOT_COORDINATOR, True),
+        (ErrorCode.UNSTABLE_OFFSET_COMMIT, True),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, False),
+        (ErrorCode.ELECTION_NOT_NEEDED, False),
+        (ErrorCode.TOPIC_ALREADY_EXISTS, False),
+    ],
+)
+def test_what_an_administrator_must_decide_is_not_waited_for(code: ErrorCode, expected: bool) -> None:
+    assert passing(RequestFailed(code)) is expected
+
+
+def test_only_items_refused_for_now_are_asked_again() -> None:
+    watch = Watch()
+    asked: list[list[str]] = []
+
+    def attempt(items: list[str]) -> Mapping[str, int | RequestFailed]:
+        asked.append(items)
+        answers: dict[str, int | RequestFailed] = {"a": 1, "b": LOADING if len(asked) < 3 else 2, "c": GONE}
+        return {item: answers[item] for item in items}
+
+    outcomes = watch.retries(30).settle_each(["c", "b", "a"], attempt)
+
+    assert list(outcomes.items()) == [("c", GONE), ("b", 2), ("a", 1)]
+    assert asked == [["c", "b", "a"], ["b"], ["b"]]
+
+
+def test_a_refusal_of_the_whole_attempt_is_that_of_every_item() -> None:
+    watch = Watch()
+
+    def attempt(items: list[str]) -> Mapping[str, int | RequestFailed]:
+        raise LOADING
+
+    outcomes = watch.retries(0.2).settle_each(["a", "b"], attempt)
+
+    assert outcomes == {"a": LOADING, "b": LOADING}
+    assert watch.pauses == [0.1]
+
+
+def test_an_item_that_is_passed_over_in_silence_is_refused() -> None:
+    outcomes = Watch().retries(1).settle_each(["a"], lambda items: {"b": 1})
+
+    outcome = outcomes["a"]
+    assert isinstance(outcome, RequestFailed)
+    assert str(outcome) == "a: UNKNOWN_SERVER_ERROR: the broker does not answer for it"
+
+
+def test_nothing_is_asked_about_nothing() -> None:
+    def attempt(items: list[str]) -> Mapping[str, int | RequestFailed]:
+        raise AssertionError(items)
+
+    assert Watch().retries(1).settle_each([], attempt) == {}
+
+
+def test_values_are_all_or_the_first_refusal() -> None:
+    outcomes: dict[str, int | RequestFailed] = {"a": 1, "b": GONE, "c": LOADING}
+
+    with pytest.raises(RequestFailed) as refused:
+        values(outcomes)
+
+    assert refused.value is GONE
+    assert values({"a": 1}) == {"a": 1}
