@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -57,6 +57,7 @@ def make_broker(
     settings: BrokerSettings | None = None,
     telemetry: TelemetryConfig | None = None,
     log_defaults: LogConfig | None = None,
+    more_log_dirs: Sequence[Path] = (),
     metadata: MetadataStore | None = None,
     groups: GroupConfig | None = None,
     offsets: SqliteOffsetStore | None = None,
@@ -69,6 +70,7 @@ def make_broker(
         settings: The broker's share of the configuration.
         telemetry: The manager's share.
         log_defaults: What topics are configured as where they do not say.
+        more_log_dirs: Directories of logs beside ``directory``.
         metadata: A store that another broker has written; None for an empty one in memory.
         groups: What groups are allowed.
         offsets: A store that another broker has written; None for an empty one in memory.
@@ -78,7 +80,7 @@ def make_broker(
     clock = MockClock()
     uuids = numbered_uuids()
     store = metadata or MetadataStore(":memory:")
-    logs = LogManager(directory or temporary_folder(), now_ms=clock.now_ms())
+    logs = LogManager(directory or temporary_folder(), *more_log_dirs, now_ms=clock.now_ms())
     manager = ClientMetricsManager(
         config=telemetry or TelemetryConfig(),
         clock=clock,

@@ -38,6 +38,8 @@ METADATA_FILE: Final = "partition.metadata"
 _NAME_LENGTH: Final = 180
 """Of a topic, in the name of a deleted folder: with id and suffix it must fit into 255 characters."""
 _LONGEST_NAME: Final = 255
+_MAX_PREFERRED: Final = 10_000
+"""Partitions that do not exist and have a directory: requests must not fill the memory with them."""
 
 Partition = tuple[str, int]
 
@@ -211,6 +213,8 @@ class LogManager:
         moving = self._logs.get(key)
         if moving is None:
             self._preferred[key] = directory
+            if len(self._preferred) > _MAX_PREFERRED:
+                del self._preferred[next(iter(self._preferred))]
             return None
         unique_id = _topic_id(moving.directory).hex()
         if len(f"{moving.name}.{unique_id}{FUTURE_SUFFIX}") > _LONGEST_NAME:

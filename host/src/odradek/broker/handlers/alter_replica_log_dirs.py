@@ -1,0 +1,73 @@
+"""AlterReplicaLogDirs v1-v2.
+
+Behavior:
+    * A partition goes into another directory of ``log.dirs`` while it is used; the answer comes before it
+      is there, DescribeLogDirs tells how far it is. It goes on after a restart.
+    * Naming the directory where it is cancels a move that goes on; a third one begins anew.
+    * A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, and will be made in this directory.
+    * A directory that is none of ``log.dirs`` is LOG_DIR_NOT_FOUND; one that cannot be used is
+      KAFKA_STORAGE_ERROR.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+
+def refuse(
+    request: AlterReplicaLogDirsRequest, code: ErrorCode, _message: str | None
+) -> AlterReplicaLogDirsResponse:
+    """The same error for every partition."""
+    return answer(dict.fromkeys(wanted_partitions(request), code))
+
+
+def wanted_partitions(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], Path]:
+    """Where each partition is to go; what comes last holds."""
+    return {
+        (topic.name, index): Path(directory.path)
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+
+
+def answer(codes: dict[tuple[str, int], ErrorCode]) -> AlterReplicaLogDirsResponse:
+    """The codes by topic."""
+    topics: dict[str, AlterReplicaLogDirTopicResult] = {}
+    for (name, index), code in codes.items():
+        topic = topics.setdefault(name, AlterReplicaLogDirTopicResult(topic_name=name))
+        topic.partitions.append(AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code))
+    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+
+
+@answers(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, refusal=refuse)
+def alter_replica_log_dirs(
+    request: AlterReplicaLogDirsRequest, context: RequestContext, broker: Broker
+) -> AlterReplicaLogDirsResponse:
+    wanted = wanted_partitions(request)
+    return answer({(name, index): moved(name, index, path, broker) for (name, index), path in wanted.items()})
+
+
+def moved(topic: str, index: int, directory: Path, broker: Broker) -> ErrorCode:
+    """Begin to move one partition."""
+    try:
+        if directory in broker.logs.directories and not os.access(directory, os.W_OK | os.X_OK):
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        broker.logs.move(topic, index, directory, broker.clock)
+        broker.topics.log(topic, index)
+    except ApiError as error:
+        return error.code
+    return ErrorCode.NONE

@@ -1,0 +1,77 @@
+"""DeleteRecords v0-v2.
+
+Behavior:
+    * The log start offset goes up to the offset, -1 being the high watermark; it is on the disk before the
+      answer. Segments below it are deleted at once, the rest of the first one can no longer be read.
+    * An offset below the log start offset changes nothing and is no error.
+    * OFFSET_OUT_OF_RANGE for another negative one, or one beyond the high watermark; POLICY_VIOLATION for a
+      topic that is only compacted; INVALID_TOPIC_EXCEPTION for an internal topic.
+Ignored fields:
+    * TimeoutMs: there are no replicas to wait for.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.broker.topics import INTERNAL_TOPICS
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+INVALID_LOW_WATERMARK = -1  # DeleteRecordsResponse.INVALID_LOW_WATERMARK
+
+
+def refuse(request: DeleteRecordsRequest, code: ErrorCode, _message: str | None) -> DeleteRecordsResponse:
+    """The same error for every partition."""
+    topics = [
+        DeleteRecordsTopicResult(
+            name=topic.name, partitions=[refused(each.partition_index, code) for each in topic.partitions]
+        )
+        for topic in request.topics
+    ]
+    return DeleteRecordsResponse(topics=topics)
+
+
+def refused(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=INVALID_LOW_WATERMARK, error_code=code
+    )
+
+
+@answers(DeleteRecordsRequest, DeleteRecordsResponse, refusal=refuse)
+def delete_records(
+    request: DeleteRecordsRequest, context: RequestContext, broker: Broker
+) -> DeleteRecordsResponse:
+    topics = [
+        DeleteRecordsTopicResult(
+            name=topic.name,
+            partitions=[delete(topic.name, each, context, broker) for each in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    return DeleteRecordsResponse(topics=topics)
+
+
+def delete(
+    topic: str, wanted: DeleteRecordsPartition, context: RequestContext, broker: Broker
+) -> DeleteRecordsPartitionResult:
+    """Delete from one partition."""
+    index = wanted.partition_index
+    try:
+        if topic in INTERNAL_TOPICS:
+            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        log = broker.topics.log(topic, index)
+        if log.config.cleanup_policy == {"compact"}:
+            raise ApiError(ErrorCode.POLICY_VIOLATION)
+        low_watermark = log.delete_records(wanted.offset, context.received_ms)
+    except ApiError as error:
+        return refused(index, error.code)
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=low_watermark)

@@ -1,0 +1,87 @@
+"""DescribeLogDirs v1-v5.
+
+Behavior:
+    * Every directory of ``log.dirs`` with the partitions that were asked for; null asks for all.
+    * A partition that moves stands twice: where it is, and, marked as future, where it goes, with how far
+      the copy is behind.
+    * v4: size of the file system and what is left of it. v5: no directory is ever cordoned.
+Differs from Kafka:
+    * A directory that fails is not taken offline: requests that need it are KAFKA_STORAGE_ERROR until it
+      works again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Container
+from pathlib import Path
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+class Everything:
+    """Contains whatever it is asked for."""
+
+    def __contains__(self, _item: object) -> bool:
+        return True
+
+
+@answers(DescribeLogDirsRequest, DescribeLogDirsResponse)
+def describe_log_dirs(
+    request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
+) -> DescribeLogDirsResponse:
+    wanted: Container[tuple[str, int]] = Everything()
+    if request.topics is not None:
+        wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+    found = partitions_by_directory(wanted, broker)
+    return DescribeLogDirsResponse(
+        results=[described(directory, found[directory]) for directory in broker.logs.directories]
+    )
+
+
+def partitions_by_directory(
+    wanted: Container[tuple[str, int]], broker: Broker
+) -> dict[Path, dict[str, list[DescribeLogDirsPartition]]]:
+    """What is where: logs, and copies on their way."""
+    found: dict[Path, dict[str, list[DescribeLogDirsPartition]]] = defaultdict(lambda: defaultdict(list))
+    for (topic, index), log in broker.logs.items():
+        if (topic, index) in wanted:
+            found[log.directory.parent][topic].append(
+                DescribeLogDirsPartition(partition_index=index, partition_size=log.size_bytes)
+            )
+    for (topic, index), move in broker.logs.moves.items():
+        if (topic, index) in wanted:
+            found[move.directory][topic].append(
+                DescribeLogDirsPartition(
+                    partition_index=index,
+                    partition_size=move.size_bytes,
+                    offset_lag=move.offset_lag,
+                    is_future_key=True,
+                )
+            )
+    return found
+
+
+def described(directory: Path, topics: dict[str, list[DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
+    """One directory."""
+    try:
+        space = os.statvfs(directory)
+    except OSError:
+        return DescribeLogDirsResult(log_dir=str(directory), error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    return DescribeLogDirsResult(
+        log_dir=str(directory),
+        topics=[DescribeLogDirsTopic(name=name, partitions=each) for name, each in topics.items()],
+        total_bytes=space.f_blocks * space.f_frsize,
+        usable_bytes=space.f_bavail * space.f_frsize,
+    )
