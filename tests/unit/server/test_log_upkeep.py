@@ -1,0 +1,284 @@
+"""Retention, compaction, moves and flushes by a clock that the test holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.log.log_config import LogConfig
+from odradek.log.log_manager import LogManager
+from odradek.log.partition_log import PartitionLog
+from odradek.server.log_upkeep import GRAVES_MS, LogUpkeep, UpkeepSettings
+from odradek.testing.clock import MockClock
+from odradek.wire.api_error import ApiError
+from odradek.wire.record import Record
+from odradek.wire.record_batch import build_batch
+from support.batches import values_from
+
+COMPACT = LogConfig(segment_bytes=500, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.1)
+
+
+class World:
+    """Logs in two directories and their upkeep."""
+
+    def __init__(self, path: Path, **settings: Any) -> None:
+        self.clock = MockClock()
+        self.logs = LogManager(path / "one", path / "two", now_ms=self.clock.now_ms())
+        self.upkeep = LogUpkeep(self.logs, self.clock.timer, self.clock, UpkeepSettings(**settings))
+
+    def log(self, config: LogConfig, index: int = 0) -> PartitionLog:
+        return self.logs.open("a", index, config)
+
+    def put(self, log: PartitionLog, *keys: str) -> None:
+        for key in keys:
+            record = Record(key.encode(), b"v", self.clock.now_ms())
+            log.append(build_batch([record]), self.clock.now_ms())
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    world.upkeep.start()
+    return world
+
+
+def test_old_segments_go_at_every_check(world: World) -> None:
+    log = world.log(LogConfig(retention_ms=400_000))
+    world.put(log, "a")
+    log.roll(world.clock.now_ms())
+    world.put(log, "b")
+
+    starts = []
+    for _ in range(3):
+        world.clock.advance(300_000)
+        starts.append(log.log_start_offset)
+
+    assert starts == [0, 2, 2]
+
+
+def test_many_segments_go_in_one_check(world: World) -> None:
+    log = world.log(LogConfig(segment_bytes=70, retention_ms=1_000))
+    for _ in range(35):
+        world.put(log, "a")
+
+    world.clock.advance(300_000)
+
+    assert (log.log_start_offset, log.size_bytes) == (35, 0)
+
+
+def test_their_files_go_later(world: World) -> None:
+    log = world.log(LogConfig(retention_ms=1_000, file_delete_delay_ms=60_000))
+    world.put(log, "a")
+    world.clock.advance(300_000)
+    buried = len(list(log.directory.glob("*.deleted")))
+
+    world.clock.advance(60_000 + GRAVES_MS)
+
+    assert buried == 1
+    assert not list(log.directory.glob("*.deleted"))
+    assert not log.graves
+
+
+def test_a_log_whose_retention_fails_does_not_keep_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [world.log(LogConfig(retention_ms=1_000), index) for index in range(2)]
+    for log in logs:
+        world.put(log, "a")
+    failing = logs[0].segments[0].path
+
+    real = __import__("os").rename
+
+    def rename(source: Any, target: Any) -> None:
+        if source == failing:
+            raise OSError(5, "Input/output error")
+        real(source, target)
+
+    monkeypatch.setattr("os.rename", rename)
+
+    world.clock.advance(300_000)
+
+    assert [log.log_start_offset for log in logs] == [0, 1]
+
+
+def test_logs_are_compacted_the_dirtiest_first(world: World) -> None:
+    logs = [world.log(COMPACT, index) for index in range(3)]
+    for log in logs:
+        world.put(log, *"aaaaaaaaab")
+        log.roll(world.clock.now_ms())
+
+    world.clock.advance(16_000)
+
+    assert [len(values_from(log)) for log in logs] == [2, 2, 2]
+
+
+def test_a_damaged_log_is_left_alone(world: World) -> None:
+    damaged, sound = (world.log(COMPACT, index) for index in range(2))
+    for log in (damaged, sound):
+        world.put(log, *"aaaaaaaaab")
+        log.roll(world.clock.now_ms())
+    with damaged.segments[0].path.open("r+b") as file:
+        file.seek(61)
+        file.write(b"\xff" * 7)
+
+    world.clock.advance(60_000)
+
+    assert world.upkeep.uncleanable == {damaged}
+    assert len(values_from(sound)) == 2
+
+
+def test_compaction_can_be_switched_off(tmp_path: Path) -> None:
+    world = World(tmp_path, cleaner_enable=False)
+    world.upkeep.start()
+    log = world.log(COMPACT)
+    world.put(log, *"aaaaaaaaab")
+    log.roll(world.clock.now_ms())
+
+    world.clock.advance(100_000)
+
+    assert len(values_from(log)) == 10
+
+
+def test_a_move_is_run_and_forgotten(world: World, tmp_path: Path) -> None:
+    log = world.log(LogConfig())
+    world.put(log, "a")
+
+    world.logs.move("a", 0, tmp_path / "two", world.clock)
+    world.clock.advance(1_000)
+
+    assert log.directory.parent == tmp_path / "two"
+    assert not world.logs.moves
+
+
+def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    log = world.log(LogConfig())
+    world.put(log, "a")
+    next(iter_steps(world, tmp_path))
+    log.release()
+    again = World(tmp_path)
+    log = again.log(LogConfig())
+
+    again.upkeep.start()
+    again.clock.advance(1_000)
+
+    assert log.directory.parent == tmp_path / "two"
+
+
+def iter_steps(world: World, path: Path) -> Any:
+    move = world.logs.move("a", 0, path / "two", world.clock)
+    assert move is not None
+    return move.steps()
+
+
+# Flushes
+
+
+@pytest.fixture
+def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Descriptors that were forced to the disk."""
+    seen: list[int] = []
+    monkeypatch.setattr("os.fsync", seen.append)
+    return seen
+
+
+def test_a_log_is_flushed_after_so_many_records(world: World, flushed: list[int]) -> None:
+    log = world.log(LogConfig(flush_messages=3))
+
+    counts = []
+    for _ in range(7):
+        world.put(log, "a")
+        world.clock.advance(0)
+        counts.append(log.recovery_point)
+
+    assert counts == [0, 0, 3, 3, 3, 6, 6]
+    assert flushed
+
+
+def test_a_log_is_flushed_after_so_long(world: World, flushed: list[int]) -> None:
+    log = world.log(LogConfig(flush_ms=1_000))
+    world.put(log, "a")
+    world.clock.advance(500)
+    world.put(log, "b")
+
+    world.clock.advance(499)
+    before = log.recovery_point
+    world.clock.advance(1)
+
+    assert (before, log.recovery_point) == (0, 2)
+    assert flushed
+
+
+def test_without_a_limit_nothing_is_flushed(world: World, flushed: list[int]) -> None:
+    log = world.log(LogConfig())
+    world.put(log, *"abcdefg")
+
+    world.clock.advance(10_000)
+
+    assert not flushed
+
+
+def test_a_topic_config_counts_from_the_next_append_on(world: World, flushed: list[int]) -> None:
+    log = world.log(LogConfig())
+    world.put(log, "a")
+    log.config = replace(log.config, flush_messages=1)
+
+    world.put(log, "b")
+    world.clock.advance(0)
+
+    assert log.recovery_point == 2
+
+
+def test_who_waits_for_a_flush_is_told(world: World) -> None:
+    log = world.log(LogConfig(flush_messages=1))
+    told: list[ApiError | None] = []
+    world.put(log, "a")
+    log.when_flushed(told.append)
+    before = list(told)
+
+    world.clock.advance(0)
+
+    assert (before, told) == ([], [None])
+
+
+def test_who_waits_for_a_flush_that_fails_is_told_why(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = world.log(LogConfig(flush_messages=1))
+    told: list[ApiError | None] = []
+
+    def failing(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("os.fsync", failing)
+    world.put(log, "a")
+    log.when_flushed(told.append)
+
+    world.clock.advance(0)
+
+    assert [type(error) for error in told] == [ApiError]
+    assert (log.log_end_offset, log.recovery_point) == (1, 0)
+
+
+def test_a_log_has_one_flush_at_a_time(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    waiting: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
+    world.upkeep.flusher.offload = lambda work, done: waiting.append((work, done))
+    world.upkeep.start()
+    log = world.log(LogConfig(flush_messages=1))
+    for _ in range(5):
+        world.put(log, "a")
+        world.clock.advance(0)
+    begun = len(waiting)
+    work, done = waiting.pop()
+
+    done(work())
+    world.clock.advance(0)
+
+    assert (begun, len(waiting), log.recovery_point) == (1, 1, 1)
+    work, done = waiting.pop()
+    done(work())
+    world.clock.advance(0)
+    assert log.recovery_point == 5

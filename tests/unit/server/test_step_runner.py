@@ -1,0 +1,161 @@
+"""Long work takes turns, and never more than two milliseconds of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from odradek.log.steps import Pause, Steps
+from odradek.server.step_runner import BETWEEN_TURNS_MS, TURN_NS, FileThreads, StepRunner
+from odradek.testing.clock import MockClock
+
+
+class SlowClock(MockClock):
+    """Each look at it takes 0.4 ms."""
+
+    looks_ns = 0
+
+    def monotonic_ns(self) -> int:
+        self.looks_ns += 400_000
+        return self.looks_ns
+
+
+def counting(seen: list[str], name: str, pieces: int) -> Steps:
+    for number in range(pieces):
+        seen.append(f"{name}{number}")
+        yield None
+
+
+def test_a_turn_ends_after_two_milliseconds() -> None:
+    clock, seen = SlowClock(), list[str]()
+    runner = StepRunner(clock.timer, clock)
+    runner.run(counting(seen, "a", 100))
+
+    clock.timer.run_due(clock.now_ms())
+
+    assert len(seen) == TURN_NS // 400_000
+
+
+def test_the_next_turn_comes_after_a_break() -> None:
+    clock, seen = SlowClock(), list[str]()
+    runner = StepRunner(clock.timer, clock)
+    runner.run(counting(seen, "a", 100))
+    clock.advance(0)
+
+    clock.advance(BETWEEN_TURNS_MS)
+
+    assert len(seen) == 2 * TURN_NS // 400_000
+
+
+def test_tasks_take_turns() -> None:
+    clock, seen = MockClock(), list[str]()
+    runner = StepRunner(clock.timer, clock)
+    runner.run(counting(seen, "a", 2))
+    runner.run(counting(seen, "b", 2))
+
+    clock.advance(0)
+
+    assert seen == ["a0", "b0", "a1", "b1"]
+    assert not runner.tasks
+
+
+def test_a_pause_lets_others_go_on() -> None:
+    clock, seen = MockClock(), list[str]()
+    runner = StepRunner(clock.timer, clock)
+
+    def pausing() -> Steps:
+        yield Pause(50)
+        seen.append("after the pause")
+
+    runner.run(pausing())
+    runner.run(counting(seen, "b", 1))
+
+    clock.advance(49)
+    before = list(seen)
+    clock.advance(1)
+
+    assert (before, seen) == (["b0"], ["b0", "after the pause"])
+
+
+def test_what_blocks_is_done_elsewhere_and_its_result_comes_back() -> None:
+    clock = MockClock()
+    waiting: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
+    runner = StepRunner(clock.timer, clock, lambda work, done: waiting.append((work, done)))
+    seen: list[Any] = []
+
+    def blocking() -> Steps:
+        seen.append((yield lambda: 42))
+
+    runner.run(blocking())
+    clock.advance(0)
+    [(work, done)] = waiting
+    done(work())
+    clock.advance(0)
+
+    assert seen == [42]
+
+
+@pytest.mark.parametrize("where", ["offloaded", "inside"])
+def test_what_goes_wrong_is_told(where: str) -> None:
+    clock, ended = MockClock(), list[Exception | None]()
+    runner = StepRunner(clock.timer, clock)
+
+    def failing() -> Steps:
+        def work() -> None:
+            raise OSError(5, "Input/output error")
+
+        if where == "offloaded":
+            yield work
+        else:
+            work()
+        yield None
+
+    runner.run(failing(), ended.append)
+
+    clock.advance(0)
+
+    assert [type(error) for error in ended] == [OSError]
+
+
+def test_stopping_closes_what_is_not_done() -> None:
+    clock, seen = SlowClock(), list[str]()
+    runner = StepRunner(clock.timer, clock)
+
+    def careful() -> Steps:
+        try:
+            while True:
+                yield None
+        finally:
+            seen.append("closed")
+
+    runner.run(careful())
+    clock.advance(0)
+
+    runner.stop()
+    clock.advance(1_000)
+
+    assert seen == ["closed"]
+
+
+def test_files_are_flushed_on_other_threads() -> None:
+    seen: list[Any] = []
+
+    async def scenario() -> None:
+        threads = FileThreads()
+        done = asyncio.Event()
+
+        def finished(result: Any) -> None:
+            seen.extend((result, threading.current_thread() is threading.main_thread()))
+            done.set()
+
+        threads.offload(lambda: threading.current_thread() is threading.main_thread(), finished)
+        await done.wait()
+        await threads.close()
+
+    asyncio.run(scenario())
+
+    assert seen == [False, True]
