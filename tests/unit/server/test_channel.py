@@ -13,7 +13,8 @@ import pytest
 from odradek.broker.deferred import Deferred
 from odradek.broker.routing import CloseConnection
 from odradek.plugin.context import ConnectionContext
-from odradek.server.channel import READ_AHEAD_BYTES, Channel
+from odradek.server.channel import READ_AHEAD_BYTES, WRITTEN_TOGETHER, Channel
+from odradek.server.large_frame import GROWTH, LargeFrame
 from odradek.server.listener import Listener
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
@@ -35,10 +36,16 @@ class RecordingTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
+        self.writes = 0
+        self.protocol: asyncio.BaseProtocol | None = None
         self.closed = self.reading_paused = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
+        self.writes += 1
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
 
     def close(self) -> None:
         self.closed = True
@@ -120,6 +127,20 @@ def transport(channel: Channel) -> RecordingTransport:
 
 def framed(*requests: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(request)) + request for request in requests)
+
+
+def receive(channel: Channel, data: bytes) -> None:
+    """Hand over what came, as a transport does: to its protocol, in place where that is wanted."""
+    while data:
+        protocol = transport(channel).protocol
+        if not isinstance(protocol, LargeFrame):
+            channel.data_received(data)
+            return
+        room = protocol.get_buffer(-1)
+        taken = min(len(room), len(data))
+        room[:taken] = data[:taken]
+        protocol.buffer_updated(taken)
+        data = data[taken:]
 
 
 def test_a_chunk_that_is_one_frame_is_answered(channel: Channel) -> None:
@@ -275,3 +296,73 @@ def test_waiting_for_an_answer_is_not_idling(channel: Channel, listener: Scripte
 
     assert idle_since_ms == listener.clock.now_ms()
     assert channel.idle_since_ms() is None
+
+
+def test_the_answers_to_a_chunk_are_written_together_up_to_a_bound(channel: Channel) -> None:
+    requests = [b"%d" % number for number in range(WRITTEN_TOGETHER * 2 + 1)]
+
+    channel.data_received(framed(*requests))
+
+    assert written(channel) == b"".join(b"<" + request + b">" for request in requests)
+    assert transport(channel).writes == 3
+
+
+@pytest.mark.parametrize("last", [b"bad", b"no"])
+def test_what_was_answered_is_written_before_the_connection_closes(channel: Channel, last: bytes) -> None:
+    channel.data_received(framed(b"a", b"b", last, b"c"))
+
+    assert written(channel) == b"<a><b>"
+    assert transport(channel).closed
+
+
+@pytest.mark.parametrize("size", [100, 5_000, 70_000, 300_000])
+def test_a_large_frame_is_answered_however_it_comes(channel: Channel, size: int) -> None:
+    large = b"x" * (LIMIT // 2)
+    stream = framed(b"a", large, b"b", large, large, b"c")
+
+    for start in range(0, len(stream), size):
+        receive(channel, stream[start : start + size])
+
+    whole = b"<" + large + b">"
+    assert written(channel) == b"<a>" + whole + b"<b>" + whole + whole + b"<c>"
+    assert channel.buffer is None
+
+
+def test_the_length_of_a_large_frame_sets_no_memory_aside(channel: Channel) -> None:
+    begun = framed(b"x" * LIMIT)[:5_000]
+
+    channel.data_received(begun[:1_000])
+    hardly_begun = transport(channel).protocol
+    channel.data_received(begun[1_000:])
+    protocol = transport(channel).protocol
+
+    assert hardly_begun is None
+    assert isinstance(protocol, LargeFrame)
+    assert len(protocol.frame) == GROWTH * len(begun)
+
+
+def test_a_large_frame_that_is_whole_while_writing_is_paused_waits(channel: Channel) -> None:
+    request = b"x" * 100_000
+    stream = framed(request)
+    receive(channel, stream[:50_000])
+    channel.pause_writing()
+    receive(channel, stream[50_000:])
+    before = written(channel)
+
+    channel.resume_writing()
+
+    assert before == b""
+    assert written(channel) == b"<" + request + b">"
+
+
+def test_a_connection_that_is_lost_in_a_large_frame_is_closed(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    channel.data_received(framed(b"x" * LIMIT)[:5_000])
+    protocol = transport(channel).protocol
+    assert isinstance(protocol, LargeFrame)
+
+    protocol.connection_lost(None)
+
+    assert listener.lost == 1
+    assert channel.closing

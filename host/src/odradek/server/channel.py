@@ -5,7 +5,8 @@ channel is *muted*, its further requests wait as bytes. Reading goes on up to `R
 client that leaves is noticed.
 
 The hot path is a chunk that holds exactly one frame: it is parsed where it lies, answered by a plain call and
-written, without a task, a queue or a copy.
+written, without a task, a queue or a copy. The answers to a chunk of several frames are written together,
+for a write costs more than most answers. The rest of a large frame is received by a `LargeFrame`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from odradek.broker.routing import CloseConnection, PendingAnswer
 from odradek.plugin.context import ConnectionContext
+from odradek.server.large_frame import LargeFrame
 from odradek.wire.errors import WireError
 
 if TYPE_CHECKING:
@@ -27,14 +29,20 @@ log = logging.getLogger(__name__)
 FRAME_LENGTH = struct.Struct(">i")
 unpack_length = FRAME_LENGTH.unpack_from
 READ_AHEAD_BYTES = 65_536
+WRITTEN_TOGETHER = 16
+WRITTEN_TOGETHER_BYTES = 65_536
+"""Bounds of what is held back for one write: that many answers, none of which is larger."""
+LARGE_FRAME_BYTES = 65_536
+LARGE_BEGINNING_BYTES = 4_096
+"""What has come of a large frame before memory is set aside for it."""
 
 
 class Channel(asyncio.Protocol):
     """The host's end of one connection."""
 
     __slots__ = (
-        "answer", "buffer", "closing", "context", "last_active_ms", "listener", "max_request_bytes", "now_ms",
-        "pending", "reading_paused", "transport", "writing_paused",
+        "answer", "answers", "buffer", "closing", "context", "last_active_ms", "listener",
+        "max_request_bytes", "now_ms", "pending", "reading_paused", "transport", "writing_paused",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -45,6 +53,8 @@ class Channel(asyncio.Protocol):
         self.answer = listener.dispatcher.answer
         self.buffer: bytearray | None = None
         """Bytes that are not answered yet; None when there are none."""
+        self.answers: list[bytes] | None = None
+        """Answers to write together; None while each is written at once."""
         self.pending: PendingAnswer | None = None
         self.writing_paused = False
         self.reading_paused = False
@@ -72,9 +82,13 @@ class Channel(asyncio.Protocol):
         self.last_active_ms = self.now_ms()
         if self.buffer is None and self.pending is None and not self.writing_paused:
             size = len(data)
-            if size >= 4 and unpack_length(data)[0] == size - 4 <= self.max_request_bytes:
-                self.exchange(data, 4)
-                return
+            if size >= 4:
+                frame_bytes = unpack_length(data)[0] + 4
+                if frame_bytes == size and size - 4 <= self.max_request_bytes:
+                    self.exchange(data, 4)
+                    return
+                if frame_bytes > size and self.receive_large(frame_bytes, data):
+                    return
         if self.buffer is None:
             self.buffer = bytearray(data)
         else:
@@ -94,9 +108,41 @@ class Channel(asyncio.Protocol):
             self.close()
         else:
             if answer.__class__ is bytes:
-                self.transport.write(answer)
+                if self.answers is None:
+                    self.transport.write(answer)
+                else:
+                    self.write_together(answer)
             elif answer is not None:
+                self.write_answers()
                 self.wait_for(answer)  # type: ignore[arg-type]
+
+    def write_together(self, answer: bytes) -> None:
+        """Hold an answer back until the chunk is through, unless that is too much to hold."""
+        answers = self.answers
+        assert answers is not None
+        answers.append(answer)
+        if len(answer) > WRITTEN_TOGETHER_BYTES or len(answers) >= WRITTEN_TOGETHER:
+            self.write_answers()
+
+    def write_answers(self) -> None:
+        """Write what was held back."""
+        if self.answers:
+            self.transport.write(b"".join(self.answers))
+            self.answers.clear()
+
+    def receive_large(self, frame_bytes: int, beginning: bytes | bytearray) -> bool:
+        """Let the rest of a large frame be received in place; False if it is small or has hardly begun."""
+        if not (LARGE_FRAME_BYTES <= frame_bytes - 4 <= self.max_request_bytes):
+            return False
+        if not LARGE_BEGINNING_BYTES <= len(beginning) < frame_bytes or self.reading_paused:
+            return False
+        LargeFrame(self, frame_bytes, beginning).take_over(self.transport)
+        return True
+
+    def large_frame_received(self, frame: bytearray) -> None:
+        """A large frame is whole, and nothing behind it has been read."""
+        self.buffer = frame
+        self.pump()
 
     def pump(self) -> None:
         """Answer what the buffer holds, as long as nothing holds the channel up."""
@@ -104,27 +150,38 @@ class Channel(asyncio.Protocol):
         if buffer is None:
             return
         start, end = 0, len(buffer)
+        self.answers = []
         while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
-            (size,) = FRAME_LENGTH.unpack_from(buffer, start)
-            if size < 0 or size > self.listener.max_request_bytes:
-                self.refuse(f"a frame of {size} bytes, the limit is {self.listener.max_request_bytes}")
-                return
+            (size,) = unpack_length(buffer, start)
+            if size < 0 or size > self.max_request_bytes:
+                self.refuse(f"a frame of {size} bytes, the limit is {self.max_request_bytes}")
+                break
             if end - start - 4 < size:
                 break
             if start == 0 and size == end - 4:
                 # the buffer is the frame: hand it over whole, views into it may outlive this call
                 self.buffer = None
                 self.exchange(memoryview(buffer), 4)
-                self.limit_read_ahead()
-                return
+                break
             with memoryview(buffer) as view, view[start + 4 : start + 4 + size] as cut:
                 frame = bytes(cut)
             start += 4 + size
             self.exchange(frame, 0)
-        if not self.closing:
+        self.write_answers()
+        self.answers = None
+        if self.buffer is not None:
             del buffer[:start]
             self.buffer = buffer or None
-            self.limit_read_ahead()
+        self.limit_read_ahead()
+        self.receive_rest()
+
+    def receive_rest(self) -> None:
+        """Let what is missing of a large frame be received in place, unless the channel is held up."""
+        buffer = self.buffer
+        if buffer is None or len(buffer) < 4 or self.pending or self.writing_paused or self.closing:
+            return
+        if self.receive_large(unpack_length(buffer)[0] + 4, buffer):
+            self.buffer = None
 
     def limit_read_ahead(self) -> None:
         """Stop reading while a muted channel holds enough; start again when it does not."""
@@ -182,6 +239,7 @@ class Channel(asyncio.Protocol):
 
     def close(self) -> None:
         """Close after what was written has been sent."""
+        self.write_answers()
         self.closing = True
         self.buffer = None
         self.transport.close()

@@ -1,0 +1,78 @@
+"""Large requests on real sockets, where the transport changes its protocol in the middle of a frame."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from odradek.plugin.context import ConnectionContext
+from odradek.server.channel import Channel
+from odradek.server.listener import Listener
+from odradek.testing.clock import MockClock
+
+SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
+
+
+def loops() -> list[Any]:
+    """asyncio's own loop, and uvloop's where it is installed."""
+    found: list[Any] = [pytest.param(asyncio.new_event_loop, id="asyncio")]
+    if importlib.util.find_spec("uvloop") is not None:
+        uvloop = importlib.import_module("uvloop")
+        found.append(pytest.param(uvloop.new_event_loop, id="uvloop"))
+    return found
+
+
+class SizeDispatcher:
+    """Answers each frame with its length and its last byte."""
+
+    def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> bytes:
+        return struct.pack(">iB", len(frame) - offset, frame[-1])
+
+
+class SmallListener:
+    """What a channel needs of its listener."""
+
+    def __init__(self) -> None:
+        self.dispatcher = SizeDispatcher()
+        self.clock = MockClock()
+        self.max_request_bytes = 8_000_000
+        self.draining = False
+        self.refused = 0
+
+    def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
+        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
+
+    def closed(self, _channel: Channel) -> None:
+        return
+
+
+async def answers_to(requests: bytes, count: int) -> list[tuple[int, int]]:
+    """What a channel answers to a stream of requests."""
+    listener = cast(Listener, SmallListener())
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Channel(listener), "127.0.0.1", 0)
+    async with server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(requests)
+        answers = await asyncio.wait_for(reader.readexactly(5 * count), 20)
+        writer.close()
+        await writer.wait_closed()
+    return list(struct.iter_unpack(">iB", answers))
+
+
+@pytest.mark.parametrize("new_loop", loops())
+def test_large_and_small_requests_are_answered_in_order(
+    new_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    expected = [(size, number) for number, size in enumerate(SIZES)]
+    frames = [struct.pack(">i", size) + bytes(size - 1) + bytes([last]) for size, last in expected]
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        answered = runner.run(answers_to(b"".join(frames), len(frames)))
+
+    assert answered == expected
