@@ -237,7 +237,7 @@ def test_who_waits_for_a_flush_is_told(world: World) -> None:
     log = world.log(LogConfig(flush_messages=1))
     told: list[ApiError | None] = []
     world.put(log, "a")
-    log.when_flushed(told.append)
+    log.when_flushed(told.append, world.clock.now_ms())
     before = list(told)
 
     world.clock.advance(0)
@@ -254,7 +254,7 @@ def test_who_waits_for_a_flush_that_fails_is_told_why(world: World, monkeypatch:
 
     monkeypatch.setattr("os.fsync", failing)
     world.put(log, "a")
-    log.when_flushed(told.append)
+    log.when_flushed(told.append, world.clock.now_ms())
 
     world.clock.advance(0)
 

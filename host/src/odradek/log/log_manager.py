@@ -146,6 +146,8 @@ class LogManager:
     def _ask_for_flush(self, asking: PartitionLog, due_ms: int) -> None:
         if self.flush_wanted is not None:
             self.flush_wanted(asking, due_ms)
+        elif asking.must_flush:
+            asking.flush()
 
     def _directory_of(self, topic: str, partition: int) -> Path:
         """Where the log is, else where it was wanted, else where there are the fewest."""

@@ -441,9 +441,13 @@ class PartitionLog:
         while self._flush_waiters and self._flush_waiters[0][0] <= end_offset:
             self._flush_waiters.popleft()[1](error)
 
-    def when_flushed(self, callback: FlushWaiter) -> None:
+    def when_flushed(self, callback: FlushWaiter, now_ms: int) -> None:
         """Call back once all that is in the log now has been forced to the disk, or with why it was not."""
+        if self.recovery_point == self._next_offset:
+            callback(None)
+            return
         self._flush_waiters.append((self._next_offset, callback))
+        self._ask_for_flush(now_ms)
 
     @property
     def must_flush(self) -> bool:

@@ -2,7 +2,7 @@
 
 Behavior:
     * Each partition's batch is checked and appended on its own (``log/``); what is answered is in the page
-      cache.
+      cache; where the topic has ``flush.messages`` and they are due, the answer waits for the disk.
     * A batch with records that are at fault is refused whole; v8 and later name them (RecordErrors,
       KIP-467).
     * With acks=0 there is no answer: if a partition was refused the connection is closed, the only sign
@@ -27,6 +27,8 @@ from __future__ import annotations
 from functools import partial
 
 from odradek.broker.broker import Broker
+from odradek.broker.deferred import Deferred
+from odradek.broker.flush_wait import FlushWait
 from odradek.broker.routing import CloseConnection, answers
 from odradek.broker.topics import Topic
 from odradek.broker.transaction_join import TransactionJoin
@@ -88,15 +90,18 @@ def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionPro
 
 
 @answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse)
-def produce(request: ProduceRequest, context: RequestContext, broker: Broker) -> ProduceResponse | None:
+def produce(
+    request: ProduceRequest, context: RequestContext, broker: Broker
+) -> ProduceResponse | Deferred | None:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
+    flushes = FlushWait()
     response = ProduceResponse(
-        responses=[append(topic, transaction, context, broker) for topic in request.topic_data]
+        responses=[append(topic, transaction, flushes, context, broker) for topic in request.topic_data]
     )
     if request.acks != 0:
-        return response
+        return flushes.answered(response, context.received_ms)
     for topic in response.responses:
         for partition in topic.partition_responses:
             if partition.error_code:
@@ -105,7 +110,11 @@ def produce(request: ProduceRequest, context: RequestContext, broker: Broker) ->
 
 
 def append(
-    data: TopicProduceData, transaction: TransactionJoin, context: RequestContext, broker: Broker
+    data: TopicProduceData,
+    transaction: TransactionJoin,
+    flushes: FlushWait,
+    context: RequestContext,
+    broker: Broker,
 ) -> TopicProduceResponse:
     """Append what is there for one topic."""
     if context.api_version >= TOPIC_ID_VERSION:
@@ -115,14 +124,18 @@ def append(
     partitions = [
         refused(partition.index, unknown, None)
         if topic is None
-        else append_batch(topic, partition, transaction, context)
+        else append_batch(topic, partition, transaction, flushes, context)
         for partition in data.partition_data
     ]
     return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
 
 
 def append_batch(
-    topic: Topic, data: PartitionProduceData, transaction: TransactionJoin, context: RequestContext
+    topic: Topic,
+    data: PartitionProduceData,
+    transaction: TransactionJoin,
+    flushes: FlushWait,
+    context: RequestContext,
 ) -> PartitionProduceResponse:
     """Append one partition's batch."""
     log = topic.partition(data.index)
@@ -139,9 +152,11 @@ def append_batch(
         return blamed(data.index, error, log)
     except ApiError as error:
         return refused(data.index, error.code, error.message)
-    return PartitionProduceResponse(
+    answer = PartitionProduceResponse(
         index=data.index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=appended.log_start_offset,
     )
+    flushes.appended(log, answer)
+    return answer

@@ -1,0 +1,46 @@
+"""A produce answer that waits until its records are on the disk, for topics with ``flush.messages``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from odradek.broker.deferred import Deferred
+from odradek.log.partition_log import PartitionLog
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.produce import PartitionProduceResponse, ProduceResponse
+
+
+@dataclass(slots=True)
+class FlushWait:
+    """The flushes that one request waits for."""
+
+    waiting: list[tuple[PartitionLog, PartitionProduceResponse]] = field(default_factory=list)
+    missing: int = 0
+    deferred: Deferred = field(default_factory=Deferred)
+
+    def appended(self, log: PartitionLog, answer: PartitionProduceResponse) -> None:
+        """A batch is in the log, and this is what will be said about it."""
+        if log.must_flush:
+            self.waiting.append((log, answer))
+
+    def answered(self, response: ProduceResponse, now_ms: int) -> ProduceResponse | Deferred:
+        """The response, once everything is on the disk; a partition that is not has an error."""
+        if not self.waiting:
+            return response
+        self.missing = len(self.waiting)
+        for log, answer in self.waiting:
+            log.when_flushed(partial(self.flushed, response, answer), now_ms)
+        return self.deferred
+
+    def flushed(
+        self, response: ProduceResponse, answer: PartitionProduceResponse, error: ApiError | None
+    ) -> None:
+        """One log is done."""
+        if error is not None:
+            answer.error_code, answer.error_message = ErrorCode(error.code), error.message
+            answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
+        self.missing -= 1
+        if not self.missing:
+            self.deferred.complete(response)

@@ -1,0 +1,96 @@
+"""Topics with ``flush.messages``: what is answered is on the disk."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from odradek.broker.deferred import Deferred
+from odradek.broker.flush_wait import FlushWait
+from odradek.log.partition_log import PartitionLog
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from support.batches import NOW_MS, batch_of
+from support.broker import BrokerClient
+
+
+@pytest.fixture
+def client() -> BrokerClient:
+    """``a`` is flushed after each record, ``b`` after two."""
+    client = BrokerClient()
+    client.broker.topics.create("a", 1, {"flush.messages": "1"})
+    client.broker.topics.create("b", 1, {"flush.messages": "2"})
+    return client
+
+
+def produce(client: BrokerClient, topic: str) -> Any:
+    data = TopicProduceData(
+        name=topic, partition_data=[PartitionProduceData(index=0, records=batch_of(b"x"))]
+    )
+    response = client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[data]), 12)
+    return None if response is None else response.responses[0].partition_responses[0]
+
+
+def test_the_answer_comes_after_the_flush(client: BrokerClient) -> None:
+    asked: list[PartitionLog] = []
+    client.broker.logs.flush_wanted = lambda log, _due_ms: asked.append(log)
+
+    answer = produce(client, "a")
+
+    assert answer is None
+    assert asked == [client.broker.topics.log("a", 0)]
+
+
+def test_a_flush_that_is_not_due_holds_nobody_up(client: BrokerClient) -> None:
+    client.broker.logs.flush_wanted = lambda _log, _due_ms: None
+
+    answers = [produce(client, "b"), produce(client, "b")]
+
+    assert answers[0].base_offset == 0
+    assert answers[1] is None
+
+
+def test_a_flush_at_once_is_answered_at_once(client: BrokerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+    monkeypatch.setattr(os, "fsync", flushed.append)
+
+    answer = produce(client, "a")
+
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, 0)
+    assert flushed
+
+
+def test_a_flush_that_fails_is_a_storage_error(client: BrokerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    def flush(log: PartitionLog, _due_ms: int) -> None:
+        client.broker.timer.schedule(0, lambda: flush_and_fail(log))
+
+    def flush_and_fail(log: PartitionLog) -> None:
+        with pytest.raises(ApiError):
+            log.flush()
+
+    monkeypatch.setattr(os, "fsync", failing)
+    client.broker.logs.flush_wanted = flush
+    log = client.broker.topics.log("a", 0)
+    log.append(batch_of(b"x"), NOW_MS)
+    response = ProduceResponse()
+    wait, answer = FlushWait(), PartitionProduceResponse(base_offset=0)
+    wait.appended(log, answer)
+    promised = wait.answered(response, NOW_MS)
+
+    client.broker.timer.run_due(NOW_MS)
+
+    assert isinstance(promised, Deferred)
+    assert promised.response is response
+    assert (answer.error_code, answer.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
