@@ -9,7 +9,15 @@ import argparse
 import time
 from pathlib import Path
 
-from contrib.capture import config_scenarios, get_scenarios, list_scenarios, push_scenarios
+from contrib.capture import (
+    broker_config_scenarios,
+    config_scenarios,
+    get_scenarios,
+    list_scenarios,
+    push_scenarios,
+    record_scenarios,
+    topic_scenarios,
+)
 from contrib.capture.golden import APPLY_S, GoldenFolder, Scenario
 from contrib.capture.kafka_node import TELEMETRY_MAX_BYTES, TELEMETRY_REPORTER, kafka_node
 from contrib.capture.kafka_requests import list_resources
@@ -20,7 +28,10 @@ NODES: dict[str, Scenarios] = {
     TELEMETRY_REPORTER: config_scenarios.SCENARIOS
     | get_scenarios.SCENARIOS
     | push_scenarios.SCENARIOS
-    | list_scenarios.SCENARIOS,
+    | list_scenarios.SCENARIOS
+    | topic_scenarios.SCENARIOS
+    | record_scenarios.SCENARIOS
+    | broker_config_scenarios.SCENARIOS,
     "": config_scenarios.WITHOUT_RECEIVER | push_scenarios.WITHOUT_RECEIVER,
 }
 """By the metrics reporters of the node."""

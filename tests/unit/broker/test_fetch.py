@@ -436,7 +436,7 @@ def test_a_bug_while_answering_does_not_hit_the_producer(
     consumer.append()
 
     assert consumer.client.broker.topics.log("t", 0).log_end_offset == 1
-    assert [codes(answer) for answer in consumer.answers] == [[ErrorCode.UNKNOWN_SERVER_ERROR]]
+    assert [answer.error_code for answer in consumer.answers] == [ErrorCode.UNKNOWN_SERVER_ERROR]
     assert consumer.client.dispatcher.unexpected_errors == 1
     assert not consumer.waits()
 

@@ -75,8 +75,7 @@ class Read:
         if log is None:
             unnamed = partition.topic is None
             code = ErrorCode.UNKNOWN_TOPIC_ID if unnamed else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            row = (key, partition, refused(wanted.partition, code))
-            row[2].aborted_transactions = []
+            row = (key, partition, unread(wanted.partition, code))
             (self.unknown_ids if unnamed else self.unknown_partitions).append(row)
             return
         try:
@@ -150,8 +149,13 @@ class Read:
         return records if stable_offset == log.high_watermark else before(records, stable_offset)
 
 
+def unread(index: int, code: ErrorCode) -> PartitionData:
+    """An error that was found before a log was looked at."""
+    return PartitionData(partition_index=index, error_code=code, high_watermark=-1)
+
+
 def refused(index: int, code: ErrorCode) -> PartitionData:
-    """Nothing but an error."""
+    """An error that a log has."""
     return PartitionData(partition_index=index, error_code=code, high_watermark=-1, aborted_transactions=None)
 
 

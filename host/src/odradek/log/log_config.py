@@ -21,17 +21,17 @@ _TIMESTAMP_TYPES: Final = {
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
 }
 _COMPRESSION_TYPES: Final = {
-    "producer": None,
     "uncompressed": Codec.NONE,
-    "gzip": Codec.GZIP,
-    "snappy": Codec.SNAPPY,
-    "lz4": Codec.LZ4,
     "zstd": Codec.ZSTD,
+    "lz4": Codec.LZ4,
+    "snappy": Codec.SNAPPY,
+    "gzip": Codec.GZIP,
+    "producer": None,
 }
 
 
 class BadElement(ValueError):
-    """One element of a list is not allowed."""
+    """One element of a list is not allowed, or a number that Kafka shows as it reads it."""
 
     def __init__(self, element: str, problem: str) -> None:
         super().__init__(problem)
@@ -65,7 +65,17 @@ def _check_range(value: float, least: int, most: int) -> None:
 
 def _ratio(text: str) -> float:
     value: float = _read(float, text, "DOUBLE")
-    _check_range(value, 0, 1)
+    try:
+        _check_range(value, 0, 1)
+    except ValueError as error:
+        raise BadElement(str(value), str(error)) from None
+    return value
+
+
+def _gzip_level(text: str) -> int:
+    value: int = _read(int, text, "INT")
+    if value != -1 and not 1 <= value <= 9:
+        raise ValueError("Value must be between 1 and 9 or equal to -1")
     return value
 
 
@@ -125,7 +135,7 @@ class LogConfig:
     message_timestamp_after_max_ms: int = _int64(60 * 60 * 1000)
     compression_type: Codec | None = _key(None, _one_of(_COMPRESSION_TYPES))  # noqa: RUF009
     """None keeps the codec of the producer."""
-    compression_gzip_level: int = _key(-1, _number(-1, 9, _INT32_MAX, "INT"))
+    compression_gzip_level: int = _key(-1, _gzip_level)
     compression_lz4_level: int = _key(9, _number(1, 17, _INT32_MAX, "INT"))
     compression_zstd_level: int = _key(3, _number(-131072, 22, _INT32_MAX, "INT"))
     cleanup_policy: frozenset[str] = _key(frozenset({"delete"}), _policies)
@@ -171,7 +181,7 @@ class LogConfig:
         values = {key.replace(".", "_"): _parsed(key, text) for key, text in properties.items()}
         config = replace(defaults or cls(), **values)
         least_ms, most_ms = config.min_compaction_lag_ms, config.max_compaction_lag_ms
-        if config.is_compacted and least_ms > most_ms:
+        if least_ms > most_ms:
             raise ConfigError(
                 "min.compaction.lag.ms",
                 f"conflict topic config setting min.compaction.lag.ms ({least_ms}) > "

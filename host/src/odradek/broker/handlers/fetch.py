@@ -25,7 +25,7 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.deferred import Deferred
 from odradek.broker.fetch_context import open_context
-from odradek.broker.fetch_read import Read, ReadParams, refused
+from odradek.broker.fetch_read import Read, ReadParams, unread
 from odradek.broker.long_poll import LongPoll
 from odradek.broker.routing import answers
 from odradek.plugin.context import RequestContext
@@ -35,14 +35,17 @@ from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, Fe
 
 
 def refuse(request: FetchRequest, code: ErrorCode, _message: str | None) -> FetchResponse:
-    """The same error for every partition, and at the top for versions that have room for it."""
+    """The same error at the top for versions that have room for it, and for every partition of those that
+    name topics: the later ones leave it at that, as in Kafka.
+    """
     responses = [
         FetchableTopicResponse(
             topic=topic.topic,
             topic_id=topic.topic_id,
-            partitions=[refused(partition.partition, code) for partition in topic.partitions],
+            partitions=[unread(partition.partition, code) for partition in topic.partitions],
         )
         for topic in request.topics
+        if topic.topic
     ]
     return FetchResponse(error_code=code, responses=responses)
 
@@ -50,8 +53,8 @@ def refuse(request: FetchRequest, code: ErrorCode, _message: str | None) -> Fetc
 @answers(FetchRequest, FetchResponse, refusal=refuse)
 def fetch(request: FetchRequest, context: RequestContext, broker: Broker) -> FetchResponse | Deferred:
     version, topics, now_ms = context.api_version, broker.topics, context.received_ms
+    params = ReadParams.of(request, version, broker.settings.fetch_max_bytes)
     try:
-        params = ReadParams.of(request, version, broker.settings.fetch_max_bytes)
         asked = open_context(request, version, topics, broker.fetch_sessions, now_ms)
     except ApiError as error:
         return FetchResponse(error_code=error.code)

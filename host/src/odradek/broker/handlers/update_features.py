@@ -1,7 +1,7 @@
 """UpdateFeatures v0-v2 (KIP-584, KIP-778, KIP-1022).
 
 Behavior:
-    * All features are set, or none: what is wrong with one is FEATURE_UPDATE_FAILED at the top.
+    * All features are set, or none: what is wrong with one is INVALID_UPDATE_VERSION at the top.
     * A level below the one in force needs a request that says it is a downgrade.
     * Levels are kept over restarts.
 Versions:
@@ -21,6 +21,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.update_features import (
     FeatureUpdateKey,
+    UpdatableFeatureResult,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
@@ -41,13 +42,14 @@ def update_features(
         fault = fault_of(update, context.api_version, broker.features, broker.settings.node_id)
         if fault is not None:
             raise ApiError(
-                ErrorCode.FEATURE_UPDATE_FAILED,
+                ErrorCode.INVALID_UPDATE_VERSION,
                 "The update failed for all features since the following feature had an error: Invalid update "
                 f"version {update.max_version_level} for feature {update.feature}. {fault}",
             )
     if not request.validate_only:
         broker.finalize({name: update.max_version_level for name, update in updates.items()})
-    return UpdateFeaturesResponse(error_message=None)
+    results = [UpdatableFeatureResult(feature=name, error_message="NONE") for name in updates]  # Kafka's text
+    return UpdateFeaturesResponse(error_message=None, results=results)
 
 
 def fault_of(update: FeatureUpdateKey, version: int, features: Features, node_id: int) -> str | None:

@@ -1,0 +1,22 @@
+"""Requests of any API, written by the host's codec, whose bytes are held against kio's by
+``tests/conformance/test_kio_oracle.py``. What a node answers is recorded as bytes all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from contrib.capture.kafka_requests import FLEXIBLE_SINCE, NAMES, Request
+
+from odradek.wire.codec import encode
+
+CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def request(message: Any, version: int) -> Request:
+    """A request, its API known to the recorder from now on."""
+    key = message.API_KEY
+    NAMES[key] = CAPITALS.sub("_", type(message).__name__.removesuffix("Request")).lower()
+    FLEXIBLE_SINCE[key] = message.FLEXIBLE.first
+    return Request(key, version, encode(message, version))

@@ -1,0 +1,189 @@
+"""What Apache Kafka 4.3.1 answered about topics and records, replayed against a broker in memory.
+
+Each file in ``golden/`` is one connection. The ids that Kafka drew, of topics and of sessions, are drawn
+again here, in its order; what has no order in Kafka is sorted. Where we differ on purpose the exchange is in
+`DIFFERENT`, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
+from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
+from odradek.broker.topic_config_keys import TYPES
+from odradek.testing.clock import MockClock
+from odradek.wire.codec import decode
+from odradek.wire.config_resource import ConfigSource
+from odradek.wire.header import flexible_request_header, peek_api, read_request_header
+from odradek.wire.messages.create_partitions import CreatePartitionsResponse
+from odradek.wire.messages.create_topics import (
+    CreatableTopicConfigs,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from odradek.wire.messages.delete_topics import DeleteTopicsResponse
+from odradek.wire.messages.describe_quorum import DescribeQuorumResponse
+from odradek.wire.messages.elect_leaders import ElectLeadersResponse
+from odradek.wire.messages.fetch import FetchResponse
+from odradek.wire.messages.produce import ProduceResponse
+from odradek.wire.types import NIL_UUID
+from support.broker import make_broker, make_connection
+
+APIS = (
+    "create_partitions",
+    "create_topics",
+    "delete_topics",
+    "describe_quorum",
+    "describe_topic_partitions",
+    "elect_leaders",
+    "fetch",
+    "list_offsets",
+    "list_partition_reassignments",
+    "offset_for_leader_epoch",
+    "produce",
+    "update_features",
+)
+FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
+
+RECORDED_MS = 1_795_169_000_000
+"""About when the files were made: what is too old depends on it."""
+PLACED_AS_ONE = "the time of a duplicate is that of its batch; we say that the topic does not set it"
+DIFFERENT: dict[tuple[str, str], str] = {
+    ("create_topics_v7_created", "validateOnly"): "a topic that is not created has no id",
+    ("produce_v13_produced", "magic 3"): "a magic that does not exist is INVALID_RECORD, as magic 1 is",
+    ("produce_v13_produced", "a transactional batch"): "without a producer it is in no transaction either",
+    ("produce_v13_idempotent", "the same again"): PLACED_AS_ONE,
+    ("produce_v13_idempotent", "five back"): PLACED_AS_ONE,
+}
+"""File and label: why the answer is not Kafka's."""
+
+
+@dataclass(slots=True)
+class Replay:
+    """A fresh broker that draws the ids of a file."""
+
+    path: Path
+    topic_ids: deque[bytes] = field(default_factory=deque)
+    session_ids: deque[int] = field(default_factory=deque)
+    dispatcher: Dispatcher = field(init=False)
+
+    def __post_init__(self) -> None:
+        broker = make_broker()
+        assert isinstance(broker.clock, MockClock)
+        broker.clock.time_ms = RECORDED_MS
+        broker.topics.random_uuid = self.topic_ids.popleft
+        broker.fetch_sessions.random_id = self.session_ids.popleft
+        self.dispatcher = Dispatcher(broker, load_handlers())
+
+    def rows(self) -> list[tuple[str, Any, Any]]:
+        """Label, Kafka's answer and ours; None for no answer."""
+        connection = make_connection()
+        found: list[tuple[str, Any, Any]] = []
+        for exchange in exchanges(self.path):
+            theirs = self.decoded(exchange, exchange.response)
+            self.learn(exchange, theirs)
+            answer = self.dispatcher.answer(exchange.request, 0, connection)
+            assert not isinstance(answer, PendingAnswer), exchange.label
+            ours = self.decoded(exchange, answer[4:] if answer else None)
+            found.append((exchange.label, arranged(theirs), arranged(ours)))
+        return found
+
+    def decoded(self, exchange: Exchange, response: bytes | None) -> Any:
+        return decoded(self.dispatcher, exchange.request, response) if response else None
+
+    def learn(self, exchange: Exchange, theirs: Any) -> None:
+        """Take over what Kafka is about to draw."""
+        if isinstance(theirs, CreateTopicsResponse):
+            ids = {topic.name: topic.topic_id for topic in theirs.topics if topic.topic_id != NIL_UUID}
+            self.topic_ids.extend(ids[name] for name in names_created(exchange.request) if name in ids)
+        elif isinstance(theirs, FetchResponse):
+            known = self.dispatcher.broker.fetch_sessions.sessions
+            self.session_ids.clear()
+            if theirs.session_id and theirs.session_id not in known:
+                self.session_ids.append(theirs.session_id)
+
+
+def names_created(request: bytes) -> list[str]:
+    """The names that a CreateTopics request really creates, in order."""
+    _, version = peek_api(request)
+    _, start = read_request_header(request, 0, flexible_request_header(CreateTopicsRequest, version))
+    message = decode(CreateTopicsRequest, version, request, start)
+    return [] if message.validate_only else [topic.name for topic in message.topics]
+
+
+def arranged(message: Any) -> Any:
+    """A message with an order for what has none, and without what differs from run to run."""
+    if isinstance(message, CreateTopicsResponse):
+        message.topics.sort(key=lambda row: row.name)
+        for topic in message.topics:
+            topic.configs = [
+                shown for config in topic.configs or () if (shown := comparable(config)) is not None
+            ]
+    elif isinstance(message, CreatePartitionsResponse):
+        message.results.sort(key=lambda row: row.name)
+    elif isinstance(message, DeleteTopicsResponse):
+        message.responses.sort(key=lambda row: (row.name or "", row.topic_id))
+    elif isinstance(message, ElectLeadersResponse):
+        message.replica_election_results.sort(key=lambda row: row.topic)
+    elif isinstance(message, ProduceResponse):
+        forget_words(message)
+    elif isinstance(message, DescribeQuorumResponse):
+        forget_the_log(message)
+    return message
+
+
+def comparable(config: CreatableTopicConfigs) -> CreatableTopicConfigs | None:
+    """A key that we have too. Kafka finalizes a feature that makes one a dynamic default (KIP-966)."""
+    if config.name == "min.insync.replicas":
+        config.config_source = ConfigSource.DEFAULT
+    return config if config.name in TYPES else None
+
+
+def forget_words(response: ProduceResponse) -> None:
+    """Kafka has no words where we have some, and where the log begins depends on when it finds fault."""
+    for partition in (row for topic in response.responses for row in topic.partition_responses):
+        if partition.error_code:
+            partition.error_message = None
+            partition.log_start_offset = -1
+            for record in partition.record_errors:
+                record.batch_index_error_message = None
+
+
+def forget_the_log(response: DescribeQuorumResponse) -> None:
+    """Kafka has a metadata log, which grows, and a listener for controllers."""
+    for partition in (row for topic in response.topics for row in topic.partitions):
+        partition.high_watermark = 0
+        for voter in partition.current_voters:
+            voter.log_end_offset = 0
+            voter.last_fetch_timestamp = min(voter.last_fetch_timestamp, 0)
+            voter.last_caught_up_timestamp = min(voter.last_caught_up_timestamp, 0)
+    for node in response.nodes:
+        node.listeners.clear()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_answer_is_kafkas(path: Path) -> None:
+    rows = Replay(path).rows()
+
+    assert rows
+    for label, theirs, ours in rows:
+        if (path.stem, label) in DIFFERENT:
+            assert ours != theirs, f"{label}: no longer different"
+        else:
+            assert ours == theirs, label
+
+
+def test_every_difference_is_in_a_file() -> None:
+    labels = {(path.stem, exchange.label) for path in FILES for exchange in exchanges(path)}
+
+    assert DIFFERENT.keys() - labels == set()
+
+
+def test_there_are_files_for_every_api() -> None:
+    assert {path.stem.rpartition("_v")[0] for path in FILES} == set(APIS)
