@@ -456,9 +456,10 @@ def test_offsets_of_what_is_not_there_are_refused(
     with ScriptedBroker() as broker:
         broker.answers = {MetadataRequest: metadata_of(broker, leader=leader), ListOffsetsRequest: offsets}
 
-        with pytest.raises(RequestFailed) as failure, AdminClient(broker.address, timeout_s=5) as admin:
+        with AdminClient(broker.address, timeout_s=5) as admin:
             admin.retries = Retries(timeout_s=0)
-            admin.list_offsets({partition: LATEST})
+            with pytest.raises(RequestFailed) as failure:
+                admin.list_offsets({partition: LATEST})
 
     assert failure.value.code is code
 
