@@ -129,7 +129,7 @@ def test_a_record_cannot_be_too_young_and_overdue_whatever_the_policy(policy: st
     with pytest.raises(ConfigError) as refusal:
         LogConfig.parse(properties)
 
-    assert refusal.value.key == "min.compaction.lag.ms"
+    assert refusal.value.path == "min.compaction.lag.ms"
 
 
 def test_the_keys_are_listed() -> None:
