@@ -48,6 +48,7 @@ class Segment:
     """
 
     __slots__ = (
+        "_ahead",
         "_closed",
         "_descriptor",
         "_files",
@@ -80,6 +81,8 @@ class Segment:
         self._max_timestamp_ms: int | None = None
         self._first_timestamp_ms: int | None = None
         self._index: SegmentIndex | None = None
+        self._ahead: Located | None = None
+        """The batch behind the last read: where a consumer that goes on will ask next."""
 
     # Files
 
@@ -292,6 +295,7 @@ class Segment:
         os.truncate(self.path, size_bytes)
         self.size_bytes = size_bytes
         self._first_timestamp_ms = None
+        self._ahead = None
 
     # Reading
 
@@ -325,6 +329,9 @@ class Segment:
 
     def locate(self, offset: int) -> Located | None:
         """The batch that contains ``offset``, or the next one; None if there is none in this segment."""
+        ahead = self._ahead
+        if ahead is not None and ahead[1].base_offset <= offset <= ahead[1].last_offset:
+            return ahead
         for position, header in self.walk(self.index.position_before(offset)):
             if header.last_offset >= offset:
                 return position, header
@@ -347,16 +354,20 @@ class Segment:
         position, header = found
         if header.size_bytes > max_bytes:
             return self.pread(header.size_bytes, position) if min_one_message else b""
-        return self.pread(self._boundary(position, position + max_bytes) - position, position)
+        end = self._boundary(position + header.size_bytes, position + max_bytes)
+        return self.pread(end - position, position)
 
     def _boundary(self, position: int, limit: int) -> int:
-        """The last end of a batch up to ``limit``; the batch at ``position`` ends before it."""
+        """The last end of a batch up to ``limit``; a batch begins or ends at ``position``, not behind it."""
         if limit >= self.size_bytes:
             return self.size_bytes
-        boundary = max(position, self.index.boundary_before(limit))
+        boundary = position
+        if limit - position > WINDOW_BYTES:
+            boundary = max(position, self.index.boundary_before(limit))
         for start, header in self.walk(boundary):
             boundary = start
             if start + header.size_bytes > limit:
+                self._ahead = start, header
                 break
         return boundary
 
