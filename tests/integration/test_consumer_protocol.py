@@ -200,6 +200,24 @@ def test_an_admin_client_sees_the_group(host: ThreadedHost) -> None:
     member.consumer.close()
 
 
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_a_group_moves_to_the_consumer_protocol_and_back(host: ThreadedHost, strategy: str) -> None:
+    topic = f"moved-{strategy}"
+    create(host, topic)
+    produce(host, topic, range(400))
+    classic = {"group.protocol": "classic", "partition.assignment.strategy": strategy}
+    old = Member(host, topic, topic, **classic, **{"session.timeout.ms": 6_000, "heartbeat.interval.ms": 300})
+    poll_until(lambda: old.partitions == everything(topic), old)
+
+    new = Member(host, topic, topic)
+    poll_until(lambda: len(old.partitions) == len(new.partitions) == 2, old, new)
+
+    assert old.partitions | new.partitions == everything(topic)
+    new.consumer.close()
+    poll_until(lambda: old.partitions == everything(topic), old)
+    old.consumer.close()
+
+
 def test_members_go_on_after_a_restart_of_the_host(tmp_path: Path) -> None:
     with running_host(tmp_path, *QUICK) as host:
         create(host, "kept")

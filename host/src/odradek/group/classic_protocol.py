@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from odradek.clock import Clock, Timer
-from odradek.group import classic_leave, classic_sync
+from odradek.group import classic_leave, classic_sync, mixed_group
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_join import ClassicJoin, Joiner
 from odradek.group.classic_member import JoinReply, SyncReply
 from odradek.group.classic_rebalance import ClassicRebalance
+from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Group
 from odradek.group.group_config import GroupConfig
+from odradek.group.mixed_group import MixedJoin
 from odradek.group.outbox import Outbox
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -63,6 +65,12 @@ class ClassicProtocol:
         config = self.registry.config
         if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
             raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        mixed = self.mixed_group(request.group_id)
+        if mixed is not None:
+            with self.outbox:
+                answer = MixedJoin(mixed, request, joiner, self.registry.random_uuid()).answer()
+                self.outbox.put(reply, answer)
+            return
         group = self.group_to_join(request)
         with self.outbox:
             try:
@@ -74,22 +82,24 @@ class ClassicProtocol:
         """The group that is meant. An empty one of the other protocol becomes a classic one.
 
         Raises:
-            ApiError: UNKNOWN_MEMBER_ID: a member of a group that does not exist; INCONSISTENT_GROUP_PROTOCOL:
-                the members speak the other protocol.
+            ApiError: UNKNOWN_MEMBER_ID: a member of a group that does not exist.
         """
         known = self.registry.groups.get(request.group_id)
         if isinstance(known, ClassicGroup):
             return known
         if request.member_id and known is None:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
-        if known is not None and not known.is_empty:
-            raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         group = ClassicGroup(request.group_id, generation=0 if known is None else known.generation)
         if known is None:
             self.registry.groups[request.group_id] = group
         else:
             self.registry.put(group)
         return group
+
+    def mixed_group(self, group_id: str) -> ConsumerGroup | None:
+        """A group of the consumer protocol with members: they may be of both."""
+        group = self.registry.groups.get(group_id)
+        return group if isinstance(group, ConsumerGroup) and not group.is_empty else None
 
     def forget_if_unused(self, group: ClassicGroup) -> None:
         """A refused join, or an id that is not used, leaves no group behind."""
@@ -102,6 +112,11 @@ class ClassicProtocol:
         Raises:
             ApiError: See `classic_sync.sync`, and INVALID_GROUP_ID.
         """
+        mixed = self.mixed_group(request.group_id)
+        if mixed is not None:
+            with self.outbox:
+                self.outbox.put(reply, mixed_group.sync(mixed, request))
+            return
         group = self.group_of_member(request.group_id)
         with self.outbox:
             classic_sync.sync(self.rebalance, group, request, reply)
@@ -112,6 +127,10 @@ class ClassicProtocol:
         Raises:
             ApiError: See `classic_sync.heartbeat`, and INVALID_GROUP_ID.
         """
+        mixed = self.mixed_group(request.group_id)
+        if mixed is not None:
+            mixed_group.heartbeat(mixed, request)
+            return
         classic_sync.heartbeat(self.rebalance, self.group_of_member(request.group_id), request)
 
     def leave(self, request: LeaveGroupRequest) -> list[MemberResponse]:
@@ -120,6 +139,10 @@ class ClassicProtocol:
         Raises:
             ApiError: UNKNOWN_MEMBER_ID: there is no such group; INVALID_GROUP_ID.
         """
+        mixed = self.mixed_group(request.group_id)
+        if mixed is not None:
+            with self.outbox:
+                return mixed_group.leave(mixed, request)
         group = self.group_of_member(request.group_id)
         with self.outbox:
             answers = classic_leave.leave(self.rebalance, group, request)

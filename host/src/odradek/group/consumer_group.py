@@ -50,6 +50,7 @@ class ConsumerGroup:
         generation: int = FIRST_EPOCH,
         empty_since_ms: int | None = None,
         emptied: Callable[[Group], None] | None = None,
+        all_classic: Callable[[ConsumerGroup], None] | None = None,
     ) -> None:
         self.group_id = group_id
         self.config = config
@@ -68,6 +69,8 @@ class ConsumerGroup:
         """Member ids."""
         self.emptied = emptied
         """Called when the last member is gone."""
+        self.all_classic = all_classic
+        """Called when the last member that speaks the consumer protocol is gone and others are not."""
 
     @property
     def state_name(self) -> str:
@@ -129,7 +132,7 @@ class ConsumerGroup:
         """Let a static member come back under another id; it has the place, the target and the partitions."""
         namesake = self.members.get(member_id)
         if namesake is not None:
-            self.remove(namesake)
+            self.drop(namesake)
         member = old.successor(member_id)
         old.stop_timers()
         del self.members[old.member_id]
@@ -140,20 +143,32 @@ class ConsumerGroup:
             self.holders[partition] = member_id
         return member
 
-    def remove(self, member: ConsumerMember) -> None:
-        """A member is gone: what it had is free, and the others' target has to be computed again."""
-        member.stop_timers()
-        del self.members[member.member_id]
-        self.forget_instance(member)
-        self.target.by_member.pop(member.member_id, None)
-        for partition in (*member.assigned, *member.pending_revocation):
-            del self.holders[partition]
+    def remove(self, *members: ConsumerMember) -> None:
+        """Members are gone: what they had is free, and the others' target has to be computed again."""
+        for member in members:
+            self.drop(member)
         self.subscriptions.refresh(self.members.values())
         self.group_epoch += 1
         if not self.members:
             self.empty_since_ms = self.clock.now_ms()
             if self.emptied is not None:
                 self.emptied(self)
+        self.settle_protocol()
+
+    def settle_protocol(self) -> None:
+        """Where only members of the classic protocol are left, the group may become a classic one."""
+        consumers = any(member.classic is None for member in self.members.values())
+        if self.members and not consumers and self.all_classic is not None:
+            self.all_classic(self)
+
+    def drop(self, member: ConsumerMember) -> None:
+        """Forget a member and free what it had."""
+        member.stop_timers()
+        del self.members[member.member_id]
+        self.forget_instance(member)
+        self.target.by_member.pop(member.member_id, None)
+        for partition in (*member.assigned, *member.pending_revocation):
+            del self.holders[partition]
 
     def leave_for_a_while(self, member: ConsumerMember) -> None:
         """A static member goes and will be back: its session decides how long its partitions wait for it."""
@@ -163,6 +178,13 @@ class ConsumerGroup:
         member.pending_revocation = {}
         member.previous_member_epoch = member.member_epoch
         member.member_epoch = STATIC_LEAVE_EPOCH
+
+    def catch_up(self, subscription_changed: bool) -> None:
+        """Look at subscriptions and topics, if they have changed, and compute the target that follows."""
+        if subscription_changed or self.subscriptions.is_stale:
+            topics_changed = self.subscriptions.refresh(self.members.values())
+            self.group_epoch += subscription_changed or topics_changed
+        self.update_target()
 
     def update_target(self) -> None:
         """Compute the target of the newest group epoch, unless one was computed a moment ago."""
@@ -195,11 +217,16 @@ class ConsumerGroup:
 
     def restart_session(self, member: ConsumerMember) -> None:
         """The member was heard of."""
-        deadline_ms = self.clock.now_ms() + self.config.consumer_session_timeout_ms
-        if member.session is None:
-            member.session = self.timer.schedule(deadline_ms, partial(self.remove, member))
-        else:
+        timeout_ms = self.config.consumer_session_timeout_ms
+        if member.classic is not None:
+            timeout_ms = member.classic.session_timeout_ms
+        deadline_ms = self.clock.now_ms() + timeout_ms
+        if member.session is not None and member.session.deadline_ms <= deadline_ms:
             member.session.postpone(deadline_ms)
+            return
+        if member.session is not None:
+            member.session.cancel()
+        member.session = self.timer.schedule(deadline_ms, partial(self.remove, member))
 
     def restart_rebalance(self, member: ConsumerMember) -> None:
         """Wait for a member to give up partitions, if it is to; it is removed if it takes too long."""
@@ -223,6 +250,9 @@ class ConsumerGroup:
         if committer.is_transactional and anonymous and committer.group_instance_id is None:
             return None
         member = self.member(committer.member_id)
+        if member.classic is not None:
+            check_generation(committer.generation_id, member)
+            return None
         if not committer.is_transactional and committer.api_version < MEMBER_EPOCH_VERSION:
             raise ApiError(
                 ErrorCode.UNSUPPORTED_VERSION,
@@ -239,6 +269,8 @@ class ConsumerGroup:
         if member_id is None and member_epoch < 0:
             return
         member = self.member(member_id or "")
+        if member.classic is not None:
+            check_generation(member_epoch, member)
         if member_epoch != member.member_epoch:
             raise stale(member_epoch, member)
 
@@ -271,6 +303,16 @@ def check_assignment_epoch(member: ConsumerMember, member_epoch: int, topic_id: 
     since = member.assigned.get(partition, member.pending_revocation.get(partition))
     if since is None or member_epoch < since:
         raise stale(member_epoch, member)
+
+
+def check_generation(generation_id: int, member: ConsumerMember) -> None:
+    """Whether a member of the classic protocol is where it says it is: its member epoch is its generation.
+
+    Raises:
+        ApiError: ILLEGAL_GENERATION.
+    """
+    if generation_id != member.member_epoch:
+        raise ApiError(ErrorCode.ILLEGAL_GENERATION)
 
 
 def stale(member_epoch: int, member: ConsumerMember) -> ApiError:

@@ -106,26 +106,9 @@ def heartbeat(
     """
     owned = owned_partitions(request)
     member = admitted(group, request, owned)
-    assigned, pending = member.assigned, member.pending_revocation
-    state, epoch = member.state, member.member_epoch
-    changed = update(member, request, client)
-    if changed or group.subscriptions.is_stale:
-        topics_changed = group.subscriptions.refresh(group.members.values())
-        group.group_epoch += changed or topics_changed
-    group.update_target()
-    reconcile(
-        member,
-        assignment_epoch=group.target.epoch,
-        target=group.target.of(member.member_id),
-        topic_ids=group.subscriptions.topic_ids(member),
-        subscription_changed=changed,
-        is_free=lambda partition: partition not in group.holders,
-        owned=owned,
-    )
-    if member.assigned is not assigned or member.pending_revocation is not pending:
-        group.hold(member, assigned, pending)
-    if (member.state, member.member_epoch) != (state, epoch) or member.pending_revocation is not pending:
-        group.restart_rebalance(member)
+    assigned = member.assigned
+    member.speak_classic(None)
+    step(group, member, update(member, request, client), owned)
     group.restart_session(member)
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
@@ -135,6 +118,38 @@ def heartbeat(
         if is_full(request) or member.assigned.keys() != assigned.keys()
         else None,
     )
+
+
+def step(
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    subscription_changed: bool,
+    owned: AbstractSet[TopicPartition] | None,
+) -> None:
+    """Take a member as far as it can go, towards the newest target.
+
+    Args:
+        group: Its group; a new target is computed if one is due.
+        member: Updated with what it says about itself.
+        subscription_changed: Whether that is another subscription.
+        owned: What the client says that it has; None if it does not say.
+    """
+    assigned, pending = member.assigned, member.pending_revocation
+    state, epoch = member.state, member.member_epoch
+    group.catch_up(subscription_changed)
+    reconcile(
+        member,
+        assignment_epoch=group.target.epoch,
+        target=group.target.of(member.member_id),
+        topic_ids=group.subscriptions.topic_ids(member),
+        subscription_changed=subscription_changed,
+        is_free=lambda partition: partition not in group.holders,
+        owned=owned,
+    )
+    if member.assigned is not assigned or member.pending_revocation is not pending:
+        group.hold(member, assigned, pending)
+    if (member.state, member.member_epoch) != (state, epoch) or member.pending_revocation is not pending:
+        group.restart_rebalance(member)
 
 
 def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> AbstractSet[TopicPartition] | None:
@@ -148,12 +163,7 @@ def admitted(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, owned: AbstractSet[TopicPartition] | None
 ) -> ConsumerMember:
     """The member that a request belongs to; a new one, or one that has come back, if it joins."""
-    is_full = len(group.members) >= group.config.consumer_max_size
-    if is_full and request.member_id not in group.members:
-        raise ApiError(
-            ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"The consumer group has reached its maximum of {group.config.consumer_max_size} members.",
-        )
+    check_room(group, request.member_id)
     if request.instance_id is None:
         member = group.members.get(request.member_id)
     else:
@@ -162,6 +172,19 @@ def admitted(
         member = joining(group, request)
     check_epoch(member, request.member_epoch, owned)
     return member
+
+
+def check_room(group: ConsumerGroup, member_id: str) -> None:
+    """Whether a group may have this member.
+
+    Raises:
+        ApiError: GROUP_MAX_SIZE_REACHED.
+    """
+    if len(group.members) >= group.config.consumer_max_size and member_id not in group.members:
+        raise ApiError(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The consumer group has reached its maximum of {group.config.consumer_max_size} members.",
+        )
 
 
 def joining(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
@@ -182,7 +205,7 @@ def static_member(
         return known_static_member(group, member, request.member_id, instance_id)
     if member is None or member.member_id == request.member_id:
         return member
-    if member.member_epoch != STATIC_LEAVE_EPOCH:
+    if member.member_epoch != STATIC_LEAVE_EPOCH and member.classic is None:
         raise ApiError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {request.member_id} with instance id {instance_id} cannot join the group because "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from odradek.clock import TimerTask
+from odradek.group.classic_member import Protocols
 from odradek.group.committed_offset import TopicPartition
 
 JOIN_EPOCH = 0
@@ -26,6 +27,30 @@ class MemberState(Enum):
     """It was told to give up partitions and has not said that it did."""
     UNRELEASED_PARTITIONS = "unreleased"
     """It is at the target's epoch, but others still hold some of its partitions."""
+
+
+@dataclass(slots=True, eq=False)
+class ClassicMembership:
+    """What there is besides to a member that speaks the classic protocol."""
+
+    session_timeout_ms: int
+    """A classic member chooses it itself."""
+    protocols: Protocols
+    join: TimerTask | None = None
+    """Runs while the member is to join again."""
+    sync: TimerTask | None = None
+    """Runs from JoinGroup to SyncGroup."""
+
+    @property
+    def protocol_names(self) -> set[str]:
+        return {name for name, _ in self.protocols}
+
+    def stop_timers(self) -> None:
+        """It has come, or is gone."""
+        for task in (self.join, self.sync):
+            if task is not None:
+                task.cancel()
+        self.join = self.sync = None
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +75,8 @@ class ConsumerMember:
     """What it was told to have, with the epoch from which on (KIP-1251)."""
     pending_revocation: dict[TopicPartition, int] = field(default_factory=dict)
     """What it was told to give up and may still have. Nobody else gets it."""
+    classic: ClassicMembership | None = None
+    """Of a member that speaks the classic protocol."""
     session: TimerTask | None = None
     rebalance: TimerTask | None = None
     """Runs while the member is to give up partitions."""
@@ -78,6 +105,12 @@ class ConsumerMember:
             pending_revocation=self.pending_revocation,
         )
 
+    def speak_classic(self, membership: ClassicMembership | None) -> None:
+        """It speaks the classic protocol from now on, or no longer."""
+        if self.classic is not None:
+            self.classic.stop_timers()
+        self.classic = membership
+
     def stop_rebalance(self) -> None:
         """It need not give up anything any more."""
         if self.rebalance is not None:
@@ -87,6 +120,7 @@ class ConsumerMember:
     def stop_timers(self) -> None:
         """It is gone."""
         self.stop_rebalance()
+        self.speak_classic(None)
         if self.session is not None:
             self.session.cancel()
             self.session = None

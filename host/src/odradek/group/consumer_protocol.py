@@ -1,18 +1,20 @@
 """The consumer protocol (KIP-848) over all groups: to which a heartbeat goes, and how one is described.
 
-A group that is empty changes its protocol with the next member that joins. A classic group with members is
-GROUP_ID_NOT_FOUND to a consumer, as it is in Kafka where ``group.consumer.migration.policy`` is ``disabled``.
+A group that is empty changes its protocol with the next member that joins. A classic group with members does
+so if they are consumers and ``group.consumer.migration.policy`` allows it; else it is GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from odradek.group.classic_group import ClassicGroup
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.consumer_heartbeat import Client, check_request, heartbeat, leave
 from odradek.group.consumer_member import JOIN_EPOCH, ConsumerMember
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_migration import can_upgrade, upgrade
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -29,7 +31,8 @@ from odradek.wire.messages.consumer_group_heartbeat import (
 from odradek.wire.uuid_text import uuid_text
 
 CONSUMER_MEMBER_TYPE = 1
-"""Of a member of the consumer protocol, ConsumerGroupDescribe v1 (KIP-1099); 0 would be a classic one."""
+"""In ConsumerGroupDescribe v1 (KIP-1099)."""
+CLASSIC_MEMBER_TYPE = 0
 
 
 def answer_heartbeat(
@@ -48,7 +51,7 @@ def answer_heartbeat(
         request.member_id = uuid_text(coordinator.random_uuid())
     response = heartbeat(group, request, client)
     if coordinator.groups.get(group.group_id) is not group:
-        coordinator.put(group)
+        coordinator.adopt(group)
     return response
 
 
@@ -63,11 +66,14 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
         return group
     if request.member_epoch != JOIN_EPOCH:
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
-    if group is not None and not group.is_empty:
-        raise ApiError(
-            ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group and has members."
-        )
-    return coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
+    fresh = coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
+    if group is None or group.is_empty:
+        return fresh
+    if isinstance(group, ClassicGroup) and can_upgrade(coordinator.config, group) and upgrade(group, fresh):
+        return fresh
+    raise ApiError(
+        ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group and has members."
+    )
 
 
 def describe(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
@@ -103,7 +109,7 @@ def described_member(group: ConsumerGroup, member: ConsumerMember) -> Member:
         subscribed_topic_regex=member.subscribed_topic_regex or None,
         assignment=described_assignment(topics, member.assigned),
         target_assignment=described_assignment(topics, group.target.of(member.member_id)),
-        member_type=CONSUMER_MEMBER_TYPE,
+        member_type=CONSUMER_MEMBER_TYPE if member.classic is None else CLASSIC_MEMBER_TYPE,
     )
 
 

@@ -18,6 +18,7 @@ from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Committer, Group, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
+from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
@@ -72,7 +73,30 @@ class GroupCoordinator:
             generation=generation,
             empty_since_ms=empty_since_ms,
             emptied=self.save,
+            all_classic=self.downgrade,
         )
+
+    def adopt(self, group: ConsumerGroup) -> None:
+        """A new group of the consumer protocol; it may have a classic one's members, and its place."""
+        with self.classic.outbox:
+            before = self.groups.get(group.group_id)
+            if isinstance(before, ClassicGroup):
+                dismiss(self.classic.rebalance, before)
+            self.put(group)
+            for member in group.members.values():
+                if member.session is None:
+                    group.restart_session(member)
+
+    def downgrade(self, group: ConsumerGroup) -> None:
+        """Only members of the classic protocol are left in a group: if the operator allows, it is theirs."""
+        classic = downgraded(group) if self.config.consumer_migration_policy in DOWNGRADE else None
+        if classic is None or self.groups.get(group.group_id) is not group:
+            return
+        with self.classic.outbox:
+            self.put(classic)
+            for member in classic:
+                self.classic.rebalance.arm_session(classic, member)
+            self.classic.rebalance.prepare(classic)
 
     def __iter__(self) -> Iterator[Group]:
         return iter(self.groups.values())

@@ -7,6 +7,8 @@ from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import PluginConfig
 
 INT32_MAX = 2**31 - 1
+MIGRATION_POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
+"""ConsumerGroupMigrationPolicy.java."""
 
 
 def read_group_config(top: PluginConfig) -> GroupConfig:
@@ -37,6 +39,9 @@ def read_group_config(top: PluginConfig) -> GroupConfig:
         consumer_assignment_interval_ms=within(top, "assignment.interval.ms", 1_000, (0, 0, 15_000)),
         consumer_max_size=top.integer("group.consumer.max.size", INT32_MAX, 1, INT32_MAX),
         consumer_assignors=read_assignors(top),
+        consumer_migration_policy=top.choice(
+            "group.consumer.migration.policy", "bidirectional", MIGRATION_POLICIES
+        ),
     )
 
 

@@ -10,6 +10,10 @@ Behavior:
     * Targets are computed at most once in ``group.consumer.assignment.interval.ms`` per group; what changes
       in between is answered by the next heartbeat after that.
     * A group without members changes its protocol with the next member that joins.
+    * A classic group of consumers becomes one of the consumer protocol when such a member joins, and a
+      classic one again when the last has gone, as far as ``group.consumer.migration.policy`` allows; else
+      it is GROUP_ID_NOT_FOUND. So it is if a member's metadata cannot be read, or a partition is assigned
+      twice.
     * With ``group.version`` 0 the answer is UNSUPPORTED_VERSION.
 Versions:
     * v0: the broker makes the member id. v1: the client does (KIP-1082), and may subscribe by a regular
@@ -17,8 +21,6 @@ Versions:
 Ignored fields:
     * RackId is kept and described; no assignor looks at it, as in Kafka.
 Differs from Kafka:
-    * A classic group that has members is GROUP_ID_NOT_FOUND, whatever ``group.consumer.migration.policy``
-      is: members move over when the group is empty.
     * Expressions are resolved at once, and again when topics have changed; Kafka does it in the background.
     * Members are not stored: after a restart they are told UNKNOWN_MEMBER_ID and join again.
     * A static member that joins again under the member id it has is let in; Kafka answers

@@ -6,6 +6,8 @@ Behavior:
     * A client that goes away meanwhile stays a member until its session ends, as in Kafka: nothing tells it
       from one that will retry.
     * Two static members with one instance id: the later wins, the earlier is FENCED_INSTANCE_ID.
+    * A consumer may join a group of the consumer protocol (KIP-848): it is answered at once, has no leader,
+      and its generation is its member epoch. Its protocol must be one that all classic members speak.
 Versions:
     * v0: the session timeout is the rebalance timeout, too. v1: rebalance timeout. v4: MEMBER_ID_REQUIRED.
       v5: static members. v9: SkipAssignment for a static leader that comes back.
@@ -17,7 +19,6 @@ Differs from Kafka:
     * There are at most 10000 pending member ids in a group; one more is GROUP_MAX_SIZE_REACHED.
     * A second JoinGroup of a member that is parked already answers the first with REBALANCE_IN_PROGRESS;
       Kafka never answers it.
-    * A member of a group whose members speak the consumer protocol is INCONSISTENT_GROUP_PROTOCOL.
 """
 
 from __future__ import annotations

@@ -1,0 +1,247 @@
+"""Members of the classic protocol in a group of the consumer protocol, while it moves from one to the other.
+
+After the ``classicGroup...ToConsumerGroup`` half of GroupMetadataManager.java (KIP-848). For such a member
+the group has no leader: the broker assigns. Its member epoch is its generation. JoinGroup is its heartbeat
+with all that a heartbeat says, SyncGroup fetches what it is assigned, and Heartbeat only tells it to join
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from odradek.group.classic_join import REQUIRES_MEMBER_ID, Joiner
+from odradek.group.classic_member import Protocols
+from odradek.group.committed_offset import TopicPartition
+from odradek.group.consumer_group import ConsumerGroup, check_generation
+from odradek.group.consumer_heartbeat import check_room, known_static_member, step
+from odradek.group.consumer_member import ClassicMembership, ConsumerMember, MemberState
+from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
+from odradek.group.embedded_protocol import assignment_bytes, partition_ids, subscription_of
+from odradek.group.group_config import MAX_MEMBER_METADATA_BYTES
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+from odradek.wire.messages.heartbeat import HeartbeatRequest
+from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
+from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+@dataclass(slots=True, eq=False)
+class MixedJoin:
+    """One JoinGroup of a group of the consumer protocol that has members. It never waits."""
+
+    group: ConsumerGroup
+    request: JoinGroupRequest
+    joiner: Joiner
+    random_uuid: bytes
+
+    def answer(self) -> JoinGroupResponse:
+        """Let the member in.
+
+        Raises:
+            ApiError: INVALID_REQUEST: too much metadata; GROUP_MAX_SIZE_REACHED; INCONSISTENT_GROUP_PROTOCOL;
+                UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID.
+        """
+        request, group = self.request, self.group
+        protocols = tuple((protocol.name, protocol.metadata) for protocol in request.protocols)
+        if sum(len(name) + len(metadata) for name, metadata in protocols) > MAX_MEMBER_METADATA_BYTES:
+            raise ApiError(ErrorCode.INVALID_REQUEST)
+        member_id = request.member_id or self.new_member_id()
+        check_room(group, member_id)
+        name, subscription = self.spoken(member_id, protocols)
+        needs_id = not request.member_id and request.group_instance_id is None
+        if needs_id and self.joiner.api_version >= REQUIRES_MEMBER_ID:
+            return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        member = self.admitted(member_id)
+        member.speak_classic(ClassicMembership(request.session_timeout_ms, protocols))
+        step(group, member, self.update(member, subscription), self.owned(subscription))
+        self.wait_for_sync(member)
+        group.settle_protocol()
+        return JoinGroupResponse(
+            member_id=member_id,
+            generation_id=member.member_epoch,
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            protocol_name=name,
+        )
+
+    def new_member_id(self) -> str:
+        prefix = self.request.group_instance_id or self.joiner.client_id
+        return f"{prefix}-{UUID(bytes=self.random_uuid)}"
+
+    def spoken(self, member_id: str, protocols: Protocols) -> tuple[str, ConsumerProtocolSubscription]:
+        """The first protocol of the member that all classic members speak, and what it says under it."""
+        others = [
+            member.classic.protocol_names
+            for member in self.group.members.values()
+            if member.classic is not None and member.member_id != member_id
+        ]
+        if self.request.protocol_type == CONSUMER_PROTOCOL_TYPE:
+            for name, metadata in protocols:
+                subscription = subscription_of(metadata)
+                if subscription is not None and all(name in names for names in others):
+                    return name, subscription
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+
+    def admitted(self, member_id: str) -> ConsumerMember:
+        """The member that is meant, or a new one."""
+        instance_id = self.request.group_instance_id
+        if instance_id is None:
+            member = self.group.members.get(member_id)
+        else:
+            member = self.group.static_member(instance_id)
+            if self.request.member_id:
+                return known_static_member(self.group, member, member_id, instance_id)
+            if member is not None:
+                return self.group.replace(member, member_id)
+        if member is None:
+            member = ConsumerMember(member_id)
+            self.group.add(member, instance_id)
+        return member
+
+    def update(self, member: ConsumerMember, subscription: ConsumerProtocolSubscription) -> bool:
+        """Take over what the request says; whether the subscription has changed."""
+        before = (member.subscribed_topic_names, member.subscribed_topic_regex)
+        member.client_id, member.client_host = self.joiner.client_id, self.joiner.client_host
+        member.rack_id = subscription.rack_id or member.rack_id
+        member.rebalance_timeout_ms = self.rebalance_timeout_ms
+        member.subscribed_topic_names = frozenset(subscription.topics)
+        member.subscribed_topic_regex = ""
+        member.server_assignor = None
+        return before != (member.subscribed_topic_names, member.subscribed_topic_regex)
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        """v0 has none: the session timeout is meant."""
+        request = self.request
+        return request.session_timeout_ms if self.joiner.api_version == 0 else request.rebalance_timeout_ms
+
+    def owned(self, subscription: ConsumerProtocolSubscription) -> AbstractSet[TopicPartition]:
+        """What the member has; nothing where it does not say, as it has given up everything to join."""
+        return partition_ids(self.group.subscriptions.topics, subscription.owned_partitions)
+
+    def wait_for_sync(self, member: ConsumerMember) -> None:
+        """The member has to fetch its assignment in time."""
+        assert member.classic is not None
+        deadline_ms = self.group.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
+        member.classic.sync = self.group.timer.schedule(deadline_ms, partial(self.group.remove, member))
+        self.group.restart_session(member)
+
+
+def classic_member(
+    group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
+) -> tuple[ConsumerMember, ClassicMembership]:
+    """A member of the classic protocol, in its generation.
+
+    Raises:
+        ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
+    """
+    member = identified(group, member_id, instance_id)
+    if member.classic is None:
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+    check_generation(generation_id, member)
+    return member, member.classic
+
+
+def identified(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+    """A member by its ids."""
+    if instance_id is None:
+        return group.member(member_id)
+    return known_static_member(group, group.static_member(instance_id), member_id, instance_id)
+
+
+def sync(group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
+    """What a member is assigned.
+
+    Raises:
+        ApiError: See `classic_member`; INCONSISTENT_GROUP_PROTOCOL; REBALANCE_IN_PROGRESS: join again.
+    """
+    member, membership = classic_member(
+        group, request.member_id, request.group_instance_id, request.generation_id
+    )
+    name = request.protocol_name
+    if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or (
+        name is not None and name not in membership.protocol_names
+    ):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    revoking = member.state is MemberState.UNREVOKED_PARTITIONS
+    if member.member_epoch < group.target.epoch and not revoking:
+        raise rejoin(group, member, membership)
+    membership.stop_timers()
+    group.restart_session(member)
+    return SyncGroupResponse(
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=name or membership.protocols[0][0],
+        assignment=assignment_bytes(group.subscriptions.topics, member.assigned),
+    )
+
+
+def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> None:
+    """A member is alive.
+
+    Raises:
+        ApiError: See `classic_member`; REBALANCE_IN_PROGRESS: it is alive, and shall join again: to give up
+            partitions, or because there are some for it, or for a new target.
+    """
+    member, membership = classic_member(
+        group, request.member_id, request.group_instance_id, request.generation_id
+    )
+    group.restart_session(member)
+    group.catch_up(False)
+    if (
+        member.member_epoch < group.target.epoch
+        or member.state is MemberState.UNREVOKED_PARTITIONS
+        or (member.state is MemberState.UNRELEASED_PARTITIONS and not waits_for_others(group, member))
+    ):
+        raise rejoin(group, member, membership)
+
+
+def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether others still hold something that the member is to have."""
+    return any(
+        partition in group.holders
+        for partition in group.target.of(member.member_id)
+        if partition not in member.assigned
+    )
+
+
+def rejoin(group: ConsumerGroup, member: ConsumerMember, membership: ClassicMembership) -> ApiError:
+    """The member has to join again, in time."""
+    if membership.join is None:
+        deadline_ms = group.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
+        membership.join = group.timer.schedule(deadline_ms, partial(group.remove, member))
+    return ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+
+def leave(group: ConsumerGroup, request: LeaveGroupRequest) -> list[MemberResponse]:
+    """Members go, of either protocol: an operator may name them. One answer for each."""
+    leaving: dict[str, ConsumerMember] = {}
+    answers = []
+    for identity in request.members:
+        answer = MemberResponse(
+            member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=0
+        )
+        try:
+            member = leaver(group, identity)
+            leaving[member.member_id] = member
+        except ApiError as error:
+            answer.error_code = error.code
+        answers.append(answer)
+    if leaving:
+        group.remove(*leaving.values())
+    return answers
+
+
+def leaver(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
+    """Who is meant. An operator names the instance id alone."""
+    instance_id = identity.group_instance_id
+    if not identity.member_id and instance_id is not None:
+        member = group.static_member(instance_id)
+        if member is None:
+            raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return member
+    return identified(group, identity.member_id, instance_id)

@@ -1,0 +1,121 @@
+"""Members of the classic protocol beside those of the consumer protocol, without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from odradek.group.classic_join import Joiner
+from odradek.group.committed_offset import TopicPartition
+from odradek.group.consumer_subscription import VERSION
+from odradek.group.embedded_protocol import assignment_of, partition_ids
+from odradek.wire.codec import encode
+from odradek.wire.messages import consumer_protocol
+from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from odradek.wire.messages.heartbeat import HeartbeatRequest
+from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
+from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from support.consumer_groups import GROUP, ConsumerGroups
+
+SESSION_MS = 10_000
+REBALANCE_MS = 30_000
+
+
+class MixedGroups(ConsumerGroups):
+    """The same coordinator; here classic members speak to it, too."""
+
+    def metadata(self, topics: Iterable[str], owned: Iterable[TopicPartition] = ()) -> bytes:
+        """What a consumer says about itself."""
+        by_name: dict[str, list[int]] = {}
+        for topic_id, index in sorted(owned):
+            by_name.setdefault(self.topics.topic_name(topic_id) or "", []).append(index)
+        subscription = ConsumerProtocolSubscription(
+            topics=list(topics),
+            owned_partitions=[
+                consumer_protocol.TopicPartition(topic=name, partitions=indexes)
+                for name, indexes in by_name.items()
+            ],
+        )
+        return VERSION.pack(1) + encode(subscription, 1)
+
+    def assignment(self, **topics: list[int]) -> bytes:
+        """What a leader assigns."""
+        assigned = [
+            consumer_protocol.TopicPartition(topic=name, partitions=indexes)
+            for name, indexes in topics.items()
+        ]
+        return VERSION.pack(1) + encode(ConsumerProtocolAssignment(assigned_partitions=assigned), 1)
+
+    def classic_join(
+        self,
+        member_id: str,
+        *topics: str,
+        owned: Iterable[TopicPartition] = (),
+        instance_id: str | None = None,
+        names: Iterable[str] = ("range",),
+        version: int = 5,
+        protocol_type: str = "consumer",
+        metadata: bytes | None = None,
+    ) -> list[JoinGroupResponse]:
+        """A list that has the answer once it is there."""
+        said = self.metadata(topics, owned) if metadata is None else metadata
+        request = JoinGroupRequest(
+            group_id=GROUP,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=REBALANCE_MS,
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(name=name, metadata=said) for name in names],
+        )
+        answers: list[JoinGroupResponse] = []
+        self.coordinator.classic.join(request, Joiner("old", "/127.0.0.1", version), answers.append)
+        return answers
+
+    def classic_sync(
+        self, member_id: str, generation: int, instance_id: str | None = None, **assignments: bytes
+    ) -> list[SyncGroupResponse]:
+        """A list that has the answer once it is there."""
+        request = SyncGroupRequest(
+            group_id=GROUP,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            generation_id=generation,
+            assignments=[
+                SyncGroupRequestAssignment(member_id=name, assignment=data)
+                for name, data in assignments.items()
+            ],
+        )
+        answers: list[SyncGroupResponse] = []
+        self.coordinator.classic.sync(request, answers.append)
+        return answers
+
+    def classic_beat(self, member_id: str, generation: int, instance_id: str | None = None) -> None:
+        self.coordinator.classic.heartbeat(
+            HeartbeatRequest(
+                group_id=GROUP, member_id=member_id, generation_id=generation, group_instance_id=instance_id
+            )
+        )
+
+    def classic_leave(self, *members: MemberIdentity) -> list[MemberResponse]:
+        return self.coordinator.classic.leave(LeaveGroupRequest(group_id=GROUP, members=list(members)))
+
+    def classic_group(self, **assigned: dict[str, list[int]]) -> int:
+        """A stable classic group of members with these assignments; its generation.
+
+        The members subscribe to the topics that they are assigned.
+        """
+        parked = {name: self.classic_join("", *topics, version=3) for name, topics in assigned.items()}
+        self.clock.advance(6_000)
+        self.ids = {name: answers[0].member_id for name, answers in parked.items()}
+        generation = next(iter(parked.values()))[0].generation_id
+        shares = {self.ids[name]: self.assignment(**topics) for name, topics in assigned.items()}
+        for member_id in reversed(self.ids.values()):
+            self.classic_sync(member_id, generation, None, **shares)
+        return generation
+
+    def told(self, response: SyncGroupResponse) -> set[TopicPartition]:
+        """What an answer assigns."""
+        assignment = assignment_of(response.assignment)
+        assert assignment is not None
+        return partition_ids(self.topics, assignment.assigned_partitions)
