@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,8 @@ class Killed(BaseException):
 def filled(folder: Path) -> PartitionLog:
     log = PartitionLog(folder, CONFIG, NOW_MS)
     for number in range(40):
-        log.append(build_batch([Record(b"k%d" % (number % 7), b"%d" % number, NOW_MS)]), NOW_MS)
+        key = b"only%d" % number if number % 5 == 0 else b"k%d" % (number % 7)
+        log.append(build_batch([Record(key, b"%d" % number, NOW_MS)]), NOW_MS)
     log.roll(NOW_MS)
     run_steps(Cleaner(cleanable(log, NOW_MS), NOW_MS).steps())
     for number in range(40, 60):
@@ -90,6 +91,8 @@ def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, monkeypatch: pyte
         again = PartitionLog(folder, CONFIG, NOW_MS)
         assert latest(again) == expected
         assert again.log_end_offset == end
+        for segment, following in pairwise(again.segments):
+            assert all(header.last_offset < following.base_offset for _, header in segment.walk(0))
         assert not [path for path in folder.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
         outcomes.add(tuple(segment.base_offset for segment in again.segments))
         again.release()

@@ -227,8 +227,6 @@ class Cleaner:
         return data
 
     def _stays(self, record: Record, tombstones_go: bool) -> bool:
-        if record.offset >= self.offsets.end_offset:
-            return True
         if record.key is None or not self.offsets.is_latest(record.key, record.offset):
             return False
         return record.value is not None or not tombstones_go
