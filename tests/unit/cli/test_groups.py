@@ -309,6 +309,25 @@ def test_offsets_are_reset_to_where_they_shall_be(
     assert admin.done == [("gone", {("orders", index): offset for index, offset in expected.items()})]
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        ("--to-datetime", "1969-12-31T23:59:59.999"),
+        ("--to-datetime", "1969-12-31T23:59:59.998"),
+        ("--by-duration", "P36500D"),
+    ],
+)
+def test_a_time_before_1970_is_never_taken_for_the_earliest_or_latest_offset(
+    admin: FakeAdmin, target: tuple[str, str]
+) -> None:
+    admin.at_time[ORDERS[0]] = 20
+
+    status = reset("--execute", "--topic", "orders:0", *target)
+
+    assert status == 0
+    assert admin.done == [("gone", {("orders", 0): 20})]
+
+
 def test_new_offsets_are_shown_before_they_are_committed(admin: FakeAdmin, capsys: Capture) -> None:
     status = reset("--to-earliest", "--topic", "orders", "--dry-run")
 

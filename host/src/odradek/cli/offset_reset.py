@@ -119,7 +119,8 @@ def finder_of(options: Mapping[str, Any], now_ms: int) -> Finder:
         time_ms = at_datetime_ms(options["to_datetime"])
     else:
         time_ms = now_ms - duration_ms(options["by_duration"])
-    return lambda admin, group, partitions: at_time(admin, partitions, time_ms)
+    # below 0 a timestamp would be one of the special ones: no record is older than 1970
+    return lambda admin, group, partitions: at_time(admin, partitions, max(0, time_ms))
 
 
 def listed(admin: AdminClient, partitions: Iterable[Partition], timestamp_ms: int) -> Offsets:
