@@ -20,7 +20,8 @@ from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from support.consumer_groups import GROUP, ConsumerGroups, assigned, by_topic
+from support.consumer_groups import GROUP, assigned, by_topic
+from support.mixed_groups import MixedGroups
 
 TOPICS = ("a", "b", "c")
 SUBSCRIPTIONS = (("a",), ("a", "b"), ("b", "c"), ("a", "b", "c"), ())
@@ -71,7 +72,7 @@ class LifeOfAGroup:
     def __init__(self, seed: int, assignor: str, interval_ms: int) -> None:
         config = GroupConfig(consumer_assignors=(assignor,), consumer_assignment_interval_ms=interval_ms)
         self.chance = Random(seed)
-        self.groups = ConsumerGroups(config, a=3, b=5)
+        self.groups = MixedGroups(config, a=3, b=5)
         self.consumers: list[Consumer] = []
         self.born = 0
         self.steps = (

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from odradek.group.classic_join import Joiner
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_subscription import VERSION
-from odradek.group.embedded_protocol import assignment_of, partition_ids
+from odradek.group.embedded_protocol import assignment_of, partition_ids, subscription_of
 from odradek.wire.codec import encode
 from odradek.wire.messages import consumer_protocol
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
@@ -113,6 +113,12 @@ class MixedGroups(ConsumerGroups):
         for member_id in reversed(self.ids.values()):
             self.classic_sync(member_id, generation, None, **shares)
         return generation
+
+    def topics_said(self, metadata: bytes) -> list[str]:
+        """The topics that a member is subscribed to."""
+        subscription = subscription_of(metadata)
+        assert subscription is not None
+        return subscription.topics
 
     def told(self, response: SyncGroupResponse) -> set[TopicPartition]:
         """What an answer assigns."""

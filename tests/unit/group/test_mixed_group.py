@@ -417,3 +417,14 @@ def test_a_group_that_was_both_leaves_no_timer_behind() -> None:
     groups.coordinator.remove(GROUP)
 
     assert len(groups.clock.timer) == 0
+
+
+def test_going_back_and_forth_frees_nothing_that_is_still_read() -> None:
+    groups = MixedGroups(a=2)
+    old, _ = upgraded(groups)
+    groups.beat("m2", -1)
+
+    answer = groups.join("m3", "a")
+
+    assert assigned(answer) == set()
+    assert set(groups.group.holders.values()) == {old}

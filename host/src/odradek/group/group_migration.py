@@ -92,7 +92,9 @@ def dismiss(rebalance: ClassicRebalance, classic: ClassicGroup) -> None:
 def downgraded(group: ConsumerGroup) -> ClassicGroup | None:
     """The classic group of the members that are left; None if they have no protocol in common.
 
-    It stands as if a leader had assigned what was last to be assigned. The caller lets it rebalance.
+    It stands as if a leader had assigned what members may have at this moment. (Kafka takes the target, which
+    some may not have yet; another upgrade before all have joined again would then free what is still read.)
+    The caller lets it rebalance.
     """
     topics = group.subscriptions.topics
     classic = ClassicGroup(group.group_id, protocol_type=CONSUMER_PROTOCOL_TYPE, generation=group.group_epoch)
@@ -107,7 +109,7 @@ def downgraded(group: ConsumerGroup) -> ClassicGroup | None:
             rebalance_timeout_ms=member.rebalance_timeout_ms,
             session_timeout_ms=membership.session_timeout_ms,
             protocols=membership.protocols,
-            assignment=assignment_bytes(topics, group.target.of(member.member_id)),
+            assignment=assignment_bytes(topics, member.assigned.keys() | member.pending_revocation.keys()),
         )
         classic.add(known, CONSUMER_PROTOCOL_TYPE)
     if not classic.candidate_protocols():
