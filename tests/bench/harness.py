@@ -12,6 +12,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -134,6 +135,18 @@ def rss_bytes(pid: int) -> int:
     """Private memory of a process in RAM: what it would give back by ending."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
+
+
+def touch_pages(size: int) -> None:
+    """Write and delete a file of ``size`` bytes, so that whoever writes the next one gets pages that exist.
+
+    A virtual machine is given its memory at the first touch, and soon gives back what is free; that costs
+    ten times what the copy of the bytes costs, and would be charged to the server that happens to write then.
+    """
+    piece = bytes(1 << 20)
+    with tempfile.TemporaryFile() as file:
+        for _ in range(size // len(piece) + 1):
+            file.write(piece)
 
 
 def cores() -> tuple[int | None, int | None]:

@@ -1,4 +1,5 @@
-"""The whole host in a process of its own for the benches: one subscription, one receiver, a clock that jumps.
+"""The whole host in a process of its own for the benches: one subscription, one receiver, a clock that
+jumps unless the real one is asked for.
 
 Prints ``ready port=N``; when standard input closes it stops and prints, as JSON, what the receiver was given.
 """
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 import odradek_enrich
+from odradek.clock import SystemClock
 from odradek.plugin import (
     ClientTelemetryPayload,
     ClientTelemetryReceiver,
@@ -118,7 +120,8 @@ async def main(arguments: argparse.Namespace, directory: str) -> None:
     receiver = RECEIVERS[arguments.receiver]()
     keep_buffers()
     config = load_config(None, (*SETTINGS, f"data.dir={Path(directory) / 'data'}"))
-    await serve(Host(config, clock=JumpingClock(), plugins=plugins_of(receiver, enrich=arguments.enrich)))
+    clock = JumpingClock() if arguments.clock == "jumping" else SystemClock()
+    await serve(Host(config, clock=clock, plugins=plugins_of(receiver, enrich=arguments.enrich)))
     print(json.dumps({"pushes": receiver.pushes, "bytes": receiver.bytes}))
 
 
@@ -126,6 +129,7 @@ def arguments_of(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--loop", choices=("uvloop", "asyncio"), required=True)
     parser.add_argument("--receiver", choices=RECEIVERS, required=True)
+    parser.add_argument("--clock", choices=("jumping", "real"), default="jumping")
     parser.add_argument("--enrich", action="store_true", help="with the labels of odradek-enrich")
     return parser.parse_args(argv)
 

@@ -1,0 +1,24 @@
+"""One Apache Kafka node, the one golden bytes come from, as the Java peer of the produce and fetch benches.
+
+Prints ``ready port=N`` and ends when standard input closes. The node is a child process, so that what is
+said of this process (its core, its CPU time) holds for the node.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from contrib.capture.kafka_node import kafka_node
+
+
+def main() -> None:
+    with kafka_node() as node:
+        print(f"kafka {node.version} ready port={node.port}", flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
