@@ -75,7 +75,8 @@ def report(name: str, memory: Memory, connections: int, instances: int) -> None:
     }
     for what, size in figures.items():
         goal = GOALS_BYTES[what]
-        print(f"{verdict(name, size, goal)}{name}: {size:,.0f} B per {what}, goal {goal:,} B")
+        beside = "" if name == C_EPOLL else f", goal {goal:,} B"
+        print(f"{verdict(name, size, goal)}{name}: {size:,.0f} B per {what}{beside}")
     added = memory.filled - memory.before
     held = f"{connections:,} connections and {instances:,} instances"
     sizes = f"{memory.filled / 1e6:,.1f} MB with {held}, {added / 1e6:,.1f} MB more than before"
