@@ -8,6 +8,7 @@ again here, in its order; what has no order in Kafka is sorted. Where we differ 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
+from odradek.broker.broker_config_keys import STATIC_KEYS
+from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
 from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
 from odradek.broker.topic_config_keys import TYPES
 from odradek.testing.clock import MockClock
@@ -28,6 +31,9 @@ from odradek.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from odradek.wire.messages.delete_topics import DeleteTopicsResponse
+from odradek.wire.messages.describe_configs import (
+    DescribeConfigsResponse,
+)
 from odradek.wire.messages.describe_quorum import DescribeQuorumResponse
 from odradek.wire.messages.elect_leaders import ElectLeadersResponse
 from odradek.wire.messages.fetch import FetchResponse
@@ -49,12 +55,28 @@ APIS = (
     "produce",
     "update_features",
 )
+CONFIGS = (
+    "describe_configs_v4_broker",
+    "describe_configs_v4_topic",
+    "incremental_alter_configs_v1_broker",
+    "incremental_alter_configs_v1_broker_refused",
+    "incremental_alter_configs_v1_topic",
+)
 FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
+FILES += [GOLDEN / f"{name}.hex" for name in CONFIGS]
+OUR_KEYS = frozenset({row.key.name for row in STATIC_KEYS} | LOG_DEFAULT_KEYS.keys() | TYPES.keys())
 
+NODES_OWN = frozenset(
+    {"node.id", "group.initial.rebalance.delay.ms", "telemetry.max.bytes", "min.insync.replicas"}
+)
+"""Keys that the node of the files was given, or set itself."""
 RECORDED_MS = 1_795_169_000_000
 """About when the files were made: what is too old depends on it."""
 PLACED_AS_ONE = "the time of a duplicate is that of its batch; we say that the topic does not set it"
 DIFFERENT: dict[tuple[str, str], str] = {
+    ("incremental_alter_configs_v1_broker_refused", "APPEND message.max.bytes=1 on '1'"): (
+        "the same words for brokers and for topics"
+    ),
     ("create_topics_v7_created", "validateOnly"): "a topic that is not created has no id",
     ("produce_v13_produced", "magic 3"): "a magic that does not exist is INVALID_RECORD, as magic 1 is",
     ("produce_v13_produced", "a transactional batch"): "without a producer it is in no transaction either",
@@ -119,23 +141,22 @@ def names_created(request: bytes) -> list[str]:
 
 def arranged(message: Any) -> Any:
     """A message with an order for what has none, and without what differs from run to run."""
-    if isinstance(message, CreateTopicsResponse):
-        message.topics.sort(key=lambda row: row.name)
-        for topic in message.topics:
-            topic.configs = [
-                shown for config in topic.configs or () if (shown := comparable(config)) is not None
-            ]
-    elif isinstance(message, CreatePartitionsResponse):
-        message.results.sort(key=lambda row: row.name)
-    elif isinstance(message, DeleteTopicsResponse):
-        message.responses.sort(key=lambda row: (row.name or "", row.topic_id))
-    elif isinstance(message, ElectLeadersResponse):
-        message.replica_election_results.sort(key=lambda row: row.topic)
-    elif isinstance(message, ProduceResponse):
-        forget_words(message)
-    elif isinstance(message, DescribeQuorumResponse):
-        forget_the_log(message)
+    arrange = ARRANGE.get(type(message))
+    if arrange is not None:
+        arrange(message)
     return message
+
+
+def created(response: CreateTopicsResponse) -> None:
+    response.topics.sort(key=lambda row: row.name)
+    for topic in response.topics:
+        topic.configs = [shown for config in topic.configs or () if (shown := comparable(config)) is not None]
+
+
+def described(response: DescribeConfigsResponse) -> None:
+    for result in response.results:
+        shown = (row for row in result.configs if row.name in OUR_KEYS - NODES_OWN)
+        result.configs = sorted(shown, key=lambda row: row.name)
 
 
 def comparable(config: CreatableTopicConfigs) -> CreatableTopicConfigs | None:
@@ -167,6 +188,19 @@ def forget_the_log(response: DescribeQuorumResponse) -> None:
         node.listeners.clear()
 
 
+ARRANGE: dict[type[Any], Callable[[Any], None]] = {
+    CreatePartitionsResponse: lambda response: response.results.sort(key=lambda row: row.name),
+    CreateTopicsResponse: created,
+    DeleteTopicsResponse: lambda response: response.responses.sort(
+        key=lambda row: (row.name or "", row.topic_id)
+    ),
+    DescribeConfigsResponse: described,
+    DescribeQuorumResponse: forget_the_log,
+    ElectLeadersResponse: lambda response: response.replica_election_results.sort(key=lambda row: row.topic),
+    ProduceResponse: forget_words,
+}
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_answer_is_kafkas(path: Path) -> None:
     rows = Replay(path).rows()
@@ -186,4 +220,4 @@ def test_every_difference_is_in_a_file() -> None:
 
 
 def test_there_are_files_for_every_api() -> None:
-    assert {path.stem.rpartition("_v")[0] for path in FILES} == set(APIS)
+    assert {path.stem.rpartition("_v")[0] for path in FILES if path.stem not in CONFIGS} == set(APIS)

@@ -25,6 +25,7 @@ FILES = sorted(
     path
     for api in ("describe_configs", "incremental_alter_configs", "alter_configs", "list_config_resources")
     for path in GOLDEN.glob(f"{api}_v*.hex")
+    if not path.stem.endswith(("_topic", "_broker", "_broker_refused"))  # see test_broker_golden.py
 )
 ACCEPTED = (ErrorCode.NONE, None)
 NOT_RE2 = (ErrorCode.INVALID_CONFIG, "is not a valid regular expression")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
+from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
 from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS
 from odradek.log.log_config import LOG_CONFIG_KEYS, LogConfig
 from odradek.telemetry.telemetry_config import TelemetryConfig
@@ -223,6 +224,7 @@ def test_a_topics_synonyms_go_from_the_topic_to_the_host_to_kafka() -> None:
     assert synonyms(row) == [
         ("segment.ms", "1000", ConfigSource.TOPIC),
         ("log.roll.ms", "5000", ConfigSource.STATIC_BROKER),
+        ("log.roll.hours", "168", ConfigSource.DEFAULT),
     ]
 
 
@@ -235,6 +237,7 @@ def test_the_default_is_a_synonym_under_the_brokers_key_unless_that_is_null_by_d
         "retention.ms",
         "segment.ms",
         "segment.jitter.ms",
+        "flush.ms",
     }
     assert rows["retention.ms"].value == "604800000"
 
@@ -296,7 +299,8 @@ def test_a_broker_shows_what_it_was_started_with() -> None:
         ("num.partitions", "3", ConfigSource.STATIC_BROKER),
         ("num.partitions", "1", ConfigSource.DEFAULT),
     ]
-    assert all(row.read_only and row.documentation for row in rows.values())
+    assert all(row.documentation for row in rows.values())
+    assert {name for name, row in rows.items() if not row.read_only} == LOG_DEFAULT_KEYS.keys()
 
 
 @pytest.mark.parametrize(

@@ -304,8 +304,8 @@ def test_a_topics_bad_change_is_refused(
     [
         (BROKER, "1", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: [num.partitions]"),
         (BROKER, "", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: [num.partitions]"),
-        (BROKER, "7", ErrorCode.INVALID_REQUEST, "Unexpected broker id, expected 1 but received 7"),
-        (BROKER, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
+        (BROKER, "7", ErrorCode.INVALID_REQUEST, "Unexpected broker id, expected 1, but received 7"),
+        (BROKER, "x", ErrorCode.INVALID_REQUEST, "Node id must be an integer, but it is: x"),
         (GROUP, "g", ErrorCode.INVALID_CONFIG, "Unknown group config name: num.partitions"),
         (GROUP, "", ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
     ],

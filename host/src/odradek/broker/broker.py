@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from odradek.broker.features import Features
 from odradek.broker.fetch_session import FetchSessionCache
+from odradek.broker.log_defaults import LogDefaults
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, Timer
 from odradek.group.group_coordinator import GroupCoordinator
@@ -17,6 +18,7 @@ from odradek.plugin.context import ConnectionContext
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.payload import PayloadWork
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
+from odradek.wire.config_resource import ResourceType
 
 FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""
@@ -72,6 +74,7 @@ class Broker:
     fetch_sessions: FetchSessionCache
     features: Features = field(default_factory=Features)
     offload: Offload = run_inline
+    log_defaults: LogDefaults = field(init=False)
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By listener name: a client is told the address of the listener it came through."""
 
@@ -79,6 +82,15 @@ class Broker:
         stored = json.loads(self.metadata.value(FEATURES) or "{}")
         self.features.levels |= stored.get("levels", {})
         self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))
+        self.log_defaults = LogDefaults(self.topics.defaults)
+        if self.metadata.resource_names(ResourceType.BROKER):
+            self.load_log_defaults()
+
+    def load_log_defaults(self) -> None:
+        """Let all topics go by what is stored about this broker and about all brokers."""
+        self.log_defaults.cluster = self.metadata.resource(ResourceType.BROKER, "")
+        self.log_defaults.node = self.metadata.resource(ResourceType.BROKER, str(self.settings.node_id))
+        self.topics.set_defaults(self.log_defaults.effective())
 
     def finalize(self, levels: Mapping[str, int]) -> None:
         """Set the levels of features, for this run and those to come."""

@@ -31,6 +31,10 @@ class ClientMetricsResource:
         """UNKNOWN, also for the two lists: Kafka does not let anyone append to them."""
         return ConfigType.UNKNOWN
 
+    def default_of(self, key: str) -> str | None:
+        """No list is changed item by item."""
+        return None
+
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:

@@ -117,7 +117,8 @@ def new_value(change: KeyChange, before: str | None, resource: ConfigResource) -
             ErrorCode.INVALID_CONFIG,
             f"Can't {operation.name} to key {change.key} because its type is not LIST.",
         )
-    present, wanted = elements(before or ""), elements(change.value or "")
+    start = resource.default_of(change.key) if before is None else before
+    present, wanted = elements(start or ""), elements(change.value or "")
     if operation is ConfigOperation.APPEND:
         return ",".join(present + [item for item in wanted if item not in present])
     return ",".join(item for item in present if item not in wanted)

@@ -29,6 +29,9 @@ class ConfigResource(Protocol):
     def type_of(self, key: str) -> ConfigType:
         """How a key's value is written when a list is changed item by item; UNKNOWN for everything else."""
 
+    def default_of(self, key: str) -> str | None:
+        """What items are added to and taken from where nothing is set."""
+
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:

@@ -24,6 +24,10 @@ class GroupResource:
         """No key is a list."""
         return ConfigType.UNKNOWN
 
+    def default_of(self, key: str) -> str | None:
+        """No list is changed item by item."""
+        return None
+
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:

@@ -128,6 +128,13 @@ TOPIC_CONFIG_KEYS = (
         "unclean.leader.election.enable",
     ),
 )
-WITHOUT_DEFAULT = frozenset({"log.retention.ms", "log.roll.ms", "log.roll.jitter.ms"})
-"""Broker keys that are null unless set: keys in hours stand behind them, and Kafka shows no synonym then."""
+FALLBACKS = {
+    "log.retention.ms": ("log.retention.hours", "168"),
+    "log.roll.ms": ("log.roll.hours", "168"),
+    "log.roll.jitter.ms": ("log.roll.jitter.hours", "0"),
+    "log.flush.interval.ms": ("log.flush.scheduler.interval.ms", "9223372036854775807"),
+}
+"""Broker keys that are null unless set, and the key with its default that stands behind each. Kafka shows
+that one only where the first is set.
+"""
 TYPES = {row.key.name: row.key.type for row in TOPIC_CONFIG_KEYS}

@@ -9,14 +9,14 @@ from odradek.broker.config_key import ConfigEntry, ConfigSynonym, rendered
 from odradek.broker.topic_config_keys import (
     TOPIC_CONFIG_KEYS,
     TYPES,
-    WITHOUT_DEFAULT,
     TopicConfigKey,
-    value_text,
 )
 from odradek.broker.topics import Topic, check_name
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
+
+DEFAULTS = {row.key.name: row.key.default for row in TOPIC_CONFIG_KEYS}
 
 
 class TopicResource:
@@ -33,6 +33,10 @@ class TopicResource:
     def type_of(self, key: str) -> ConfigType:
         """``cleanup.policy`` is a list."""
         return TYPES.get(key, ConfigType.UNKNOWN)
+
+    def default_of(self, key: str) -> str | None:
+        """Kafka's own default, whatever this host says to all topics."""
+        return DEFAULTS.get(key)
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
@@ -57,9 +61,7 @@ class TopicResource:
 
 def reconfigure(topic: Topic, properties: Mapping[str, str], broker: Broker) -> None:
     """Give a topic and its logs the configuration that its properties mean."""
-    topic.config = broker.topics.config_of(properties)
-    for log in topic.partitions:
-        log.config = topic.config
+    broker.topics.reconfigure(topic, broker.topics.config_of(properties))
 
 
 def entry(row: TopicConfigKey, properties: Mapping[str, str], broker: Broker) -> ConfigEntry:
@@ -72,12 +74,8 @@ def entry(row: TopicConfigKey, properties: Mapping[str, str], broker: Broker) ->
 def synonyms_of(
     row: TopicConfigKey, properties: Mapping[str, str], broker: Broker
 ) -> Iterator[ConfigSynonym]:
-    """What the topic says, what this host says to all topics, what Kafka says."""
+    """What the topic says, what was said to all topics, what Kafka says."""
     key = row.key
     if key.name in properties:
         yield ConfigSynonym(key.name, rendered(key.type, properties[key.name]), ConfigSource.TOPIC)
-    host_value = value_text(broker.topics.defaults, key.name)
-    if host_value != key.default:
-        yield ConfigSynonym(row.broker_key, host_value, ConfigSource.STATIC_BROKER)
-    if row.broker_key not in WITHOUT_DEFAULT:
-        yield ConfigSynonym(row.broker_key, key.default, ConfigSource.DEFAULT)
+    yield from broker.log_defaults.synonyms(row)

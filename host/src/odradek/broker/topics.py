@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from odradek.clock import Clock
@@ -182,6 +182,22 @@ class Topics:
             self.uncommitted = None
         if created:
             self.tell()
+
+    def reconfigure(self, topic: Topic, config: LogConfig) -> None:
+        """Let a topic and its logs go by a configuration from the next append on."""
+        topic.config = config
+        for log in topic.partitions:
+            log.config = config
+
+    def set_defaults(self, defaults: LogConfig) -> None:
+        """Change what topics go by where they do not say otherwise.
+
+        A topic whose own keys do not go with it keeps what it has.
+        """
+        self.defaults = defaults
+        for topic in self.by_name.values():
+            with suppress(ApiError):
+                self.reconfigure(topic, self.config_of(self.metadata.resource(TOPIC_RESOURCE, topic.name)))
 
     def check_new(self, name: str, partitions: int, properties: Mapping[str, str]) -> None:
         """Whether `create` would work; what is wrong is found in Kafka's order."""

@@ -4,12 +4,14 @@ Behavior:
     * All keys of a resource with the value in force and its source; unset keys with their defaults.
     * Key names in the request narrow the answer, unknown ones give nothing; an empty list asks for all.
     * A CLIENT_METRICS resource or group that nobody configured has its defaults: its name is no error.
+    * BROKER without a name shows what was set at run time on all brokers.
     * A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; a resource type that cannot be described is
       INVALID_REQUEST.
 Versions:
     * v1: synonyms. v3: type and documentation of keys. v4: flexible.
 Differs from Kafka:
-    * BROKER shows the keys this host has, all read-only; BROKER_LOGGER is not described.
+    * Keys that this host does not have are not shown, such as those of tiered storage; BROKER_LOGGER is not
+      described.
 """
 
 from __future__ import annotations

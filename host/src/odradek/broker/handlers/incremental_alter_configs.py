@@ -4,12 +4,15 @@ Behavior:
     * Each resource is changed whole or not at all; a refused one leaves the others alone. All changes of a
       request are stored in one transaction before the answer.
     * CLIENT_METRICS: the checks run on the merged result; a resource without keys is gone.
+    * TOPIC, and the defaults of topics at BROKER (of the node, or without a name of all): running logs go by
+      them from the next append on. Other keys of a broker stand in its configuration file: INVALID_REQUEST.
     * A change that changes nothing has no effect: no subscription is re-evaluated.
 Versions:
     * v1: flexible.
 Differs from Kafka:
     * An operation that does not exist is UNKNOWN_SERVER_ERROR for its resource only.
-    * BROKER_LOGGER is an unknown resource type, and no BROKER key can be changed at run time yet.
+    * BROKER_LOGGER is an unknown resource type.
+    * BROKER keys that this host does not know are refused; Kafka stores them.
 """
 
 from __future__ import annotations

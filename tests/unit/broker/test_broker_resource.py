@@ -1,0 +1,232 @@
+"""BROKER configurations that change while the host runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.broker.broker import Broker
+from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
+from odradek.log.log_config import LogConfig
+from odradek.metadata.store import MetadataStore
+from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+)
+from odradek.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from support.batches import NOW_MS, batch_of
+from support.broker import BrokerClient, make_broker
+
+TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
+NODE, CLUSTER = "1", ""
+SET, DELETE = ConfigOperation.SET, ConfigOperation.DELETE
+OWN, COMMON, STATIC, DEFAULT = (
+    ConfigSource.DYNAMIC_BROKER,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER,
+    ConfigSource.STATIC_BROKER,
+    ConfigSource.DEFAULT,
+)
+
+
+def alter(
+    broker: Broker,
+    name: str,
+    key: str,
+    value: str | None,
+    operation: int = SET,
+    kind: int = BROKER,
+    validate_only: bool = False,
+) -> tuple[int, str | None]:
+    """Code and words of the answer."""
+    config = AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
+    (answer,) = BrokerClient(broker).send(request).responses
+    return answer.error_code, answer.error_message
+
+
+def described(broker: Broker, kind: int, name: str) -> dict[str, DescribeConfigsResourceResult]:
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    (result,) = BrokerClient(broker).send(request).results
+    assert result.error_code == 0
+    return {row.name: row for row in result.configs}
+
+
+def behind(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
+    return [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms]
+
+
+@pytest.fixture
+def broker() -> Broker:
+    broker = make_broker(log_defaults=LogConfig(max_message_bytes=9_000))
+    broker.topics.create("t", 2, {})
+    return broker
+
+
+def config(broker: Broker) -> LogConfig:
+    """What the logs of the topic go by."""
+    topic = broker.topics.by_name["t"]
+    (found,) = {log.config for log in topic.partitions} | {topic.config}
+    return found
+
+
+@pytest.mark.parametrize("name", [NODE, CLUSTER])
+def test_what_is_set_holds_for_running_logs_at_once(broker: Broker, name: str) -> None:
+    answer = alter(broker, name, "log.retention.ms", "77")
+
+    assert answer == (0, None)
+    assert config(broker).retention_ms == 77
+
+
+def test_the_next_append_follows(broker: Broker) -> None:
+    alter(broker, NODE, "message.max.bytes", "50")
+
+    with pytest.raises(ApiError) as refusal:
+        broker.topics.log("t", 0).append(batch_of(b"x" * 60), now_ms=NOW_MS)
+
+    assert refusal.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_new_topic_begins_with_it(broker: Broker) -> None:
+    alter(broker, CLUSTER, "log.segment.bytes", "2000000")
+
+    topic = broker.topics.create("new", 1, {})
+
+    assert topic.partitions[0].config.segment_bytes == 2_000_000
+
+
+def test_the_node_is_stronger_than_the_cluster_and_the_topic_than_both(broker: Broker) -> None:
+    alter(broker, CLUSTER, "message.max.bytes", "1000")
+    alter(broker, NODE, "message.max.bytes", "2000")
+    of_brokers = config(broker).max_message_bytes
+    alter(broker, "t", "max.message.bytes", "3000", kind=TOPIC)
+
+    row = described(broker, TOPIC, "t")["max.message.bytes"]
+
+    assert (of_brokers, config(broker).max_message_bytes, row.value) == (2000, 3000, "3000")
+    assert behind(row) == [
+        ("max.message.bytes", "3000", ConfigSource.TOPIC),
+        ("message.max.bytes", "2000", OWN),
+        ("message.max.bytes", "1000", COMMON),
+        ("message.max.bytes", "9000", STATIC),
+        ("message.max.bytes", "1048588", DEFAULT),
+    ]
+
+
+def test_what_is_deleted_lets_the_weaker_through(broker: Broker) -> None:
+    alter(broker, CLUSTER, "message.max.bytes", "1000")
+    alter(broker, NODE, "message.max.bytes", "2000")
+
+    found = []
+    for name in (NODE, CLUSTER):
+        alter(broker, name, "message.max.bytes", None, DELETE)
+        found.append((config(broker).max_message_bytes, described(broker, BROKER, NODE)["message.max.bytes"]))
+
+    assert [(size, row.value, row.config_source) for size, row in found] == [
+        (1000, "1000", COMMON),
+        (9000, "9000", STATIC),
+    ]
+
+
+def test_the_cluster_shows_what_was_set_on_it_only(broker: Broker) -> None:
+    alter(broker, CLUSTER, "log.retention.ms", " 1000 ")
+    alter(broker, NODE, "log.roll.ms", "5")
+
+    rows = described(broker, BROKER, CLUSTER)
+
+    assert [(row.name, row.value, row.config_source, row.read_only) for row in rows.values()] == [
+        ("log.retention.ms", "1000", COMMON, False)
+    ]
+    assert behind(rows["log.retention.ms"]) == [("log.retention.ms", "1000", COMMON)]
+
+
+def test_a_key_that_hours_stand_behind_is_null_until_it_is_set(broker: Broker) -> None:
+    before = described(broker, BROKER, NODE)["log.retention.ms"]
+    alter(broker, NODE, "log.retention.ms", "5")
+
+    after = described(broker, BROKER, NODE)["log.retention.ms"]
+
+    assert (before.value, before.config_source, before.synonyms) == (None, DEFAULT, [])
+    assert behind(after) == [("log.retention.ms", "5", OWN), ("log.retention.hours", "168", DEFAULT)]
+
+
+def test_it_outlives_the_process() -> None:
+    store = MetadataStore(":memory:")
+    first = make_broker(metadata=store)
+    first.topics.create("t", 1, {})
+    alter(first, NODE, "log.retention.ms", "77")
+    first.logs.close()
+
+    again = make_broker(metadata=store)
+
+    assert config(again).retention_ms == 77
+    assert described(again, BROKER, NODE)["log.retention.ms"].config_source == OWN
+
+
+@pytest.mark.parametrize("name", [NODE, CLUSTER])
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("num.partitions", "3", "Cannot update these configs dynamically: [num.partitions]"),
+        ("nope", "3", "Cannot update these configs dynamically: [nope]"),
+        (
+            "log.segment.bytes",
+            "1",
+            "Invalid value 1 for configuration log.segment.bytes: Value must be at least 1048576",
+        ),
+        (
+            "log.segment.bytes",
+            "many",
+            "Invalid value many for configuration log.segment.bytes: Not a number of type INT",
+        ),
+    ],
+)
+def test_what_cannot_be_changes_nothing(broker: Broker, name: str, key: str, value: str, words: str) -> None:
+    before = config(broker)
+
+    answer = alter(broker, name, key, value)
+
+    assert answer == (ErrorCode.INVALID_REQUEST, words)
+    assert config(broker) == before
+    assert broker.metadata.resource(BROKER, name) == {}
+
+
+@pytest.mark.parametrize("name", ["01", " 1", "2", "-1"])
+def test_a_node_has_one_name(broker: Broker, name: str) -> None:
+    code, words = alter(broker, name, "log.retention.ms", "7")
+
+    assert (code, words) == (
+        ErrorCode.INVALID_REQUEST,
+        f"Unexpected broker id, expected 1, but received {name}",
+    )
+
+
+def test_validate_only_changes_nothing(broker: Broker) -> None:
+    answer = alter(broker, NODE, "log.retention.ms", "7", validate_only=True)
+
+    assert answer == (0, None)
+    assert config(broker).retention_ms != 7
+
+
+def test_a_topic_that_does_not_go_with_it_keeps_what_it_has(broker: Broker) -> None:
+    alter(broker, "t", "max.compaction.lag.ms", "5", kind=TOPIC)
+
+    answer = alter(broker, NODE, "log.cleaner.min.compaction.lag.ms", "50")
+
+    assert answer == (0, None)
+    assert (config(broker).min_compaction_lag_ms, config(broker).max_compaction_lag_ms) == (0, 5)
+
+
+def test_each_key_of_a_topic_has_a_default_that_can_be_set(broker: Broker) -> None:
+    rows = described(broker, BROKER, NODE)
+
+    assert {name for name, row in rows.items() if not row.read_only} == LOG_DEFAULT_KEYS.keys()
+    assert {row.broker_key for row in LOG_DEFAULT_KEYS.values()} == LOG_DEFAULT_KEYS.keys()
