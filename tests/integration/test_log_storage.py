@@ -1,4 +1,4 @@
-"""What real clients see of the disk: deleting, moving between directories, compaction, a disk that is full."""
+"""What real clients see of the disk: deleting, moving to another directory, compaction, a full disk."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from odradek.plugin.config import ConfigError
 from support.hosts import LOOPBACK, ServeProcess, running_host
 
 confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -225,8 +226,7 @@ def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
 def test_the_second_host_cannot_use_a_directory_of_the_first(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     with running_host(tmp_path / "data", f"log.dirs={shared}"):
-        with pytest.raises(Exception, match=r"log\.dirs: .* is in use by another process"):
-            with running_host(tmp_path / "other", f"log.dirs={shared}"):
-                pass
+        with pytest.raises(ConfigError, match=r"log\.dirs: .* is in use by another process"):
+            running_host(tmp_path / "other", f"log.dirs={shared}").__enter__()
 
         assert not (tmp_path / "other" / "logs").exists()

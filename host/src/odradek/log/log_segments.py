@@ -13,9 +13,11 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
 
+_INT32_MAX: Final = 0x7FFFFFFF
 _BASE_OFFSET: Final = attrgetter("base_offset")
 
 
@@ -50,6 +52,26 @@ class LogSegments:
         if offset >= self.active.base_offset:
             return (self.active,)
         return self.all[bisect_right(self.all, offset, key=_BASE_OFFSET) - 1 :]
+
+    def must_roll(
+        self, config: LogConfig, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
+    ) -> bool:
+        """Whether a batch like this needs a new segment (``LogSegment.shouldRoll``)."""
+        active = self.active
+        if not active.size_bytes:
+            return False
+        if active.size_bytes > config.segment_bytes - size_bytes:
+            return True
+        first_ms = active.first_timestamp_ms
+        if first_ms is None or first_ms < 0:
+            waited_ms = now_ms - active.created_ms
+        else:
+            waited_ms = max_timestamp_ms - first_ms
+        return (
+            waited_ms > config.max_segment_ms
+            or last_offset - active.base_offset > _INT32_MAX
+            or active.index.is_full(config.segment_index_bytes)
+        )
 
     def roll_to(self, segment: Segment) -> Segment:
         """Append to ``segment`` from now on; the one before."""

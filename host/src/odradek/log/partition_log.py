@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from odradek.log.control_batch import TransactionMarker, marker_batch
+from odradek.log.flush_state import FlushState, FlushWaiter
 from odradek.log.log_config import LogConfig
 from odradek.log.log_loader import load_producers, load_segments, load_start_offset
 from odradek.log.log_segments import Grave, LogSegments
@@ -37,10 +38,8 @@ log = logging.getLogger(__name__)
 _INT32_MAX: Final = 0x7FFFFFFF
 HIGH_WATERMARK: Final = -1
 """In DeleteRecords: all that is there."""
-NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF
 
 Listener = Callable[[int], None]
-FlushWaiter = Callable[[ApiError | None], None]
 FlushWanted = Callable[["PartitionLog", int], None]
 Join = Callable[[RecordBatchHeader], None]
 """Called with the first batch of a transaction; raises `ApiError` if the producer has no such transaction."""
@@ -96,10 +95,7 @@ class PartitionLog:
         except OSError as error:
             raise storage_error("open", directory, error) from error
         self._segments = LogSegments(directory, self._files, segments)
-        self.recovery_point = self._next_offset
-        """What stands before it has been forced to the disk, or was there when the log was opened."""
-        self._flush_due_ms = NEVER_MS
-        self._flush_waiters: deque[tuple[int, FlushWaiter]] = deque()
+        self._flush = FlushState(self._next_offset)
 
     @property
     def name(self) -> str:
@@ -132,6 +128,11 @@ class PartitionLog:
     def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """The aborted transactions with a record from ``first_offset`` on and before ``end_offset``."""
         return self.producers.aborted.overlapping(first_offset, end_offset)
+
+    @property
+    def recovery_point(self) -> int:
+        """What stands before it has been forced to the disk, or was there when the log was opened."""
+        return self._flush.recovery_point
 
     @property
     def size_bytes(self) -> int:
@@ -186,7 +187,7 @@ class PartitionLog:
         base_offset = self._next_offset
         batch = validated(memoryview(records)[: header.size_bytes], header, config, base_offset, now_ms)
         last_offset = base_offset + header.last_offset_delta
-        if self._must_roll(batch.size_bytes, last_offset, batch.max_timestamp_ms, now_ms):
+        if self._segments.must_roll(config, batch.size_bytes, last_offset, batch.max_timestamp_ms, now_ms):
             self.roll(now_ms)
         self._segments.active.append(batch.parts, batch.size_bytes, last_offset, batch.max_timestamp_ms)
         self._next_offset = last_offset + 1
@@ -211,7 +212,7 @@ class PartitionLog:
         self.producers.check_marker(marker)
         offset = self._next_offset
         batch = marker_batch(marker, offset, LEADER_EPOCH, now_ms)
-        if self._must_roll(len(batch), offset, now_ms, now_ms):
+        if self._segments.must_roll(self.config, len(batch), offset, now_ms, now_ms):
             self.roll(now_ms)
         self._segments.active.append((batch,), len(batch), offset, now_ms)
         self._next_offset = offset + 1
@@ -234,23 +235,6 @@ class PartitionLog:
             listener(appended_bytes)
 
     # Rolling
-
-    def _must_roll(self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int) -> bool:
-        active, config = self._segments.active, self.config
-        if not active.size_bytes:
-            return False
-        if active.size_bytes > config.segment_bytes - size_bytes:
-            return True
-        first_ms = active.first_timestamp_ms
-        if first_ms is None or first_ms < 0:
-            waited_ms = now_ms - active.created_ms
-        else:
-            waited_ms = max_timestamp_ms - first_ms
-        return (
-            waited_ms > config.max_segment_ms
-            or last_offset - active.base_offset > _INT32_MAX
-            or active.index.is_full(config.segment_index_bytes)
-        )
 
     def roll(self, now_ms: int) -> None:
         """Begin a new segment, if the newest has any batch.
@@ -400,7 +384,7 @@ class PartitionLog:
         """Go on in another folder with copies of all segments; whoever holds this log keeps it."""
         self._segments.move_to(directory, segments)
         self.directory = directory
-        self.recovery_point = min(self.recovery_point, segments[0].base_offset)
+        self._flush.recovery_point = min(self.recovery_point, segments[0].base_offset)
 
     def save_producers(self, directory: Path) -> None:
         """Write a snapshot of the producers.
@@ -426,27 +410,14 @@ class PartitionLog:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
-        end_offset, segments = self._next_offset, self.segments
-        self._flush_due_ms = NEVER_MS
-        try:
-            yield self._segments.flush_work()
-        except ApiError as error:
-            self._tell_waiters(self._next_offset, error)
-            raise
-        self._segments.flushed(segments)
-        self.recovery_point = max(self.recovery_point, end_offset)
-        self._tell_waiters(end_offset, None)
-
-    def _tell_waiters(self, end_offset: int, error: ApiError | None) -> None:
-        while self._flush_waiters and self._flush_waiters[0][0] <= end_offset:
-            self._flush_waiters.popleft()[1](error)
+        return self._flush.steps(self._segments, self._next_offset)
 
     def when_flushed(self, callback: FlushWaiter, now_ms: int) -> None:
         """Call back once all that is in the log now has been forced to the disk, or with why it was not."""
         if self.recovery_point == self._next_offset:
             callback(None)
             return
-        self._flush_waiters.append((self._next_offset, callback))
+        self._flush.wait(self._next_offset, callback)
         self._ask_for_flush(now_ms)
 
     @property
@@ -456,8 +427,7 @@ class PartitionLog:
 
     def _ask_for_flush(self, now_ms: int) -> None:
         due_ms = now_ms if self.must_flush else now_ms + self.config.flush_ms
-        if due_ms < self._flush_due_ms and self.flush_wanted is not None:
-            self._flush_due_ms = due_ms
+        if self.flush_wanted is not None and self._flush.hastens(due_ms):
             self.flush_wanted(self, due_ms)
 
     def close(self) -> None:
@@ -469,7 +439,7 @@ class PartitionLog:
         """Close the files and save nothing, as after a crash."""
         self.closed = True
         self._segments.close()
-        self._tell_waiters(self._next_offset, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is closed"))
+        self._flush.tell(self._next_offset, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is closed"))
 
     def deleted(self) -> None:
         """The files are gone: let those who wait for appends know."""
