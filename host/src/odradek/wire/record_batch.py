@@ -50,6 +50,10 @@ class TimestampType(IntEnum):
     LOG_APPEND_TIME = 1
 
 
+_TIMESTAMP_TYPES: Final = tuple(TimestampType)
+"""A lookup by value would be a quarter of validating a batch."""
+
+
 class RecordBatchHeader(NamedTuple):
     """The 61 bytes before the records, in their order."""
 
@@ -94,7 +98,7 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def timestamp_type(self) -> TimestampType:
-        return TimestampType(self.attributes >> 3 & 1)
+        return _TIMESTAMP_TYPES[self.attributes >> 3 & 1]
 
     @property
     def is_transactional(self) -> bool:
