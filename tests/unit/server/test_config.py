@@ -103,6 +103,44 @@ def test_topic_defaults_have_kafkas_broker_keys() -> None:
     assert config.log_defaults.compression_type is Codec.ZSTD
 
 
+@pytest.mark.parametrize(
+    ("overrides", "retention_ms"),
+    [
+        ([], 604_800_000),
+        (["log.retention.hours=2"], 7_200_000),
+        (["log.retention.hours=2", "log.retention.minutes=3"], 180_000),
+        (["log.retention.hours=2", "log.retention.minutes=3", "log.retention.ms=4"], 4),
+        (["log.retention.hours=-1"], -1),
+    ],
+)
+def test_the_finest_unit_of_retention_holds(overrides: list[str], retention_ms: int) -> None:
+    config = load_config(None, overrides)
+
+    assert config.log_defaults.retention_ms == retention_ms
+
+
+@pytest.mark.parametrize("override", ["log.retention.hours=many", "log.roll.hours=0", "log.cleanup.policy=x"])
+def test_a_bad_default_of_topics_is_named(override: str) -> None:
+    key = override.partition("=")[0]
+
+    with pytest.raises(ConfigError) as problem:
+        load_config(None, [override])
+
+    assert problem.value.path in (key, "log.roll.ms")
+
+
+def test_directories_of_logs_and_their_upkeep_are_read() -> None:
+    config = load_config(
+        None,
+        ["log.dirs=/a,/b", "log.retention.check.interval.ms=7", "log.cleaner.enable=false",
+         "log.cleanup.policy=compact,delete"],
+    )  # fmt: skip
+
+    assert config.log_dirs == (Path("/a"), Path("/b"))
+    assert (config.upkeep.retention_check_interval_ms, config.upkeep.cleaner_enable) == (7, False)
+    assert config.log_defaults.cleanup_policy == {"compact", "delete"}
+
+
 def test_advertised_listeners_are_what_clients_are_told() -> None:
     config = load_config(
         None, ["listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners=PLAINTEXT://kafka.example:19092"]

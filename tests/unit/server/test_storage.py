@@ -41,6 +41,38 @@ def test_a_metadata_file_that_is_not_ours_is_refused_and_nothing_stays_open(
     Storage(tmp_path, 0).close()
 
 
+def test_logs_are_where_log_dirs_says(tmp_path: Path) -> None:
+    storage = Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "two"])
+
+    assert storage.logs.directories == (tmp_path / "one", tmp_path / "two")
+    assert not (tmp_path / "data" / "logs").exists()
+    storage.close()
+
+
+def test_a_directory_belongs_to_one_host(tmp_path: Path) -> None:
+    first = Storage(tmp_path / "data", 0, [tmp_path / "one"])
+
+    with pytest.raises(ConfigError, match=r"log\.dirs: .*one is in use"):
+        Storage(tmp_path / "other", 0, [tmp_path / "two", tmp_path / "one"])
+
+    first.close()
+    Storage(tmp_path / "other", 0, [tmp_path / "two", tmp_path / "one"]).close()
+
+
+def test_a_directory_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+
+    with pytest.raises(ConfigError, match=r"log\.dirs"):
+        Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "link"])
+
+
+def test_the_data_directory_may_hold_logs_itself(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, 0, [tmp_path])
+
+    assert storage.logs.directories == (tmp_path,)
+    storage.close()
+
+
 def test_a_log_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("")
 
