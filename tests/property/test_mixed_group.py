@@ -19,7 +19,7 @@ from odradek.group.consumer_group import ConsumerGroup
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.leave_group import MemberIdentity
-from property.test_consumer_group import SUBSCRIPTIONS, LifeOfAGroup
+from property.test_consumer_group import SUBSCRIPTIONS, Consumer, LifeOfAGroup
 from support.consumer_groups import GROUP
 from support.mixed_groups import MixedGroups
 
@@ -139,7 +139,8 @@ class LifeOfAMixedGroup(LifeOfAGroup):
     def check(self) -> None:
         group = self.groups.coordinator.groups.get(GROUP)
         self.kinds[type(group)] += 1
-        owned = [partition for each in (*self.consumers, *self.classics) for partition in each.owned]
+        everybody: list[Consumer | ClassicConsumer] = [*self.consumers, *self.classics]
+        owned = [partition for each in everybody for partition in each.owned]
         assert len(owned) == len(set(owned))
         if isinstance(group, ConsumerGroup):
             self.holders_are_what_members_hold()
@@ -169,7 +170,8 @@ def test_a_group_of_both_protocols_is_safe_and_comes_to_rest(
     life.come_to_rest()
 
     life.check()
-    alive = [each for each in (*life.consumers, *life.classics) if each.alive]
+    everybody: list[Consumer | ClassicConsumer] = [*life.consumers, *life.classics]
+    alive = [each for each in everybody if each.alive]
     assert not alive or life.groups.coordinator.groups[GROUP].state_name == "Stable"
     names = {name for each in alive for name in each.topics} & life.groups.topics.ids.keys()
     wanted = {
