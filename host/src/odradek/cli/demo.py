@@ -77,6 +77,7 @@ def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:
             f"subscriptions.demo.interval.ms={INTERVAL_MS}",
             f"plugins.otlp.endpoint={otlp_endpoint}",
             "plugins.enrich.static.environment=demo",
+            "group.initial.rebalance.delay.ms=0",
         ],
     )
 
@@ -177,9 +178,9 @@ class Clients:
     def consume(self) -> None:
         consumer = self.kafka.Consumer(
             self.settings("consumer")
-            | {"group.id": "demo", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+            | {"group.id": "demo", "auto.commit.interval.ms": 1_000, "auto.offset.reset": "earliest"}
         )
-        consumer.assign([self.kafka.TopicPartition(TOPIC, 0, 0)])
+        consumer.subscribe([TOPIC])
         while not self.ended.is_set():
             message = consumer.poll(0.2)
             self.consumed += message is not None and message.error() is None
