@@ -143,7 +143,7 @@ def test_topics_from_creation_to_deletion(admin: AdminClient) -> None:
 
     assert offsets == {("t", 0): Offset(0, -1), ("t", 1): Offset(0, -1)}
     assert (entries["retention.ms"].value, entries["retention.ms"].source) == ("1000", ConfigSource.TOPIC)
-    assert entries["cleanup.policy"].value == "compact"
+    assert entries["cleanup.policy"].value == "delete,compact"
     assert names == [topic]
     assert admin.list_config_resources({ResourceType.TOPIC}) == []
 
