@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
+from odradek.broker.fetch_read import MAX_READS
 from odradek.broker.fetch_session import (
     INT32_MAX,
     MIN_EVICTION_MS,
@@ -147,6 +148,22 @@ def test_partitions_that_were_answered_go_to_the_end() -> None:
 
     assert [rows[0][0] for rows in answered] == [0, 1, 2, 0, 1]
     assert all(len(rows) == 1 for rows in answered)
+
+
+def test_many_partitions_take_turns() -> None:
+    reader = Reader()
+    many = reader.topics.create("many", MAX_READS + 100, {})
+    reader.ids["many"] = many.id
+    for log in many.partitions:
+        log.append(BATCH, now_ms=NOW_MS)
+    wanted = reader.wanted(*(at(index) for index in range(len(many.partitions))), topic="many")
+    session = reader.fetch(0, 0, wanted).session_id
+
+    first, second = reader.fetch(session, 1), reader.fetch(session, 2)
+
+    with_records = [[index for index, _, size in said(answer) if size] for answer in (first, second)]
+    assert [len(indexes) for indexes in with_records] == [MAX_READS, MAX_READS]
+    assert {index for indexes in with_records for index in indexes} == set(range(len(many.partitions)))
 
 
 def test_partitions_can_be_added_and_forgotten(reader: Reader) -> None:

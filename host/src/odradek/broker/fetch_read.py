@@ -18,6 +18,8 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, PartitionData
 
 READ_COMMITTED = 1
+MAX_READS = 500
+"""So many logs give records to one answer, some 20 ms of work; the others have their turn in the next."""
 BATCH_START = struct.Struct(">qi")  # base offset, bytes after these two fields
 Row = tuple[PartitionKey, CachedPartition, PartitionData]
 
@@ -56,6 +58,8 @@ class Read:
     unknown_partitions: list[Row] = field(default_factory=list)
     logs: list[PartitionLog] = field(default_factory=list)
     bytes_read: int = 0
+    reads: int = 0
+    """Of logs that had something to read."""
     failed: bool = False
 
     def all(self, partitions: Partitions) -> Read:
@@ -137,7 +141,10 @@ class Read:
         )
 
     def stored(self, log: PartitionLog, wanted: FetchPartition) -> bytes:
-        """Batches as they are."""
+        """Batches as they are; none once enough logs were read for one turn of the loop."""
+        if wanted.fetch_offset == log.high_watermark or self.reads == MAX_READS:
+            return b""
+        self.reads += 1
         max_bytes = max(min(self.params.max_bytes - self.bytes_read, wanted.partition_max_bytes), 0)
         return log.read(wanted.fetch_offset, max_bytes, min_one_message=self.bytes_read == 0)
 

@@ -17,6 +17,7 @@ Ignored fields:
     * RackId, ReplicaId, ReplicaState: there are no replicas.
 Differs from Kafka:
     * A negative limit is none at all; Kafka answers UNKNOWN_SERVER_ERROR.
+    * At most 500 partitions give records to one answer.
     * Sessions of all clients together hold 500 000 partitions; beyond, a client works without.
 """
 
