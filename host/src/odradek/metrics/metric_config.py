@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from odradek.metrics.quota import Quota
+
 UNLIMITED_EVENTS = 2**63 - 1
 """Long.MAX_VALUE: a window never ends because of its number of events."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricConfig:
-    """Number and length of the windows of a sampled statistic."""
+    """Number and length of the windows of a sampled statistic, and the bound on it."""
 
     samples: int = 2
     """Windows that count (``metrics.num.samples``)."""
@@ -18,6 +20,8 @@ class MetricConfig:
     """Length of one (``metrics.sample.window.ms``)."""
     event_window: int = UNLIMITED_EVENTS
     """A window also ends after that many events."""
+    quota: Quota | None = None
+    """The bound that `odradek.metrics.sensor.Sensor.check_quotas` holds the metric to."""
 
 
 DEFAULT_CONFIG = MetricConfig()

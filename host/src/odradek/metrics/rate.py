@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.sampled_stat import SampledStat
 
 
@@ -16,6 +17,15 @@ class Rate:
     """
 
     stat: SampledStat
+
+    @property
+    def config(self) -> MetricConfig:
+        """Windows and bound; those of the statistic."""
+        return self.stat.config
+
+    @config.setter
+    def config(self, config: MetricConfig) -> None:
+        self.stat.config = config
 
     def record(self, value: float, now_ms: int) -> None:
         """Add one value to the statistic."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
 
@@ -64,6 +65,36 @@ class Enricher(Protocol):
 
         Called once per client instance and connection; the answer is cached.
         """
+
+
+@runtime_checkable
+class ClientQuotaCallback(Protocol):
+    """Decides who shares a quota and how much it is (``client.quota.callback.class`` of Kafka).
+
+    All four types of client quota ask the same object. Called on the host's event loop: it may not block.
+    Whoever has the same tags shares one budget.
+    """
+
+    def quota_metric_tags(self, quota_type: ClientQuotaType, user: str, client_id: str) -> Mapping[str, str]:
+        """The tags of the metric that a request counts into; asked for every request.
+
+        Args:
+            quota_type: What is measured.
+            user: The name of the principal, without its type.
+            client_id: As the client calls itself; may be empty.
+        """
+
+    def quota_limit(self, quota_type: ClientQuotaType, metric_tags: Mapping[str, str]) -> float | None:
+        """The quota of those tags: bytes, percent of a thread or mutations per second. None is no limit."""
+
+    def update_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity, value: float) -> None:
+        """An operator set a quota (AlterClientQuotas)."""
+
+    def remove_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity) -> None:
+        """An operator removed a quota."""
+
+    def quota_reset_required(self, quota_type: ClientQuotaType) -> bool:
+        """Whether limits changed since the last call for this type by other means than the two above."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,0 +1,247 @@
+"""Bandwidth of produce and fetch by user and client id; after kafka.server.ClientQuotaManager.
+
+Says how long a channel must not be read and keeps the metrics of it; whoever owns the channel mutes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from odradek.clock import Clock, Timer
+from odradek.metrics.avg import Avg
+from odradek.metrics.rate import Rate
+from odradek.metrics.registry import MeasuredMetric, Metrics
+from odradek.metrics.sensor import MetricName, QuotaViolation, Sensor
+from odradek.metrics.windowed_sum import WindowedSum
+from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
+from odradek.plugin.protocols import ClientQuotaCallback
+from odradek.quota.quota_config import SENSOR_EXPIRY_MS, UNBOUNDED, UNLIMITED, QuotaConfig
+from odradek.quota.quota_entity import sanitize
+from odradek.quota.quota_levels import QuotaLevels, QuotaTypes
+from odradek.quota.throttle_time import throttle_time_ms
+from odradek.quota.throttled_channels import ThrottledChannels
+
+MAX_RESOLVED = 50_000
+"""Clients whose sensors are remembered; all are looked up anew once there are more."""
+
+
+class ClientSensors(NamedTuple):
+    """What one budget is measured by."""
+
+    quota: Sensor
+    throttle: Sensor
+
+
+class ClientQuotaManager:
+    """The quotas of one type: how much each client used of them, and the throttles that follow.
+
+    ``is_enabled`` is what the way of a request reads before anything else; as long as no quota is set,
+    nothing is measured. A change of a quota never resets what was used. A sensor takes a changed limit when
+    it is next used, so a change costs the same whatever the number of clients.
+    """
+
+    rate_metric = "byte-rate"
+    """Name of the metric that carries the rate."""
+
+    def __init__(
+        self,
+        quota_type: ClientQuotaType,
+        config: QuotaConfig,
+        clock: Clock,
+        callback: ClientQuotaCallback | None = None,
+        timer: Timer | None = None,
+    ) -> None:
+        self.quota_type = quota_type
+        self.config = config
+        self.clock = clock
+        self.callback = callback
+        self.is_enabled = callback is not None
+        self.levels = QuotaLevels()
+        self.metrics = Metrics()
+        self.channels = ThrottledChannels(timer)
+        self.resolved: dict[tuple[str, str | None], ClientSensors] = {}
+        self.generation = 0
+
+    # What requests do.
+
+    def record_and_throttle_ms(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
+        """Count a value; milliseconds to throttle for, 0 for none. What violates the quota counts as well.
+
+        Args:
+            user: Name of the principal, without its type.
+            client_id: As in the header of the request; None counts as "".
+            value: Bytes.
+            now_ms: The same for everything that one request records.
+        """
+        if not self.is_enabled:
+            return 0
+        try:
+            self.sensors(user, client_id, now_ms).quota.record(value, now_ms)
+        except QuotaViolation as violation:
+            return self.throttle_time_ms(violation, now_ms)
+        return 0
+
+    def record_without_throttle(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
+        """Count a value that nobody is throttled for now."""
+        if self.is_enabled:
+            self.sensors(user, client_id, now_ms).quota.record(value, now_ms, check_quotas=False)
+
+    def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
+        """Take back what was counted: a response that is not sent after all."""
+        self.record_without_throttle(user, client_id, -value, now_ms)
+
+    def max_value_in_quota_window(self, user: str, client_id: str | None) -> float:
+        """What the client may use at once after a pause: a fetch never reads more. Infinite in practice
+        (Double.MAX_VALUE) without a quota.
+        """
+        limit = self.limit_or_none(user, client_id) if self.is_enabled else None
+        if limit is None:
+            return UNBOUNDED
+        return limit * (self.config.samples - 1) * self.config.window_size_s
+
+    def throttled(
+        self,
+        user: str,
+        client_id: str | None,
+        throttle_ms: int,
+        now_ms: int | None = None,
+        *,
+        on_start: Callable[[], None] | None = None,
+        on_end: Callable[[], None] | None = None,
+    ) -> None:
+        """A channel is throttled from now on: count it.
+
+        ``on_start`` is called at once, ``on_end`` when the time is over, by the timer. Callers that mute by
+        their own means leave both out.
+        """
+        if throttle_ms <= 0:
+            return
+        now_ms = self.clock.now_ms() if now_ms is None else now_ms
+        self.sensors(user, client_id, now_ms).throttle.record(throttle_ms, now_ms)
+        self.channels.throttle(throttle_ms, now_ms, on_start, on_end)
+
+    # What operators do.
+
+    def update_quota(self, entity: ClientQuotaEntity, value: float | None) -> None:
+        """Set the quota of an entity (user, client id or both; defaults included), or remove it."""
+        if self.callback is None:
+            self.levels.update(entity, value)
+            self.is_enabled = bool(self.levels.enabled)
+        elif value is None:
+            self.callback.remove_quota(self.quota_type, entity)
+        else:
+            self.callback.update_quota(self.quota_type, entity, value)
+        self.reset_limits()
+
+    def reset_limits(self) -> None:
+        """All limits and tags are looked up again."""
+        self.generation += 1
+        self.resolved.clear()
+
+    @property
+    def quota_types_enabled(self) -> QuotaTypes:
+        """The levels that have quotas; CUSTOM once there is a callback, for good."""
+        return QuotaTypes.CUSTOM if self.callback is not None else self.levels.enabled
+
+    # Who shares what.
+
+    def limit(self, user: str, client_id: str | None) -> float:
+        """The quota that applies to a client; `UNLIMITED` (Long.MAX_VALUE) when there is none."""
+        limit = self.limit_or_none(user, client_id)
+        return UNLIMITED if limit is None else limit
+
+    def limit_or_none(self, user: str, client_id: str | None) -> float | None:
+        """The quota that applies to a client, or None."""
+        if self.callback is None:
+            return self.levels.limit(self.levels.tags(sanitize(user), client_id or ""))
+        return self.callback.quota_limit(self.quota_type, self.tags(user, client_id))
+
+    def tags(self, user: str, client_id: str | None) -> Mapping[str, str]:
+        """The tags of the metrics that a client counts into."""
+        if self.callback is not None:
+            return self.callback.quota_metric_tags(self.quota_type, user, client_id or "")
+        user_tag, client_tag = self.levels.tags(sanitize(user), client_id or "")
+        return {"user": user_tag, "client-id": client_tag}
+
+    def limit_of_tags(self, tags: Mapping[str, str]) -> float:
+        """The quota of whoever has these tags."""
+        if self.callback is not None:
+            limit = self.callback.quota_limit(self.quota_type, tags)
+        else:
+            limit = self.levels.limit((tags["user"], tags["client-id"]))
+        return UNLIMITED if limit is None else limit
+
+    def sensors(self, user: str, client_id: str | None, now_ms: int) -> ClientSensors:
+        """The sensors of a client, made when they are not there."""
+        sensors = self.resolved.get((user, client_id))
+        if sensors is not None and not sensors.quota.removed and not sensors.throttle.removed:
+            return sensors
+        tags = self.tags(user, client_id)
+        sensors = self.sensors_of_tags(tags, now_ms)
+        if self.callback is None:
+            if len(self.resolved) >= MAX_RESOLVED:
+                self.resolved.clear()
+            self.resolved[user, client_id] = sensors
+        elif self.callback.quota_reset_required(self.quota_type):
+            self.reset_limits()
+            self.take_limit(sensors.quota, tags)
+        return sensors
+
+    def sensors_of_tags(self, tags: Mapping[str, str], now_ms: int) -> ClientSensors:
+        """The two sensors that belong to some tags, with the limit that is in force."""
+        suffix = ":".join(tags.values())
+        quota = self.metrics.find(f"{self.quota_type.value}-{suffix}")
+        if quota is None:
+            quota = self.new_sensor(f"{self.quota_type.value}-{suffix}", now_ms)
+            self.add_quota_metrics(quota, tags, now_ms)
+            quota.generation = self.generation
+        elif quota.generation != self.generation:
+            self.take_limit(quota, tags)
+        throttle = self.metrics.find(f"{self.quota_type.value}ThrottleTime-{suffix}")
+        if throttle is None:
+            throttle = self.new_sensor(f"{self.quota_type.value}ThrottleTime-{suffix}", now_ms)
+            self.metrics.add(throttle, self.metric_name("throttle-time", tags), Avg(), now_ms)
+        return ClientSensors(quota, throttle)
+
+    def new_sensor(self, name: str, now_ms: int) -> Sensor:
+        """A sensor that is forgotten an hour after its last record."""
+        return self.metrics.sensor(name, now_ms, expiry_ms=SENSOR_EXPIRY_MS)
+
+    def metric_name(self, name: str, tags: Mapping[str, str]) -> MetricName:
+        """A metric of this manager's group."""
+        return MetricName.of(name, self.quota_type.value, tags)
+
+    def add_quota_metrics(self, sensor: Sensor, tags: Mapping[str, str], now_ms: int) -> None:
+        """Give a new sensor what it measures and is held to."""
+        rate = Rate(WindowedSum(self.config.metric_config(self.limit_of_tags(tags))))
+        self.metrics.add(sensor, self.metric_name(self.rate_metric, tags), rate, now_ms)
+
+    def take_limit(self, sensor: Sensor, tags: Mapping[str, str]) -> None:
+        """Hold a sensor to the limit that is in force now; what it measured stays."""
+        limit = self.limit_of_tags(tags)
+        for metric in sensor.metrics:
+            quota = metric.config.quota
+            if quota is not None and quota.bound != limit:
+                metric.config = self.config.metric_config(limit)
+        sensor.generation = self.generation
+
+    def throttle_time_ms(self, violation: QuotaViolation, now_ms: int) -> int:
+        """How long a violation is to be waited out."""
+        return throttle_time_ms(violation, now_ms)
+
+    # What the host looks at.
+
+    def expire(self, now_ms: int) -> int:
+        """Forget clients that were idle for an hour; to be called every 30 s. How many sensors went."""
+        return self.metrics.expire(now_ms)
+
+    def queue_size(self, now_ms: int) -> int:
+        """Channels that are throttled now."""
+        return self.channels.size(now_ms)
+
+    def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
+        """All metrics, under Kafka's names."""
+        queue = MetricName("queue-size", self.quota_type.value)
+        yield MeasuredMetric(queue, self.queue_size(now_ms))
+        yield from self.metrics.measured(now_ms)

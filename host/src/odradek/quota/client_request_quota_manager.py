@@ -1,0 +1,60 @@
+"""Share of the host's time by user and client id (KIP-124); after kafka.server.ClientRequestQuotaManager."""
+
+from __future__ import annotations
+
+from odradek.clock import Clock, Timer
+from odradek.metrics.rate import Rate
+from odradek.metrics.sensor import QuotaViolation
+from odradek.metrics.windowed_sum import WindowedSum
+from odradek.plugin.client_quota import ClientQuotaType
+from odradek.plugin.protocols import ClientQuotaCallback
+from odradek.quota.client_quota_manager import ClientQuotaManager
+from odradek.quota.quota_config import QuotaConfig
+from odradek.quota.throttle_time import bounded_throttle_time_ms
+
+PERCENT_PER_NS = 100.0 / 1_000_000_000
+EXEMPT = "exempt-Request"
+
+
+class ClientRequestQuotaManager(ClientQuotaManager):
+    """Percent of one thread-second per second. More than 100 makes sense with more than one thread.
+
+    A throttle never exceeds one window (``quota.window.size.seconds``).
+    """
+
+    rate_metric = "request-time"
+
+    def __init__(
+        self,
+        config: QuotaConfig,
+        clock: Clock,
+        callback: ClientQuotaCallback | None = None,
+        timer: Timer | None = None,
+    ) -> None:
+        super().__init__(ClientQuotaType.REQUEST, config, clock, callback, timer)
+        self.max_throttle_ms = config.window_size_s * 1000
+
+    def record_ns_and_throttle_ms(self, user: str, client_id: str | None, spent_ns: int, now_ms: int) -> int:
+        """Count the time that a request took to answer; milliseconds to throttle for."""
+        if not self.is_enabled:
+            return 0
+        return self.record_and_throttle_ms(user, client_id, spent_ns * PERCENT_PER_NS, now_ms)
+
+    def record_network_ns(self, user: str, client_id: str | None, spent_ns: int, now_ms: int) -> None:
+        """Count the time that sending the response took; never throttles by itself."""
+        if self.is_enabled:
+            self.record_without_throttle(user, client_id, spent_ns * PERCENT_PER_NS, now_ms)
+
+    def record_exempt_ns(self, spent_ns: int, now_ms: int) -> None:
+        """Count the time of a request that is never throttled; only while quotas are set."""
+        if not self.is_enabled:
+            return
+        sensor = self.metrics.find(EXEMPT)
+        if sensor is None:
+            sensor = self.metrics.sensor(EXEMPT, now_ms)
+            rate = Rate(WindowedSum())
+            self.metrics.add(sensor, self.metric_name("exempt-request-time", {}), rate, now_ms)
+        sensor.record(spent_ns * PERCENT_PER_NS, now_ms)
+
+    def throttle_time_ms(self, violation: QuotaViolation, now_ms: int) -> int:
+        return bounded_throttle_time_ms(violation, self.max_throttle_ms, now_ms)

@@ -1,0 +1,97 @@
+"""What one request may change of the metadata (KIP-599); after kafka.server.ControllerMutationQuota."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from odradek.clock import Clock
+from odradek.metrics.sensor import QuotaViolation, Sensor
+from odradek.quota.throttle_time import token_bucket_throttle_time_ms
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+MESSAGE = "The throttling quota has been exceeded."
+
+
+class ControllerMutationQuota(Protocol):
+    """Asked for each topic of one request, in their order."""
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether a topic was refused."""
+
+    def record(self, permits: float) -> None:
+        """Count partitions that are to be made or removed.
+
+        Raises:
+            ApiError: THROTTLING_QUOTA_EXCEEDED; nothing was counted.
+        """
+
+    def throttle_ms(self, now_ms: int) -> int:
+        """Milliseconds left of the throttle that the last violation asked for."""
+
+
+class UnboundedControllerMutationQuota:
+    """No quota is set."""
+
+    is_exceeded = False
+
+    def record(self, permits: float) -> None:
+        """Counts nothing."""
+
+    def throttle_ms(self, now_ms: int) -> int:
+        return 0
+
+
+class ThrottledMutationQuota:
+    """A throttle that is remembered, and gets shorter while the request waits."""
+
+    __slots__ = ("clock", "last_throttle_ms", "last_violation_ms", "sensor")
+
+    def __init__(self, sensor: Sensor, clock: Clock) -> None:
+        self.sensor = sensor
+        self.clock = clock
+        self.last_throttle_ms = 0
+        self.last_violation_ms = 0
+
+    def throttle_ms(self, now_ms: int) -> int:
+        return max(0, self.last_throttle_ms - (now_ms - self.last_violation_ms))
+
+    def remember(self, violation: QuotaViolation, now_ms: int) -> None:
+        """Keep what a violation asks for."""
+        self.last_throttle_ms = token_bucket_throttle_time_ms(violation)
+        self.last_violation_ms = now_ms
+
+
+class StrictControllerMutationQuota(ThrottledMutationQuota):
+    """Refuses once the bucket is overdrawn. Until then any number is let in, however far it overdraws."""
+
+    __slots__ = ()
+
+    @property
+    def is_exceeded(self) -> bool:
+        return self.last_throttle_ms > 0
+
+    def record(self, permits: float) -> None:
+        now_ms = self.clock.now_ms()
+        try:
+            self.sensor.check_quotas(now_ms)
+        except QuotaViolation as violation:
+            self.remember(violation, now_ms)
+            raise ApiError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, MESSAGE) from None
+        self.sensor.record(permits, now_ms, check_quotas=False)
+
+
+class PermissiveControllerMutationQuota(ThrottledMutationQuota):
+    """Never refuses: for clients that do not know the error. They are throttled all the same."""
+
+    __slots__ = ()
+
+    is_exceeded = False
+
+    def record(self, permits: float) -> None:
+        now_ms = self.clock.now_ms()
+        try:
+            self.sensor.record(permits, now_ms)
+        except QuotaViolation as violation:
+            self.remember(violation, now_ms)

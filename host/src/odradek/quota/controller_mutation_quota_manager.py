@@ -1,0 +1,76 @@
+"""Partitions made and removed per second (KIP-599); after kafka.server.ControllerMutationQuotaManager."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from odradek.clock import Clock, Timer
+from odradek.metrics.rate import Rate
+from odradek.metrics.sensor import QuotaViolation, Sensor
+from odradek.metrics.token_bucket import TokenBucket
+from odradek.metrics.windowed_sum import WindowedSum
+from odradek.plugin.client_quota import ClientQuotaType
+from odradek.plugin.protocols import ClientQuotaCallback
+from odradek.quota.client_quota_manager import ClientQuotaManager
+from odradek.quota.controller_mutation_quota import (
+    ControllerMutationQuota,
+    PermissiveControllerMutationQuota,
+    StrictControllerMutationQuota,
+    UnboundedControllerMutationQuota,
+)
+from odradek.quota.quota_config import QuotaConfig
+from odradek.quota.throttle_time import token_bucket_throttle_time_ms
+
+UNBOUNDED_QUOTA = UnboundedControllerMutationQuota()
+
+
+class ControllerMutationQuotaManager(ClientQuotaManager):
+    """A token bucket per budget; a rate beside it is for people only."""
+
+    rate_metric = "mutation-rate"
+
+    def __init__(
+        self,
+        config: QuotaConfig,
+        clock: Clock,
+        callback: ClientQuotaCallback | None = None,
+        timer: Timer | None = None,
+    ) -> None:
+        super().__init__(ClientQuotaType.CONTROLLER_MUTATION, config, clock, callback, timer)
+
+    def quota_for(self, user: str, client_id: str | None, strict: bool) -> ControllerMutationQuota:
+        """The quota object of one request.
+
+        Args:
+            user: Name of the principal.
+            client_id: As in the header of the request.
+            strict: The version of the request knows the error (CreateTopics 6, CreatePartitions 3,
+                DeleteTopics 5).
+        """
+        if not self.is_enabled:
+            return UNBOUNDED_QUOTA
+        sensor = self.sensors(user, client_id, self.clock.now_ms()).quota
+        if strict:
+            return StrictControllerMutationQuota(sensor, self.clock)
+        return PermissiveControllerMutationQuota(sensor, self.clock)
+
+    def record_and_throttle_ms(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
+        """Count mutations if the bucket is not overdrawn; else milliseconds until it no longer is."""
+        if not self.is_enabled:
+            return 0
+        sensor = self.sensors(user, client_id, now_ms).quota
+        try:
+            sensor.check_quotas(now_ms)
+        except QuotaViolation as violation:
+            return self.throttle_time_ms(violation, now_ms)
+        sensor.record(value, now_ms, check_quotas=False)
+        return 0
+
+    def add_quota_metrics(self, sensor: Sensor, tags: Mapping[str, str], now_ms: int) -> None:
+        rate = Rate(WindowedSum(self.config.windows))
+        bucket = TokenBucket(self.config.metric_config(self.limit_of_tags(tags)))
+        self.metrics.add(sensor, self.metric_name(self.rate_metric, tags), rate, now_ms)
+        self.metrics.add(sensor, self.metric_name("tokens", tags), bucket, now_ms)
+
+    def throttle_time_ms(self, violation: QuotaViolation, now_ms: int) -> int:
+        return token_bucket_throttle_time_ms(violation)

@@ -1,0 +1,112 @@
+"""All managers of one host; after QuotaFactory and ClientQuotaMetadataManager of Kafka."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from odradek.clock import Clock, Timer
+from odradek.metrics.registry import MeasuredMetric, Metrics
+from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, ClientQuotaType
+from odradek.plugin.protocols import ClientQuotaCallback
+from odradek.quota.client_quota_manager import ClientQuotaManager
+from odradek.quota.client_request_quota_manager import ClientRequestQuotaManager
+from odradek.quota.controller_mutation_quota_manager import ControllerMutationQuotaManager
+from odradek.quota.quota_config import QuotaConfig
+from odradek.quota.replication_quota_manager import ReplicationQuotaManager, ReplicationQuotaType
+
+log = logging.getLogger(__name__)
+
+CONNECTION_RATE = "connection_creation_rate"
+IpRateUpdate = Callable[[str | None, float | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaConfigs:
+    """The windows of each kind of quota."""
+
+    client: QuotaConfig = field(default_factory=QuotaConfig)
+    """``quota.window.num``, ``quota.window.size.seconds``"""
+    controller: QuotaConfig = field(default_factory=QuotaConfig)
+    """``controller.quota.window.*``"""
+    replication: QuotaConfig = field(default_factory=QuotaConfig)
+    """``replication.quota.window.*``"""
+    alter_log_dirs: QuotaConfig = field(default_factory=QuotaConfig)
+    """``alter.log.dirs.replication.quota.window.*``"""
+
+
+class QuotaManagers:
+    """The managers, and the one place where a change of a quota comes in."""
+
+    def __init__(
+        self,
+        configs: QuotaConfigs,
+        clock: Clock,
+        callback: ClientQuotaCallback | None = None,
+        timer: Timer | None = None,
+    ) -> None:
+        self.produce = ClientQuotaManager(ClientQuotaType.PRODUCE, configs.client, clock, callback, timer)
+        self.fetch = ClientQuotaManager(ClientQuotaType.FETCH, configs.client, clock, callback, timer)
+        self.request = ClientRequestQuotaManager(configs.client, clock, callback, timer)
+        self.controller_mutation = ControllerMutationQuotaManager(configs.controller, clock, callback, timer)
+        self.leader = ReplicationQuotaManager(ReplicationQuotaType.LEADER, configs.replication, clock)
+        self.follower = ReplicationQuotaManager(ReplicationQuotaType.FOLLOWER, configs.replication, clock)
+        self.alter_log_dirs = ReplicationQuotaManager(
+            ReplicationQuotaType.ALTER_LOG_DIRS, configs.alter_log_dirs, clock
+        )
+        self.update_ip_rate: IpRateUpdate | None = None
+        """Takes the connection rate of an address (None: of all others), or None to lift it."""
+        self.by_key: dict[str, ClientQuotaManager] = {
+            "producer_byte_rate": self.produce,
+            "consumer_byte_rate": self.fetch,
+            "request_percentage": self.request,
+            "controller_mutation_rate": self.controller_mutation,
+        }
+
+    @property
+    def clients(self) -> tuple[ClientQuotaManager, ...]:
+        """The managers of client quotas."""
+        return tuple(self.by_key.values())
+
+    @property
+    def replications(self) -> tuple[ReplicationQuotaManager, ...]:
+        """The managers of replication quotas."""
+        return self.leader, self.follower, self.alter_log_dirs
+
+    def apply(self, entity: ClientQuotaEntity, values: Mapping[str, float | None]) -> None:
+        """Make quotas of an entity effective: a number sets the key, None removes it.
+
+        Keys that the entity cannot have are logged and left alone, as in Kafka: what is stored may come from
+        a newer version.
+        """
+        for key, value in values.items():
+            if entity.ip is not ABSENT:
+                self.apply_ip(entity.ip, key, value)
+            elif key in self.by_key:
+                self.by_key[key].update_quota(entity, value)
+            else:
+                log.warning("ignored an unknown quota", extra={"key": key, "entity": entity.names()})
+
+    def apply_ip(self, ip: str | None, key: str, value: float | None) -> None:
+        """Make a quota of an address effective."""
+        if key != CONNECTION_RATE:
+            log.warning("ignored an unknown quota of an address", extra={"key": key, "ip": ip})
+        elif self.update_ip_rate is not None:
+            self.update_ip_rate(ip, value)
+
+    @property
+    def registries(self) -> list[Metrics]:
+        """Where all the sensors are."""
+        return [each.metrics for each in self.clients] + [each.metrics for each in self.replications]
+
+    def expire(self, now_ms: int) -> int:
+        """Forget what was idle for an hour; to be called every 30 s. How many sensors went."""
+        return sum(metrics.expire(now_ms) for metrics in self.registries)
+
+    def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
+        """The metrics of all managers, under Kafka's names."""
+        for client in self.clients:
+            yield from client.measured(now_ms)
+        for replication in self.replications:
+            yield from replication.measured(now_ms)

@@ -1,0 +1,44 @@
+"""How long a violation is to be waited out; after org.apache.kafka.server.quota.QuotaUtils."""
+
+from __future__ import annotations
+
+import math
+
+from odradek.metrics.rate import Rate
+from odradek.metrics.sensor import QuotaViolation
+from odradek.metrics.token_bucket import TokenBucket
+from odradek.quota.quota_config import MAX_INT
+
+
+def rounded_ms(value: float) -> int:
+    """As Math.round: halves go up. Saturates at the int32 of ``throttle_time_ms``, where Java would wrap."""
+    return math.floor(value + 0.5) if value < MAX_INT else MAX_INT
+
+
+def throttle_time_ms(violation: QuotaViolation, now_ms: int) -> int:
+    """Milliseconds until the rate would be back at its bound if nothing else came.
+
+    Raises:
+        ValueError: The metric is no rate.
+    """
+    rate = violation.metric.stat
+    if not isinstance(rate, Rate):
+        raise ValueError(f"{violation.metric.name.name} is no rate")
+    excess = violation.value - violation.bound
+    return rounded_ms(excess / violation.bound * rate.window_size_ms(now_ms))
+
+
+def bounded_throttle_time_ms(violation: QuotaViolation, max_ms: int, now_ms: int) -> int:
+    """`throttle_time_ms`, at most ``max_ms``."""
+    return min(throttle_time_ms(violation, now_ms), max_ms)
+
+
+def token_bucket_throttle_time_ms(violation: QuotaViolation) -> int:
+    """Milliseconds until the bucket is no longer overdrawn.
+
+    Raises:
+        ValueError: The metric is no bucket.
+    """
+    if not isinstance(violation.metric.stat, TokenBucket):
+        raise ValueError(f"{violation.metric.name.name} is no token bucket")
+    return rounded_ms(-violation.value / violation.bound * 1000)
