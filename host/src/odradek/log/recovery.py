@@ -9,13 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
+from crc32c import crc32c
+
 from odradek.log.segment import Located, Segment
 from odradek.log.segment_index import SegmentIndex
-from odradek.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatchHeader, is_intact, parse_header
+from odradek.wire.record_batch import HEADER_BYTES, LOG_OVERHEAD_BYTES, MAGIC, parse_header
 
 log = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 20
+CRC_COVERED = 21
+"""The CRC is that of the bytes from here on."""
 
 
 def recover(segment: Segment, interval_bytes: int, *, contiguous: bool) -> int:
@@ -76,23 +80,22 @@ def intact_batches(
         if len(window) < HEADER_BYTES:
             return
         header = parse_header(window, at)
-        if not _is_plausible(header, next_offset, segment.size_bytes - position, contiguous):
+        # Taken apart once: this loop is all that a start after kill -9 does, for every batch of a segment.
+        base_offset, batch_length, _, magic, crc, _, last_offset_delta, *_ = header
+        size_bytes = batch_length + LOG_OVERHEAD_BYTES
+        if (
+            magic != MAGIC
+            or not HEADER_BYTES <= size_bytes <= segment.size_bytes - position
+            or last_offset_delta < 0
+            or base_offset < next_offset
+            or (contiguous and base_offset != next_offset)
+        ):
             return
-        if len(window) - at < header.size_bytes:
-            length = max(READ_BYTES, header.size_bytes)
+        if len(window) - at < size_bytes:
+            length = max(READ_BYTES, size_bytes)
             window, start, at = memoryview(segment.pread(length, position)), position, 0
-        if not is_intact(window[at : at + header.size_bytes], header):
+        if crc32c(window[at + CRC_COVERED : at + size_bytes]) != crc:
             return
         yield position, header
-        position += header.size_bytes
-        next_offset = header.next_offset
-
-
-def _is_plausible(header: RecordBatchHeader, next_offset: int, left_bytes: int, contiguous: bool) -> bool:
-    gap = header.base_offset - next_offset
-    return (
-        header.magic == MAGIC
-        and HEADER_BYTES <= header.size_bytes <= left_bytes
-        and header.last_offset_delta >= 0
-        and (gap == 0 if contiguous else gap >= 0)
-    )
+        position += size_bytes
+        next_offset = base_offset + last_offset_delta + 1

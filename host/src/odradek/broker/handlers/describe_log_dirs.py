@@ -37,7 +37,14 @@ class Everything:
         return True
 
 
-@answers(DescribeLogDirsRequest, DescribeLogDirsResponse)
+def refuse(
+    _request: DescribeLogDirsRequest, code: ErrorCode, _message: str | None
+) -> DescribeLogDirsResponse:
+    """At the top from v3 on; before there is room in a directory only, so there is one without a name."""
+    return DescribeLogDirsResponse(error_code=code, results=[DescribeLogDirsResult(error_code=code)])
+
+
+@answers(DescribeLogDirsRequest, DescribeLogDirsResponse, refusal=refuse)
 def describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
 ) -> DescribeLogDirsResponse:
