@@ -202,7 +202,8 @@ class Life:
             for request in client.requests:
                 assert len(request.answers) == 1
         group = self.world.groups.groups.get("g")
-        assert group is None or group.state_name == "Empty"
+        assert isinstance(group, ClassicGroup | None)
+        assert group is None or (group.state_name, len(group.pending_members)) == ("Empty", 0)
         assert len(self.world.clock.timer) == 0
 
 
