@@ -36,6 +36,10 @@ create table if not exists groups (
 COLUMNS = "group_id, topic_id, partition, committed_offset, leader_epoch, metadata, commit_ms, expire_ms"
 OFFSET_KEY = "group_id = ? and topic_id = ? and partition = ?"
 
+WAL_PAGES = 16_384
+"""Pages in the write-ahead log (64 MiB) from which a commit brings them into the file, waiting for the disk.
+The host does that earlier, on a thread."""
+
 OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
 """Group, topic id, partition, offset, leader epoch, metadata, time of commit, time of expiry (or None)."""
 OffsetKey = tuple[str, bytes, int]
@@ -59,6 +63,7 @@ class SqliteOffsetStore:
         try:
             self.connection.execute("pragma journal_mode = wal")
             self.connection.execute("pragma synchronous = normal")
+            self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
             self.connection.executescript(SCHEMA)
         except sqlite3.DatabaseError as error:
             self.connection.close()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from odradek.metadata.offset_store import WAL_PAGES
 from odradek.metadata.store import StoreError
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -34,6 +35,7 @@ class SqliteTransactionStore:
             self.connection = sqlite3.connect(path, isolation_level=None)
             self.connection.execute("pragma journal_mode = wal")
             self.connection.execute("pragma synchronous = normal")
+            self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
             self.connection.execute(f"{SCHEMA} without rowid")
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{path}: {error}") from error

@@ -29,6 +29,7 @@ from odradek.server.config import HostConfig
 from odradek.server.forwarding import ForwarderRunner
 from odradek.server.listener import Listener
 from odradek.server.log_upkeep import LogUpkeep
+from odradek.server.metadata_checkpoints import MetadataCheckpoints
 from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
 from odradek.server.step_runner import FileThreads
@@ -103,6 +104,13 @@ class Host:
             enrichers=self.enrichers,
         )
         self.file_threads = FileThreads()
+        self.checkpoints = MetadataCheckpoints(
+            self.storage.metadata_path,
+            self.storage.changes,
+            self.timer,
+            self.clock,
+            self.file_threads.offload,
+        )
         self.upkeep = LogUpkeep(self.logs, self.timer, self.clock, config.upkeep, self.file_threads.offload)
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.broker = self.make_broker()
@@ -218,6 +226,7 @@ class Host:
         self.sweep_producers()
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
+        self.checkpoints.start()
 
     async def listen(self, listener: Listener) -> None:
         """Open one listener and settle what its clients are told."""

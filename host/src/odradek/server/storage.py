@@ -33,6 +33,7 @@ class Storage:
     def __init__(self, path: Path, now_ms: int, log_dirs: Sequence[Path] = ()) -> None:
         with ExitStack() as opened:
             opened.callback(DataDir(path).close)
+            self.metadata_path = path / METADATA_FILE
             try:
                 self.metadata = MetadataStore(path / METADATA_FILE)
                 opened.callback(self.metadata.close)
@@ -55,6 +56,10 @@ class Storage:
                 raise ConfigError(key, str(error)) from error
             opened.callback(self.logs.close)
             self.opened = opened.pop_all()
+
+    def changes(self) -> int:
+        """Rows of the metadata file that were written since the start, without the operator's."""
+        return self.offsets.connection.total_changes + self.transactions.connection.total_changes
 
     def close(self) -> None:
         """Close everything, the locks last."""
