@@ -250,13 +250,14 @@ class Topics:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
-        added: list[PartitionLog] = []
         now_ms = self.clock.now_ms()
         try:
             with self.metadata.transaction():
                 self.metadata.put_topic(TopicRow(topic.name, topic.id, partitions))
-                for index in range(len(topic.partitions), partitions):
-                    added.append(self.logs.open(topic.name, index, topic.config, topic.id, now_ms))
+                added = [
+                    self.logs.open(topic.name, index, topic.config, topic.id, now_ms)
+                    for index in range(len(topic.partitions), partitions)
+                ]
         except BaseException:
             self.delete_logs(topic.name, partitions, len(topic.partitions))
             raise
