@@ -15,6 +15,11 @@ def rounded_ms(value: float) -> int:
     return math.floor(value + 0.5) if value < MAX_INT else MAX_INT
 
 
+def share(excess: float, bound: float) -> float:
+    """The excess in terms of the bound; infinite for a bound of 0, which grants nothing."""
+    return excess / bound if bound > 0 else math.inf
+
+
 def throttle_time_ms(violation: QuotaViolation, now_ms: int) -> int:
     """Milliseconds until the rate would be back at its bound if nothing else came.
 
@@ -25,7 +30,7 @@ def throttle_time_ms(violation: QuotaViolation, now_ms: int) -> int:
     if not isinstance(rate, Rate):
         raise ValueError(f"{violation.metric.name.name} is no rate")
     excess = violation.value - violation.bound
-    return rounded_ms(excess / violation.bound * rate.window_size_ms(now_ms))
+    return rounded_ms(share(excess, violation.bound) * rate.window_size_ms(now_ms))
 
 
 def bounded_throttle_time_ms(violation: QuotaViolation, max_ms: int, now_ms: int) -> int:
@@ -41,4 +46,4 @@ def token_bucket_throttle_time_ms(violation: QuotaViolation) -> int:
     """
     if not isinstance(violation.metric.stat, TokenBucket):
         raise ValueError(f"{violation.metric.name.name} is no token bucket")
-    return rounded_ms(-violation.value / violation.bound * 1000)
+    return rounded_ms(share(-violation.value, violation.bound) * 1000)

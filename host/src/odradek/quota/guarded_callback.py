@@ -1,0 +1,73 @@
+"""A quota callback of a plugin, whose failures end here: a request is never refused because of one."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from odradek.clock import Clock
+from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
+from odradek.plugin.protocols import ClientQuotaCallback
+from odradek.quota.quota_entity import sanitize
+
+log = logging.getLogger(__name__)
+
+LOG_INTERVAL_MS = 60_000
+"""A callback that fails all the time is heard of once in this time."""
+Answer = TypeVar("Answer")
+
+
+class GuardedCallback:
+    """Passes every call on. What raises, or answers what it may not, counts as "no limit"."""
+
+    def __init__(self, name: str, callback: ClientQuotaCallback, clock: Clock) -> None:
+        self.name = name
+        self.callback = callback
+        self.clock = clock
+        self.failed = 0
+        self.quiet_until_ms = 0
+
+    def quota_metric_tags(self, quota_type: ClientQuotaType, user: str, client_id: str) -> Mapping[str, str]:
+        def tags() -> Mapping[str, str]:
+            answer = dict(self.callback.quota_metric_tags(quota_type, user, client_id))
+            if not all(isinstance(text, str) for pair in answer.items() for text in pair):
+                raise TypeError("tags are texts")
+            return answer
+
+        answer = self.answer(tags, None)
+        return {"user": sanitize(user), "client-id": client_id} if answer is None else answer
+
+    def quota_limit(self, quota_type: ClientQuotaType, metric_tags: Mapping[str, str]) -> float | None:
+        def limit() -> float | None:
+            answer = self.callback.quota_limit(quota_type, metric_tags)
+            if answer is not None and not (math.isfinite(answer) and answer >= 0):
+                raise ValueError(f"{answer} is no limit")
+            return answer
+
+        return self.answer(limit, None)
+
+    def update_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity, value: float) -> None:
+        self.answer(lambda: self.callback.update_quota(quota_type, entity, value), None)
+
+    def remove_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity) -> None:
+        self.answer(lambda: self.callback.remove_quota(quota_type, entity), None)
+
+    def quota_reset_required(self, quota_type: ClientQuotaType) -> bool:
+        return bool(self.answer(lambda: self.callback.quota_reset_required(quota_type), False))
+
+    def answer(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
+        """What the plugin says, or ``otherwise`` when it fails."""
+        try:
+            return ask()
+        except Exception as error:  # noqa: BLE001 - plugins' code
+            self.fail(error, self.clock.now_ms())
+            return otherwise
+
+    def fail(self, error: Exception, now_ms: int) -> None:
+        """Count a failure; log it, unless one was logged a moment ago."""
+        self.failed += 1
+        if now_ms >= self.quiet_until_ms:
+            log.error("plugin failed", exc_info=error, extra={"plugin": self.name, "failed": self.failed})
+            self.quiet_until_ms = now_ms + LOG_INTERVAL_MS

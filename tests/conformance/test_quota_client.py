@@ -1,0 +1,311 @@
+"""Q1 to Q16: bandwidth quotas of clients, as Kafka's ClientQuotaManagerTest pins them down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity, ClientQuotaType
+from odradek.quota.client_quota_manager import ClientQuotaManager
+from odradek.quota.quota_config import UNBOUNDED, UNLIMITED, QuotaConfig
+from odradek.quota.quota_levels import QuotaTypes
+from odradek.testing.clock import MockClock
+from support.tenant_quotas import TenantQuotas
+
+Entity = ClientQuotaEntity
+P1, P2, UNKNOWN = ("User1", "p1"), ("User2", "p2"), ("User3", "unknown")
+LEVELS: dict[str, Callable[[str, str], ClientQuotaEntity]] = {
+    "client-id": lambda user, client_id: Entity(client_id=client_id),
+    "user": lambda user, client_id: Entity(user=user),
+    "user and client-id": lambda user, client_id: Entity(user=user, client_id=client_id),
+}
+DEFAULTS = {
+    "client-id": Entity(client_id=DEFAULT),
+    "user": Entity(user=DEFAULT),
+    "user and client-id": Entity(user=DEFAULT, client_id=DEFAULT),
+}
+
+
+class World:
+    """A manager, a clock, and who is throttled."""
+
+    def __init__(self, samples: int = 11, quota_type: ClientQuotaType = ClientQuotaType.PRODUCE) -> None:
+        self.clock = MockClock()
+        self.manager = ClientQuotaManager(
+            quota_type, QuotaConfig(samples=samples), self.clock, timer=self.clock.timer
+        )
+
+    def record(self, user: str, client_id: str, value: float, times: int = 1) -> int:
+        """The last throttle of so many requests."""
+        throttles = [
+            self.manager.record_and_throttle_ms(user, client_id, value, self.clock.now_ms())
+            for _ in range(times)
+        ]
+        return throttles[-1]
+
+    def measured(self, name: str, client_id: str = "client1") -> float:
+        rows = {
+            (row.name.name, dict(row.name.tags).get("client-id")): row.value
+            for row in self.manager.measured(self.clock.now_ms())
+        }
+        return rows[name, None if name == "queue-size" else client_id]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(params=LEVELS)
+def levels(request: pytest.FixtureRequest, world: World) -> tuple[World, str]:
+    level = str(request.param)
+    world.manager.update_quota(LEVELS[level](*P1), 2000)
+    world.manager.update_quota(LEVELS[level](*P2), 4000)
+    return world, level
+
+
+def test_Q1_each_level_has_limits_of_its_own(levels: tuple[World, str]) -> None:
+    world, _ = levels
+
+    limits = [world.manager.limit(*client) for client in (P1, P2, UNKNOWN)]
+
+    assert limits == [2000, 4000, UNLIMITED]
+
+
+def test_Q2_too_much_is_throttled_by_the_excess(levels: tuple[World, str]) -> None:
+    world, _ = levels
+
+    throttle_ms = world.record(*P1, 2500, times=11)
+
+    assert throttle_ms == 3750
+
+
+def test_Q3_a_higher_limit_is_effective_at_once(levels: tuple[World, str]) -> None:
+    world, level = levels
+    world.record(*P1, 2500, times=11)
+
+    world.manager.update_quota(LEVELS[level](*P1), 3000)
+
+    assert world.manager.limit(*P1) == 3000
+    assert world.record(*P1, 0) == 0
+
+
+def test_Q4_a_lower_limit_counts_what_was_used_before(levels: tuple[World, str]) -> None:
+    world, level = levels
+    world.record(*P1, 2500, times=11)
+
+    world.manager.update_quota(LEVELS[level](*P1), 500)
+
+    assert world.record(*P1, 0) == 45_000
+
+
+def test_Q5_the_default_takes_over_from_a_removed_limit(levels: tuple[World, str]) -> None:
+    world, level = levels
+    world.record(*P1, 2500, times=11)
+
+    world.manager.update_quota(LEVELS[level](*P1), None)
+    world.manager.update_quota(DEFAULTS[level], 4000)
+
+    assert world.manager.limit(*P1) == 4000
+    assert world.record(*P1, 1000, times=11) == 0
+    assert world.measured("byte-rate", "" if level == "user" else "p1") == 3850
+
+
+def test_Q6_a_fetch_may_use_all_windows_but_one() -> None:
+    world = World(samples=4, quota_type=ClientQuotaType.FETCH)
+    before = world.manager.max_value_in_quota_window("userA", "client1")
+
+    world.manager.update_quota(Entity(user=DEFAULT), 10)
+
+    assert before == UNBOUNDED
+    assert world.manager.max_value_in_quota_window("userA", "client1") == 30
+
+
+@pytest.mark.parametrize(
+    "entity",
+    [Entity(user=DEFAULT), Entity(user="userA"), Entity(user="userA", client_id="client1")],
+    ids=["default user", "user", "user and client-id"],
+)
+def test_Q7_a_quota_that_is_set_and_removed_leaves_nothing_behind(world: World, entity: Entity) -> None:
+    manager, seen = world.manager, []
+    for value in (None, 10, None):
+        manager.update_quota(entity, value)
+        throttled = world.record("userA", "client1", 1000, times=11) > 0
+        limit = manager.limit("userA", "client1")
+        seen.append((throttled, limit, manager.max_value_in_quota_window("userA", "client1")))
+
+    free = (False, UNLIMITED, UNBOUNDED)
+    assert seen == [free, (True, 10, 100), free]
+
+
+def violated() -> tuple[World, list[int]]:
+    """Ten quiet seconds and one request too large (Q8)."""
+    world = World()
+    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
+    throttles = []
+    for _ in range(10):
+        throttles.append(world.record("ANONYMOUS", "client1", 400))
+        world.clock.advance(1000)
+    world.clock.advance(500)
+    return world, [*throttles, world.record("ANONYMOUS", "client1", 2300)]
+
+
+def test_Q8_a_violation_in_a_half_used_window() -> None:
+    world, throttles = violated()
+
+    rate = world.measured("byte-rate")
+
+    assert throttles == [0] * 10 + [2100]
+    assert rate == 600
+
+
+def test_Q9_a_throttled_channel_is_in_the_queue_until_its_time_is_over() -> None:
+    world, _ = violated()
+    ended: list[str] = []
+
+    world.manager.throttled("ANONYMOUS", "client1", 2100, on_end=lambda: ended.append("end"))
+
+    assert (world.measured("queue-size"), world.measured("throttle-time"), ended) == (1, 2100, [])
+    world.clock.advance(2100)
+    assert (world.measured("queue-size"), ended) == (0, ["end"])
+
+
+def test_Q10_ten_seconds_after_a_burst_the_client_is_free_again() -> None:
+    world, _ = violated()
+    world.clock.advance(2100)
+    for _ in range(10):
+        world.record("ANONYMOUS", "client1", 400)
+        world.clock.advance(1000)
+
+    throttle_ms = world.record("ANONYMOUS", "client1", 0)
+
+    assert throttle_ms == 0
+
+
+@pytest.mark.parametrize(
+    "removed",
+    [
+        pytest.param(["ProduceThrottleTime-:client1"], id="Q11"),
+        pytest.param(["Produce-:client1", "ProduceThrottleTime-:client1"], id="Q12"),
+    ],
+)
+def test_Q11_Q12_sensors_that_are_gone_are_made_again(world: World, removed: list[str]) -> None:
+    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
+    world.record("ANONYMOUS", "client1", 100)
+    for name in removed:
+        world.manager.metrics.remove(name)
+
+    throttle_ms = world.record("ANONYMOUS", "client1", 10_000)
+
+    assert throttle_ms > 0
+    assert {"Produce-:client1", "ProduceThrottleTime-:client1"} <= world.manager.metrics.sensors.keys()
+
+
+def test_Q13_a_client_id_is_in_the_names_as_it_is(world: World) -> None:
+    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
+
+    world.record("ANONYMOUS", "client@#$%", 100)
+
+    assert list(world.manager.metrics.sensors) == ["Produce-:client@#$%", "ProduceThrottleTime-:client@#$%"]
+
+
+def test_Q14_a_level_counts_while_an_entity_of_it_has_a_quota(world: World) -> None:
+    client, user, both = QuotaTypes.CLIENT_ID, QuotaTypes.USER, QuotaTypes.USER_CLIENT_ID
+    steps = [
+        (Entity(client_id="client1"), 10, client),
+        (Entity(client_id="client1"), 20, client),
+        (Entity(client_id="client2"), 10, client),
+        (Entity(user="userA"), 10, client | user),
+        (Entity(user="userB"), 10, client | user),
+        (Entity(user="userA", client_id="client1"), 10, client | user | both),
+        (Entity(client_id="client1"), None, client | user | both),
+        (Entity(client_id="client1"), None, client | user | both),
+        (Entity(client_id="client2"), None, user | both),
+        (Entity(user="userA"), None, user | both),
+        (Entity(user="userB"), None, both),
+        (Entity(user="userA", client_id="client1"), None, QuotaTypes.NO_QUOTAS),
+        (Entity(user="userA", client_id="client1"), None, QuotaTypes.NO_QUOTAS),
+    ]
+
+    seen = []
+    for entity, value, _ in steps:
+        world.manager.update_quota(entity, value)
+        seen.append((world.manager.quota_types_enabled, world.manager.is_enabled))
+
+    assert seen == [(expected, expected != 0) for _, _, expected in steps]
+
+
+def test_Q15_with_a_callback_quotas_are_always_enabled() -> None:
+    manager = ClientQuotaManager(ClientQuotaType.PRODUCE, QuotaConfig(), MockClock(), TenantQuotas({}))
+
+    seen = [(manager.quota_types_enabled, manager.is_enabled)]
+    for value in (10, None):
+        manager.update_quota(Entity(user="userA"), value)
+        seen.append((manager.quota_types_enabled, manager.is_enabled))
+
+    assert seen == [(8, True)] * 3
+
+
+USER_CLIENT_DEFAULT = Entity(user=DEFAULT, client_id=DEFAULT)
+Q16: list[tuple[str, str, float, float, bool] | tuple[Entity, float | None]] = [
+    (Entity(user=DEFAULT), 1000),
+    (Entity(client_id=DEFAULT), 2000),
+    (USER_CLIENT_DEFAULT, 3000),
+    (Entity(user="userA"), 4000),
+    (Entity(user="userA", client_id="client1"), 5000),
+    (Entity(user="userB"), 6000),
+    (Entity(user="userB", client_id="client1"), 7000),
+    (Entity(user="userB", client_id=DEFAULT), 8000),
+    (Entity(user="userC"), 10_000),
+    (Entity(client_id="client1"), 9000),
+    ("userA", "client1", 5000, 4500, False),
+    ("userA", "client2", 4000, 4500, True),
+    ("userA", "client3", 4000, 0, True),
+    ("userA", "client1", 5000, 0, False),
+    ("userB", "client1", 7000, 8000, True),
+    ("userB", "client2", 8000, 7000, False),
+    ("userB", "client3", 8000, 7000, False),
+    ("userD", "client1", 3000, 3500, True),
+    ("userD", "client2", 3000, 2500, False),
+    ("userE", "client1", 3000, 2500, False),
+    (USER_CLIENT_DEFAULT, None),
+    ("userD", "client1", 1000, 0, False),
+    ("userE", "client4", 1000, 1500, True),
+    ("userF", "client4", 1000, 800, False),
+    ("userF", "client5", 1000, 800, True),
+    (Entity(user=DEFAULT), None),
+    ("userF", "client4", 2000, 0, False),
+    ("userF", "client5", 2000, 0, False),
+    ("userF", "client5", 2000, 2500, True),
+    ("userG", "client5", 2000, 0, True),
+    (Entity(user="userA"), 8000),
+    (Entity(user="userA", client_id="client1"), 10_000),
+    ("userA", "client2", 8000, 0, False),
+    ("userA", "client2", 8000, 4500, True),
+    ("userA", "client1", 10_000, 0, False),
+    ("userA", "client1", 10_000, 6000, True),
+    (Entity(user="userA", client_id="client1"), None),
+    ("userA", "client6", 8000, 0, True),
+    (Entity(user="userA", client_id="client6"), 11_000),
+    ("userA", "client6", 11_000, 8500, False),
+    (Entity(user="userA", client_id=DEFAULT), 12_000),
+    (Entity(user="userA", client_id="client6"), None),
+    ("userA", "client6", 12_000, 4000, True),
+]
+"""An entity and its new quota; or a client, its limit, what it records eleven times, is it throttled."""
+
+
+def test_Q16_the_most_specific_of_eight_entities_decides(world: World) -> None:
+    seen, expected = [], []
+    for step in Q16:
+        if len(step) == 2:
+            world.manager.update_quota(*step)
+            continue
+        user, client_id, limit, value, throttled = step
+        was_throttled = world.record(user, client_id, value, times=11) > 0
+        seen.append((user, client_id, world.manager.limit(user, client_id), was_throttled))
+        expected.append((user, client_id, limit, throttled))
+
+    assert len(expected) == 25
+    assert seen == expected

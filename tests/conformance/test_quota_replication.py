@@ -1,0 +1,138 @@
+"""R1 to R7: bandwidth of replication, as Kafka's ReplicationQuotaManagerTest pins it down."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.quota.quota_config import UNLIMITED, QuotaConfig
+from odradek.quota.replication_quota_manager import (
+    ReplicationQuotaManager,
+    ReplicationQuotaType,
+    throttled_partitions,
+)
+from odradek.testing.clock import MockClock
+
+
+class World:
+    """The leader's throttle, with ten windows of a second."""
+
+    def __init__(self) -> None:
+        self.clock = MockClock()
+        self.manager = ReplicationQuotaManager(
+            ReplicationQuotaType.LEADER, QuotaConfig(samples=10), self.clock
+        )
+
+    def record_at(self, elapsed_ms: int, *values: float) -> bool:
+        """Record so long after the begin; whether the quota is exceeded then."""
+        now_ms = MockClock().now_ms() + elapsed_ms
+        for value in values:
+            self.manager.record(value, now_ms)
+        return self.manager.is_quota_exceeded(now_ms)
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_R1_only_the_marked_partitions_are_throttled(world: World) -> None:
+    world.manager.mark_throttled("topic1", [1, 2, 3])
+
+    throttled = [world.manager.is_throttled("topic1", partition) for partition in (1, 2, 3, 4)]
+
+    assert throttled == [True, True, True, False]
+
+
+def test_R2_a_whole_topic_may_be_throttled(world: World) -> None:
+    world.manager.mark_throttled("MyTopic")
+
+    throttled = [world.manager.is_throttled(topic, 0) for topic in ("MyTopic", "MyOtherTopic")]
+
+    assert throttled == [True, False]
+    world.manager.remove_throttle("MyTopic")
+    assert not world.manager.is_throttled("MyTopic", 0)
+
+
+def test_R3_R4_R5_R6_the_rate_is_measured_since_the_oldest_sample(world: World) -> None:
+    world.manager.update_quota(100)
+
+    seen = {
+        "start": world.record_at(0),
+        "R3 one": world.record_at(1500, 1),
+        "R3 150": world.record_at(1500, 149),
+        "R3 151": world.record_at(1500, 1),
+        "R4": world.record_at(2000),
+        "R5 at the bound": world.record_at(2500, 99),
+        "R5 beyond": world.record_at(2500, 1),
+        "R6": world.record_at(4500),
+    }
+
+    assert seen == {
+        "start": False,
+        "R3 one": False,
+        "R3 150": False,
+        "R3 151": True,
+        "R4": False,
+        "R5 at the bound": False,
+        "R5 beyond": True,
+        "R6": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("second_throttled", "first_throttled", "in_sync", "served"),
+    [
+        pytest.param(True, False, False, [0], id="second throttled"),
+        pytest.param(True, True, False, [], id="both"),
+        pytest.param(False, False, False, [0, 1], id="none"),
+        pytest.param(True, True, True, [0, 1], id="in sync"),
+    ],
+)
+def test_R7_a_follower_gets_nothing_of_throttled_partitions_while_the_quota_is_exceeded(
+    world: World, second_throttled: bool, first_throttled: bool, in_sync: bool, served: list[int]
+) -> None:
+    manager = world.manager
+    manager.update_quota(1)
+    manager.record(1000)
+    throttled = [0] * first_throttled + [1] * second_throttled
+    manager.mark_throttled("t", throttled)
+
+    found = [partition for partition in (0, 1) if not manager.skips("t", partition, in_sync)]
+
+    assert found == served
+
+
+def test_without_a_rate_nothing_is_exceeded(world: World) -> None:
+    world.manager.mark_throttled("t")
+
+    exceeded = world.record_at(0, 1e15)
+
+    assert (exceeded, world.manager.upper_bound) == (False, UNLIMITED)
+
+
+def test_a_rate_that_comes_later_counts_what_was_copied_before(world: World) -> None:
+    world.record_at(0, 1000)
+
+    world.manager.update_quota(10)
+
+    assert world.record_at(0)
+    rows = [
+        (row.name.name, row.name.group, row.value) for row in world.manager.measured(world.clock.now_ms())
+    ]
+    assert rows == [("byte-rate", "LeaderReplication", 1000)]
+
+
+@pytest.mark.parametrize(
+    ("text", "partitions"),
+    [("*", None), ("", set()), ("0:1, 1:2,2:1", {0, 2}), ("7:3", set())],
+)
+def test_a_topic_names_its_throttled_replicas(text: str, partitions: set[int] | None) -> None:
+    found = throttled_partitions(text, broker_id=1)
+
+    assert found == partitions
+
+
+@pytest.mark.parametrize("text", ["0", "0:1:2", "a:b", "-1:2", "0:1,"])
+def test_replicas_that_are_no_pairs_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        throttled_partitions(text, broker_id=1)

@@ -1,0 +1,123 @@
+"""RQ1 to RQ6: the share of the host's time, as Kafka's ClientRequestQuotaManagerTest pins it down."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
+from odradek.quota.client_request_quota_manager import ClientRequestQuotaManager
+from odradek.quota.quota_config import QuotaConfig
+from odradek.testing.clock import MockClock
+
+CLIENT = ("ANONYMOUS", "test-client")
+
+
+class World:
+    """A manager with a limit of one percent for everybody."""
+
+    def __init__(self) -> None:
+        self.clock = MockClock()
+        self.manager = ClientRequestQuotaManager(QuotaConfig(), self.clock, timer=self.clock.timer)
+        self.manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 1)
+
+    def spend(self, spent_ms: float) -> int:
+        """One request; how long it throttles the client."""
+        spent_ns = round(spent_ms * 1_000_000)
+        return self.manager.record_ns_and_throttle_ms(*CLIENT, spent_ns, self.clock.now_ms())
+
+    def spend_each_second(self, spent_ms: float, times: int) -> list[int]:
+        throttles = []
+        for _ in range(times):
+            throttles.append(self.spend(spent_ms))
+            self.clock.advance(1000)
+        return throttles
+
+    def measured(self) -> dict[str, float]:
+        return {row.name.name: row.value for row in self.manager.measured(self.clock.now_ms())}
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_RQ1_what_is_beyond_one_percent_is_waited_out(world: World) -> None:
+    quiet = world.spend_each_second(4, times=10)
+    world.clock.advance(500)
+
+    throttle_ms = world.spend(67.1)
+
+    assert quiet == [0] * 10
+    assert throttle_ms == 210
+    assert world.measured()["request-time"] == pytest.approx(10.71 / 10.5)
+
+
+def test_RQ2_the_channel_is_free_after_the_throttle(world: World) -> None:
+    ended: list[str] = []
+    world.manager.throttled(*CLIENT, 210, on_end=lambda: ended.append("end"))
+    queued = (world.measured()["queue-size"], list(ended))
+
+    world.clock.advance(210)
+
+    assert queued == (1, [])
+    assert (world.measured()["queue-size"], ended) == (0, ["end"])
+
+
+def test_RQ3_ten_seconds_later_the_client_is_free_again(world: World) -> None:
+    world.spend_each_second(4, times=10)
+    world.clock.advance(500)
+    world.spend(67.1)
+    world.clock.advance(210)
+    world.spend_each_second(4, times=11)
+
+    throttle_ms = world.spend(0)
+
+    assert throttle_ms == 0
+
+
+@pytest.fixture
+def after_the_spike(world: World) -> tuple[World, int]:
+    world.spend_each_second(4, times=10)
+    return world, world.spend(500)
+
+
+def test_RQ4_a_throttle_is_never_longer_than_a_window(after_the_spike: tuple[World, int]) -> None:
+    _, throttle_ms = after_the_spike
+
+    assert throttle_ms == 1000
+
+
+def test_RQ5_RQ6_a_spike_throttles_until_it_is_out_of_sight(after_the_spike: tuple[World, int]) -> None:
+    world, _ = after_the_spike
+
+    throttles = []
+    for _ in range(11):
+        world.clock.advance(1000)
+        throttles.append(world.spend(0))
+
+    assert throttles == [1000] * 10 + [0]
+
+
+def test_exempt_time_is_measured_only_while_there_are_quotas() -> None:
+    manager = ClientRequestQuotaManager(QuotaConfig(), clock := MockClock())
+    manager.record_exempt_ns(1_000_000_000, clock.now_ms())
+    before = [row.name.name for row in manager.measured(clock.now_ms())]
+
+    manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 1)
+    manager.record_exempt_ns(1_500_000_000, clock.now_ms())
+
+    rows = {row.name: row.value for row in manager.measured(clock.now_ms())}
+    assert before == ["queue-size"]
+    assert {(name.name, name.group, name.tags): value for name, value in rows.items()} == {
+        ("queue-size", "Request", ()): 0,
+        ("exempt-request-time", "Request", ()): 5.0,
+    }
+
+
+def test_time_on_the_network_counts_but_never_throttles(world: World) -> None:
+    world.manager.record_network_ns(*CLIENT, 200_000_000, world.clock.now_ms())
+
+    throttle_ms = world.spend(0)
+
+    assert throttle_ms == 1000
+    assert world.measured()["request-time"] == 2.0
