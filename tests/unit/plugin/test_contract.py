@@ -9,6 +9,9 @@ import pytest
 
 import odradek.plugin
 from odradek.plugin import (
+    ClientQuotaCallback,
+    ClientQuotaEntity,
+    ClientQuotaType,
     ClientTelemetry,
     ClientTelemetryContext,
     ClientTelemetryExporter,
@@ -39,6 +42,21 @@ class Everything:
     def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
         return {}
 
+    def quota_metric_tags(self, quota_type: ClientQuotaType, user: str, client_id: str) -> Mapping[str, str]:
+        return {}
+
+    def quota_limit(self, quota_type: ClientQuotaType, metric_tags: Mapping[str, str]) -> float | None:
+        return None
+
+    def update_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity, value: float) -> None:
+        return None
+
+    def remove_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity) -> None:
+        return None
+
+    def quota_reset_required(self, quota_type: ClientQuotaType) -> bool:
+        return False
+
     async def start(self) -> None:
         return None
 
@@ -49,7 +67,15 @@ class Everything:
         return None
 
 
-PROTOCOLS = [ClientTelemetry, ClientTelemetryExporterProvider, ClientTelemetryExporter, Enricher, Forwarder]
+PROTOCOLS = [
+    ClientTelemetry,
+    ClientTelemetryExporterProvider,
+    ClientTelemetryExporter,
+    ClientQuotaCallback,
+    Enricher,
+    Forwarder,
+]
+HOOKS = ["odradek_client_telemetry", "odradek_enricher", "odradek_forwarder", "odradek_quota_callback"]
 
 
 def test_everything_public_is_importable() -> None:
@@ -71,7 +97,7 @@ def test_an_object_with_the_methods_is_one(protocol: type) -> None:
     assert not isinstance(object(), protocol)
 
 
-@pytest.mark.parametrize("hook", ["odradek_client_telemetry", "odradek_enricher", "odradek_forwarder"])
+@pytest.mark.parametrize("hook", HOOKS)
 def test_every_hook_takes_the_configuration_and_says_when_it_raises(hook: str) -> None:
     specification = getattr(hookspecs, hook)
 
@@ -86,7 +112,7 @@ def test_there_are_no_other_hooks() -> None:
 
     documented = [name for name in names if inspect.getdoc(getattr(hookspecs, name))]
 
-    assert sorted(names) == ["odradek_client_telemetry", "odradek_enricher", "odradek_forwarder"]
+    assert sorted(names) == HOOKS
     assert documented == names
 
 

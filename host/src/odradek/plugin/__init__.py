@@ -1,10 +1,18 @@
 """All that a plugin may import."""
 
+from odradek.plugin.client_quota import (
+    ABSENT,
+    DEFAULT,
+    ClientQuotaEntity,
+    ClientQuotaType,
+    ConfigEntityType,
+)
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import (
+    ClientQuotaCallback,
     ClientTelemetry,
     ClientTelemetryExporter,
     ClientTelemetryExporterProvider,
@@ -17,13 +25,19 @@ from odradek.plugin.protocols import (
 )
 
 __all__ = [
+    "ABSENT",
+    "DEFAULT",
     "UNKNOWN",
+    "ClientQuotaCallback",
+    "ClientQuotaEntity",
+    "ClientQuotaType",
     "ClientTelemetry",
     "ClientTelemetryContext",
     "ClientTelemetryExporter",
     "ClientTelemetryExporterProvider",
     "ClientTelemetryPayload",
     "ClientTelemetryReceiver",
+    "ConfigEntityType",
     "ConfigError",
     "ConnectionContext",
     "Enricher",

@@ -9,7 +9,13 @@ from __future__ import annotations
 import pluggy
 
 from odradek.plugin.config import PluginConfig
-from odradek.plugin.protocols import ClientTelemetry, ClientTelemetryExporterProvider, Enricher, Forwarder
+from odradek.plugin.protocols import (
+    ClientQuotaCallback,
+    ClientTelemetry,
+    ClientTelemetryExporterProvider,
+    Enricher,
+    Forwarder,
+)
 
 hookspec = pluggy.HookspecMarker("odradek")
 hookimpl = pluggy.HookimplMarker("odradek")
@@ -56,6 +62,21 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | None:
 
     Returns:
         A forwarder that has not been started, or None to stay out.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_quota_callback(config: PluginConfig) -> ClientQuotaCallback | None:
+    """Offer to decide who shares a quota and how much it is.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        The callback, or None to stay out. One host has at most one; with two it does not start.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

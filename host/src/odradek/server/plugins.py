@@ -22,7 +22,13 @@ import odradek
 from odradek.delivery.forwarder_settings import ForwarderSettings, read_settings
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.plugin.protocols import ClientTelemetry, ClientTelemetryExporterProvider, Enricher, Forwarder
+from odradek.plugin.protocols import (
+    ClientQuotaCallback,
+    ClientTelemetry,
+    ClientTelemetryExporterProvider,
+    Enricher,
+    Forwarder,
+)
 from odradek.server import stdout_receiver
 
 log = logging.getLogger(__name__)
@@ -39,6 +45,7 @@ OFFERS: dict[str, tuple[type, ...]] = {
     "odradek_client_telemetry": (ClientTelemetry, ClientTelemetryExporterProvider),
     "odradek_enricher": (Enricher,),
     "odradek_forwarder": (Forwarder,),
+    "odradek_quota_callback": (ClientQuotaCallback,),
 }
 """Hook: what its answer has to be one of."""
 
@@ -82,6 +89,7 @@ class ActivePlugin:
     enrichers: tuple[Enricher, ...] = ()
     forwarders: tuple[Forwarder, ...] = ()
     """Not started yet."""
+    quota_callbacks: tuple[ClientQuotaCallback, ...] = ()
     forwarder_settings: ForwarderSettings | None = None
     """The host's keys of the table; None when the plugin has no forwarder hook."""
 
@@ -251,8 +259,22 @@ def described(
         providers=found.get("odradek_client_telemetry", ()),  # type: ignore[arg-type]
         enrichers=found.get("odradek_enricher", ()),  # type: ignore[arg-type]
         forwarders=found.get("odradek_forwarder", ()),  # type: ignore[arg-type]
+        quota_callbacks=found.get("odradek_quota_callback", ()),  # type: ignore[arg-type]
         forwarder_settings=settings,
     )
+
+
+def quota_callback(plugins: Sequence[ActivePlugin]) -> tuple[str, ClientQuotaCallback] | None:
+    """The plugin that decides on client quotas, by name; None when Kafka's own rules do.
+
+    Raises:
+        ConfigError: More than one wants to.
+    """
+    found = [(plugin.name, callback) for plugin in plugins for callback in plugin.quota_callbacks]
+    if len(found) > 1:
+        names = ", ".join(name for name, _ in found[:-1])
+        raise ConfigError(f"plugins.{found[-1][0]}", f"client quotas are decided on by {names} already")
+    return found[0] if found else None
 
 
 def flat(path: str, table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
