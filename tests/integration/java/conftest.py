@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from integration.java.console_tools import ConsoleTools
 from integration.java.host_process import HostProcess, host_process
 from integration.java.jvm import Jvm
 
@@ -38,3 +40,15 @@ def host(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """One host for the tests of a file, which use names of their own. Not started when there is no Java."""
     with host_process(tmp_path_factory.mktemp("java-host")) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def tools(request: pytest.FixtureRequest, jvm: Jvm) -> ConsoleTools:
+    """The console tools against the host; with ``ODRADEK_TEST_PEER=host:port`` against that broker, so that
+    what a test expects can be tried on Apache Kafka.
+    """
+    peer = os.environ.get("ODRADEK_TEST_PEER")
+    if peer:
+        return ConsoleTools(jvm, peer)
+    host: HostProcess = request.getfixturevalue("host")
+    return ConsoleTools(jvm, host.bootstrap)

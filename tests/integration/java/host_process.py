@@ -72,6 +72,7 @@ def pump(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
 
 def serve_command(data_dir: Path) -> list[str]:
     settings = ["--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", f"data.dir={data_dir}"]
+    settings += ["--set", "group.initial.rebalance.delay.ms=0"]  # three seconds for each group otherwise
     return [sys.executable, "-m", "odradek", "serve", *settings, "--plugin", "stdout"]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,12 +33,27 @@ class Jvm:
 
     classpath: str
 
-    def run(self, main_class: str, *args: str, timeout_s: float = 60) -> Finished:
-        """Run to the end.
+    def command(self, main_class: str, *args: str) -> list[str]:
+        return ["java", *OPTIONS, "-cp", self.classpath, main_class, *args]
+
+    def run(self, main_class: str, *args: str, stdin: str = "", timeout_s: float = 60) -> Finished:
+        """Run to the end, with ``stdin`` to read.
 
         Raises:
             subprocess.TimeoutExpired: It was still running after ``timeout_s``; it is killed.
         """
-        command = ["java", *OPTIONS, "-cp", self.classpath, main_class, *args]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+        command = self.command(main_class, *args)
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
+        )
         return Finished(status=done.returncode, out=done.stdout, err=done.stderr)
+
+    @contextmanager
+    def started(self, main_class: str, *args: str) -> Iterator[subprocess.Popen[str]]:
+        """A program that runs meanwhile, its standard output a pipe. Killed at the end if it still runs."""
+        command = self.command(main_class, *args)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield process
+            finally:
+                process.kill()

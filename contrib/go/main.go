@@ -1,0 +1,92 @@
+// Produces numbered records with franz-go, once per codec, and reads them back with a consumer group.
+//
+// Usage: franz BOOTSTRAP TOPIC RECORDS CLIENT_ID
+//
+// Output: "produced=N", then "read=N" where N counts records that came in order. The client pushes its metrics
+// (KIP-714) as franz-go does by default, at last when it is closed.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const timeout = 60 * time.Second
+
+func main() {
+	if len(os.Args) != 5 {
+		fmt.Fprintln(os.Stderr, "usage: franz BOOTSTRAP TOPIC RECORDS CLIENT_ID")
+		os.Exit(2)
+	}
+	records, err := strconv.Atoi(os.Args[3])
+	if err == nil {
+		err = run(os.Args[1], os.Args[2], records, os.Args[4])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(bootstrap, topic string, records int, clientID string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	codecs := []kgo.CompressionCodec{
+		kgo.NoCompression(), kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression(),
+	}
+	for round, codec := range codecs {
+		if err := produce(ctx, bootstrap, topic, round*records, records, codec); err != nil {
+			return fmt.Errorf("produce: %w", err)
+		}
+	}
+	fmt.Printf("produced=%d\n", len(codecs)*records)
+	read, err := consume(ctx, bootstrap, topic, len(codecs)*records, clientID)
+	fmt.Printf("read=%d\n", read)
+	return err
+}
+
+func produce(ctx context.Context, bootstrap, topic string, first, count int, codec kgo.CompressionCodec) error {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(bootstrap), kgo.DefaultProduceTopic(topic), kgo.AllowAutoTopicCreation(),
+		kgo.ProducerBatchCompression(codec), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	batch := make([]*kgo.Record, count)
+	for i := range batch {
+		batch[i] = kgo.StringRecord(strconv.Itoa(first + i))
+	}
+	return client.ProduceSync(ctx, batch...).FirstErr()
+}
+
+func consume(ctx context.Context, bootstrap, topic string, count int, clientID string) (int, error) {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(bootstrap), kgo.ConsumeTopics(topic), kgo.ConsumerGroup(clientID), kgo.ClientID(clientID),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	)
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	read := 0
+	for read < count {
+		fetches := client.PollFetches(ctx)
+		if err := fetches.Err(); err != nil {
+			return read, err
+		}
+		for _, record := range fetches.Records() {
+			if string(record.Value) != strconv.Itoa(read) {
+				return read, fmt.Errorf("read %s where %d was next", record.Value, read)
+			}
+			read++
+		}
+	}
+	return read, client.CommitUncommittedOffsets(ctx)
+}

@@ -1,0 +1,72 @@
+"""Kafka's console tools by the names of their scripts, run against one bootstrap server."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from integration.java.jvm import Finished, Jvm
+
+TOOLS = "org.apache.kafka.tools"
+MAIN_CLASSES = {
+    "kafka-broker-api-versions": f"{TOOLS}.BrokerApiVersionsCommand",
+    "kafka-cluster": f"{TOOLS}.ClusterTool",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-console-consumer": f"{TOOLS}.consumer.ConsoleConsumer",
+    "kafka-console-producer": f"{TOOLS}.ConsoleProducer",
+    "kafka-consumer-groups": f"{TOOLS}.consumer.group.ConsumerGroupCommand",
+    "kafka-consumer-perf-test": f"{TOOLS}.ConsumerPerformance",
+    "kafka-delete-records": f"{TOOLS}.DeleteRecordsCommand",
+    "kafka-e2e-latency": f"{TOOLS}.EndToEndLatency",
+    "kafka-features": f"{TOOLS}.FeatureCommand",
+    "kafka-get-offsets": f"{TOOLS}.GetOffsetShell",
+    "kafka-groups": f"{TOOLS}.GroupsCommand",
+    "kafka-leader-election": f"{TOOLS}.LeaderElectionCommand",
+    "kafka-log-dirs": f"{TOOLS}.LogDirsCommand",
+    "kafka-metadata-quorum": f"{TOOLS}.MetadataQuorumCommand",
+    "kafka-producer-perf-test": f"{TOOLS}.ProducerPerformance",
+    "kafka-topics": f"{TOOLS}.TopicCommand",
+    "kafka-transactions": f"{TOOLS}.TransactionsCommand",
+    "kafka-verifiable-consumer": f"{TOOLS}.VerifiableConsumer",
+    "kafka-verifiable-producer": f"{TOOLS}.VerifiableProducer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleTools:
+    """What stands in Kafka's ``bin`` folder. No tool gets an option beyond its ``--bootstrap-server``."""
+
+    jvm: Jvm
+    bootstrap: str
+
+    def run(self, script: str, *args: str, stdin: str = "", timeout_s: float = 60) -> Finished:
+        """Run to the end. Subcommands (``kafka-features describe``) may stand after the bootstrap server."""
+        main_class, server = MAIN_CLASSES[script], ("--bootstrap-server", self.bootstrap)
+        return self.jvm.run(main_class, *server, *args, stdin=stdin, timeout_s=timeout_s)
+
+    def succeed(self, script: str, *args: str, stdin: str = "", timeout_s: float = 60) -> list[str]:
+        """The lines of standard output of a run that must end in status 0."""
+        finished = self.run(script, *args, stdin=stdin, timeout_s=timeout_s)
+        assert finished.status == 0, finished.said
+        return finished.out.splitlines()
+
+    def started(self, script: str, *args: str) -> AbstractContextManager[subprocess.Popen[str]]:
+        """A tool that runs meanwhile."""
+        return self.jvm.started(MAIN_CLASSES[script], "--bootstrap-server", self.bootstrap, *args)
+
+    def create_topic(self, name: str, partitions: int = 1, *args: str) -> None:
+        created = self.succeed(
+            "kafka-topics", "--create", "--topic", name, "--partitions", str(partitions), *args
+        )
+        assert created == [f"Created topic {name}."]
+
+    def produce_lines(self, topic: str, lines: list[str], *args: str) -> None:
+        """kafka-console-producer: one record per line."""
+        text = "".join(f"{line}\n" for line in lines)
+        self.succeed("kafka-console-producer", "--topic", topic, *args, stdin=text)
+
+    def consume_lines(self, topic: str, count: int, *args: str) -> list[str]:
+        """kafka-console-consumer: the first ``count`` records."""
+        limit = ("--max-messages", str(count), "--timeout-ms", "20000")
+        return self.succeed("kafka-console-consumer", "--topic", topic, *limit, *args)

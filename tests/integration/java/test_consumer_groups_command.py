@@ -1,0 +1,203 @@
+"""kafka-consumer-groups.sh; expectations hold for Apache Kafka 4.3.1 too."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from integration.java.console_tools import ConsoleTools
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(180)]
+GROUPS = "kafka-consumer-groups"
+COMMITTED = 4
+RECORDS = 10
+PROTOCOLS = ["classic", "consumer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The tool, and groups to look at: each has read four of the ten records of the topic of its name."""
+
+    tools: ConsoleTools
+
+    def run(self, *args: str) -> list[str]:
+        """The lines that are not empty."""
+        return [line for line in self.tools.succeed(GROUPS, *args) if line]
+
+    def cells(self, *args: str) -> list[list[str]]:
+        """The table, a list of words per line."""
+        return [line.split() for line in self.run(*args) if "has no active members" not in line]
+
+    def make(self, name: str, protocol: str = "classic") -> None:
+        self.tools.create_topic(name)
+        self.tools.produce_lines(name, [f"v{number}" for number in range(RECORDS)])
+        options = ("--group", name, "--from-beginning", "--command-property", f"group.protocol={protocol}")
+        self.tools.consume_lines(name, COMMITTED, *options)
+
+    @contextmanager
+    def member(self, name: str, protocol: str) -> Iterator[subprocess.Popen[str]]:
+        """A console consumer that has read a line, so that it is in the group."""
+        options = ("--topic", name, "--group", name, "--command-property", f"group.protocol={protocol}")
+        with self.tools.started("kafka-console-consumer", *options, "--from-beginning") as consumer:
+            assert consumer.stdout is not None
+            while not consumer.stdout.readline().startswith("v"):
+                assert consumer.poll() is None
+            yield consumer
+
+
+@pytest.fixture(scope="module")
+def groups(tools: ConsoleTools) -> Groups:
+    return Groups(tools)
+
+
+@pytest.fixture(scope="module", params=PROTOCOLS)
+def used(request: pytest.FixtureRequest, groups: Groups) -> str:
+    """A group whose only member has left; nobody changes it."""
+    name = f"used-{request.param}"
+    groups.make(name, request.param)
+    return name
+
+
+def test_groups_are_listed_with_state_and_type(groups: Groups, used: str) -> None:
+    plain, states, types = (
+        groups.run("--list"),
+        groups.cells("--list", "--state"),
+        groups.cells("--list", "--type"),
+    )
+
+    assert used in plain
+    assert states[0] == ["GROUP", "STATE"]
+    assert [used, "Empty"] in states
+    assert types[0] == ["GROUP", "TYPE"]
+    assert [used, used.removeprefix("used-").capitalize()] in types
+
+
+def test_an_empty_groups_offsets_are_described(groups: Groups, used: str) -> None:
+    lines = groups.cells("--describe", "--group", used)
+
+    heading = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
+    assert lines == [heading.split(), [used, used, "0", "4", "10", "6", "-", "-", "-"]]
+
+
+def test_an_empty_groups_state_is_described(groups: Groups, used: str) -> None:
+    lines = groups.cells("--describe", "--group", used, "--state")
+
+    assert lines[0] == ["GROUP", "COORDINATOR", "(ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"]
+    assert lines[1][-2:] == ["Empty", "0"]
+    assert lines[1][1] == groups.tools.bootstrap
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_live_members_assignment_is_described(groups: Groups, protocol: str) -> None:
+    name = f"alive-{protocol}"
+    groups.make(name, protocol)
+
+    with groups.member(name, protocol):
+        offsets = groups.cells("--describe", "--group", name)
+        members = groups.cells("--describe", "--group", name, "--members", "--verbose")
+        state = groups.cells("--describe", "--group", name, "--state")
+
+    assert offsets[1][:3] == [name, name, "0"]
+    assert offsets[1][7:] == ["/127.0.0.1", "console-consumer"]
+    assert members[1][0] == name
+    assert members[1][2:4] == ["/127.0.0.1", "console-consumer"]
+    assert f"{name}(0)" in members[1] or f"{name}:0" in " ".join(members[1])
+    assert state[1][-2:] == ["Stable", "1"]
+
+
+def test_a_group_with_a_live_member_is_neither_deleted_nor_reset(groups: Groups) -> None:
+    groups.make("busy")
+
+    with groups.member("busy", "classic"):
+        deleted = groups.tools.run(GROUPS, "--delete", "--group", "busy")
+        reset = groups.tools.run(
+            GROUPS, "--reset-offsets", "--group", "busy", "--all-topics", "--to-earliest", "--execute"
+        )
+
+    assert "GroupNotEmptyException" in deleted.said
+    assert "current state is Stable" in reset.said
+
+
+@pytest.mark.parametrize(
+    ("to", "expected"),
+    [
+        (("--to-earliest",), "0"),
+        (("--to-latest",), "10"),
+        (("--to-offset", "5"), "5"),
+        (("--shift-by", "-1"), "3"),
+        (("--to-datetime", "2020-01-01T00:00:00.000"), "0"),
+        (("--by-duration", "PT0S"), "10"),
+        (("--to-current",), "4"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else value,
+)
+def test_a_reset_shows_where_offsets_would_go(groups: Groups, to: tuple[str, ...], expected: str) -> None:
+    if "tried" not in groups.run("--list"):
+        groups.make("tried")
+
+    lines = groups.cells("--reset-offsets", "--group", "tried", "--all-topics", *to, "--dry-run")
+
+    assert lines[-2:] == [
+        ["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"],
+        ["tried", "tried", "0", expected],
+    ]
+
+
+def test_a_reset_that_is_executed_holds_and_is_exported(groups: Groups, used: str) -> None:
+    name = f"{used}-reset"
+    groups.make(name, used.removeprefix("used-"))
+
+    executed = groups.run(
+        "--reset-offsets",
+        "--group",
+        name,
+        "--topic",
+        f"{name}:0",
+        "--to-offset",
+        "7",
+        "--execute",
+        "--export",
+    )
+
+    assert executed == [f"{name},0,7"]
+    assert groups.cells("--describe", "--group", name)[1][3] == "7"
+
+
+def test_offsets_are_deleted(groups: Groups) -> None:
+    groups.make("forgetful")
+
+    deleted = groups.cells("--delete-offsets", "--group", "forgetful", "--topic", "forgetful")
+
+    assert deleted[-1] == ["forgetful", "0", "Successful"]
+    assert groups.cells("--describe", "--group", "forgetful") == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_deleted_group_is_gone(groups: Groups, protocol: str) -> None:
+    name = f"short-lived-{protocol}"
+    groups.make(name, protocol)
+
+    deleted = groups.run("--delete", "--group", name)
+
+    assert deleted == [f"Deletion of requested consumer groups ('{name}') was successful."]
+    assert name not in groups.run("--list")
+
+
+def test_a_group_nobody_made_is_reported(groups: Groups) -> None:
+    described = groups.tools.run(GROUPS, "--describe", "--group", "never")
+    deleted = groups.tools.run(GROUPS, "--delete", "--group", "never")
+
+    assert "GroupIdNotFoundException: Group never not found." in described.said
+    complaint = "* Group 'never' could not be deleted due to"
+    assert f"{complaint}: org.apache.kafka.common.errors.GroupIdNotFoundException" in deleted.said
+
+
+def test_kafka_groups_lists_all_kinds(groups: Groups, used: str) -> None:
+    lines = [line.split() for line in groups.tools.succeed("kafka-groups", "--list")]
+
+    assert lines[0] == ["GROUP", "TYPE", "PROTOCOL"]
+    assert [used, used.removeprefix("used-").capitalize(), "consumer"] in lines

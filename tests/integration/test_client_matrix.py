@@ -1,0 +1,121 @@
+"""librdkafka new and old, kcat and franz-go: what they ask for is what they get, pushes included."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.wire.compression import Codec
+from odradek.wire.record_batch import record_batches
+from support.hosts import ServeProcess, serving
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+PROGRAM = Path(__file__).with_name("librdkafka_program.py")
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+SUBSCRIPTION = ("subscriptions.all.metrics=org.apache.kafka.", "subscriptions.all.interval.ms=200")
+"""A prefix: franz-go 1.22 does not know the ``*`` with which Kafka asks for everything."""
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[ServeProcess]:
+    """A host that subscribes to all metrics and prints each push."""
+    arguments = [argument for override in SUBSCRIPTION for argument in ("--set", override)]
+    with serving(tmp_path / "data", "--plugin", "stdout", *arguments) as serve:
+        yield serve
+
+
+def ran(*command: str, stdin: str = "") -> str:
+    """The standard output of a program that must end in status 0."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=150, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def stored_codecs(data_dir: Path, topic: str) -> set[Codec]:
+    """The codecs of the batches of a topic, as they lie in the log."""
+    found = set()
+    for segment in data_dir.glob(f"logs/{topic}-*/*.log"):
+        found |= {Codec(header.attributes & 7) for header, _ in record_batches(segment.read_bytes())}
+    return found
+
+
+def pushed_names(serve: ServeProcess, client_id: str, name: str) -> dict[str, Any]:
+    """The first push of a client that has the metric ``name``."""
+    return serve.next_push(lambda row: row["context"]["client_id"] == client_id and name in row["names"])
+
+
+def check_librdkafka(serve: ServeProcess, data_dir: Path, python: str, client_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ran(python, str(PROGRAM), serve.bootstrap, client_id))
+    assert found["acknowledged"] == 5_000
+    assert found["classic"] == 5_000
+    assert found["consumer"] == 5_000
+    used = {codec: stored_codecs(data_dir, f"{client_id}-{codec}") for codec in CODECS}
+    assert used == {codec: {Codec[codec.upper()]} for codec in CODECS}
+    return pushed_names(serve, client_id, "org.apache.kafka.producer.connection.creation.total")
+
+
+def test_librdkafka_compresses_joins_groups_and_pushes(serve: ServeProcess, tmp_path: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+
+    push = check_librdkafka(serve, tmp_path / "data", sys.executable, "newest")
+
+    assert push["labels"]["client_software_name"] == "confluent-kafka-python"
+
+
+def test_librdkafka_2_5_3_compresses_joins_groups_and_pushes(
+    serve: ServeProcess, tmp_path: Path, old_librdkafka: str
+) -> None:
+    push = check_librdkafka(serve, tmp_path / "data", old_librdkafka, "oldest")
+
+    assert push["labels"]["client_software_version"].startswith("2.5.3")
+
+
+def test_kcat_lists_produces_and_consumes(serve: ServeProcess, tmp_path: Path, kcat: str) -> None:
+    lines = [f"key{number}:value{number}" for number in range(1_000)]
+    broker = ("-b", serve.bootstrap)
+    for codec in CODECS:
+        text = "\n".join(lines)
+        ran(kcat, *broker, "-P", "-t", f"kcat-{codec}", "-p", "0", "-K:", "-z", codec, stdin=text)
+
+    listed = json.loads(ran(kcat, *broker, "-L", "-J"))
+    format_ = ("-f", "%k:%s\\n", "-e", "-q")
+    by_codec = {
+        codec: ran(kcat, *broker, "-C", "-t", f"kcat-{codec}", "-o", "beginning", *format_)
+        for codec in CODECS
+    }
+    by_group = ran(
+        kcat, *broker, "-G", "kcat-readers", "-X", "auto.offset.reset=earliest", *format_, "kcat-none"
+    )
+
+    names = {topic["topic"]: len(topic["partitions"]) for topic in listed["topics"]}
+    assert names | {f"kcat-{codec}": 1 for codec in CODECS} == names
+    assert {codec: text.splitlines() for codec, text in by_codec.items()} == dict.fromkeys(CODECS, lines)
+    assert by_group.splitlines() == lines
+    assert stored_codecs(tmp_path / "data", "kcat-snappy") == {Codec.SNAPPY}
+
+
+def test_kcat_finds_an_offset_by_time(serve: ServeProcess, kcat: str) -> None:
+    broker = ("-b", serve.bootstrap)
+    ran(kcat, *broker, "-P", "-t", "timed", stdin="one\ntwo\n")
+
+    earliest = ran(kcat, *broker, "-Q", "-t", "timed:0:1")
+    latest = ran(kcat, *broker, "-Q", "-t", "timed:0:-1")
+
+    assert (earliest, latest) == ("timed [0] offset 0\n", "timed [0] offset 2\n")
+
+
+def test_franz_go_produces_reads_with_a_group_and_pushes(
+    serve: ServeProcess, tmp_path: Path, franz_go: str
+) -> None:
+    printed = ran(franz_go, serve.bootstrap, "franz", "1000", "a-gopher")
+
+    assert printed.splitlines() == ["produced=5000", "read=5000"]
+    assert stored_codecs(tmp_path / "data", "franz") == set(Codec)
+    push = serve.next_push(lambda row: row["context"]["client_id"] == "a-gopher" and row["metrics"])
+    assert push["labels"]["client_software_name"] == "kgo"
