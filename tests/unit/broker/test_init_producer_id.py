@@ -76,7 +76,7 @@ def test_a_time_out_that_is_not_allowed(timeout_ms: int) -> None:
 )
 def test_a_producer_that_was_fenced_cannot_go_on(version: int, code: ErrorCode) -> None:
     client = BrokerClient()
-    wanted = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
+    wanted: dict[str, Any] = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
     for _ in range(2):
         ask(client, **wanted)
 
@@ -91,7 +91,7 @@ def test_a_transactional_id_survives_a_restart(tmp_path: Any) -> None:
         return BrokerClient(make_broker(tmp_path / "logs", metadata=stores[0], transactions=stores[1]))
 
     path = tmp_path / "metadata.db"
-    wanted = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
+    wanted: dict[str, Any] = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
 
     answers = [ask(restarted(), **wanted) for _ in range(3)]
 

@@ -260,3 +260,13 @@ def test_many_partitions_in_one_request(client: BrokerClient) -> None:
 
     assert {answer.error_code for answer in outcomes(response)} == {0}
     assert {log.log_end_offset for log in client.broker.topics.by_name["wide"].partitions} == {1}
+
+
+def test_of_a_partition_that_is_there_twice_the_last_counts(client: BrokerClient) -> None:
+    twice = data(client, batch_of(b"first"))
+    twice.partition_data += data(client, batch_of(b"last")).partition_data
+
+    answers = outcomes(produce(client, twice))
+
+    assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0)]
+    assert values_from(client.broker.topics.log("t", 0)) == [(0, b"last")]

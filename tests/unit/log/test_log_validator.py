@@ -9,7 +9,7 @@ import pytest
 from crc32c import crc32c
 
 from odradek.log.log_config import LogConfig
-from odradek.log.log_validator import InvalidRecords, ValidBatch, validated
+from odradek.log.log_validator import MAX_RECORD_ERRORS, InvalidRecords, ValidBatch, validated
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
@@ -227,3 +227,12 @@ def test_a_bomb_is_too_large() -> None:
         stored(sent, STRICT)
 
     assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_refusal_names_a_bounded_number_of_records() -> None:
+    sent = build_batch([Record(None, b"")] * (MAX_RECORD_ERRORS + 5), codec=Codec.ZSTD)
+
+    with pytest.raises(InvalidRecords) as refusal:
+        stored(sent, COMPACTED)
+
+    assert len(refusal.value.record_errors) == MAX_RECORD_ERRORS

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 OFFSETS_PARTITIONS = 50
-"""``offsets.topic.num.partitions``. There is no such topic; in transactions its partitions stand for groups."""
+"""``offsets.topic.num.partitions``. There is no such topic; its partitions stand for groups."""
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 

@@ -37,6 +37,10 @@ _NO_BOUND_MS: Final = 0x7FFFFFFFFFFFFFFF
 _STAMPED_BYTES: Final = 16
 
 
+MAX_RECORD_ERRORS: Final = 1_000
+"""Named in one answer: a small compressed batch may hold a million records, all of them at fault."""
+
+
 class RecordError(NamedTuple):
     """Why one record of a batch was refused (KIP-467)."""
 
@@ -139,9 +143,9 @@ def _check_records(found: list[Record], config: LogConfig, now_ms: int) -> None:
             problem = f"timestamp {record.timestamp_ms} is not within {late_ms} to {early_ms}"
             out_of_bounds.append(RecordError(index, problem))
     if out_of_bounds:
-        raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, sorted(out_of_bounds + missing))
+        raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, sorted(out_of_bounds + missing)[:MAX_RECORD_ERRORS])
     if missing:
-        raise InvalidRecords(ErrorCode.INVALID_RECORD, missing)
+        raise InvalidRecords(ErrorCode.INVALID_RECORD, missing[:MAX_RECORD_ERRORS])
 
 
 def _must_be_rebuilt(found: list[Record], header: RecordBatchHeader, config: LogConfig) -> bool:

@@ -3,8 +3,9 @@
 Behavior:
     * Each partition's batch is checked and appended on its own (``log/``); what is answered is in the page
       cache; where the topic has ``flush.messages`` and they are due, the answer waits for the disk.
-    * A batch with records that are at fault is refused whole; v8 and later name them (RecordErrors,
-      KIP-467).
+    * A batch with records that are at fault is refused whole; v8 and later name the first thousand of them
+      (RecordErrors, KIP-467).
+    * Of a partition that is there twice, the last counts.
     * With acks=0 there is no answer: if a partition was refused the connection is closed, the only sign
       that is left.
     * A batch of a transaction needs the transactional id of its producer
@@ -121,11 +122,12 @@ def append(
         topic, unknown = broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:
         topic, unknown = broker.topics.named(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    last_of_each = {partition.index: partition for partition in data.partition_data}
     partitions = [
         refused(partition.index, unknown, None)
         if topic is None
         else append_batch(topic, partition, transaction, flushes, context)
-        for partition in data.partition_data
+        for partition in last_of_each.values()
     ]
     return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
 
