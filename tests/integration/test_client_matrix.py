@@ -1,7 +1,8 @@
-"""librdkafka new and old, kcat and franz-go: what they ask for is what they get, pushes included."""
+"""librdkafka new and old, kafka-python, aiokafka, kcat, franz-go: every codec, groups, and pushes."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from support.hosts import ServeProcess, serving
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 PROGRAM = Path(__file__).with_name("librdkafka_program.py")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+VALUES = [f"record {number} ".encode() * 10 for number in range(1_000)]
 SUBSCRIPTION = ("subscriptions.all.metrics=org.apache.kafka.", "subscriptions.all.interval.ms=200")
 """A prefix: franz-go 1.22 does not know the ``*`` with which Kafka asks for everything."""
 
@@ -74,6 +76,64 @@ def test_librdkafka_2_5_3_compresses_joins_groups_and_pushes(
     push = check_librdkafka(serve, tmp_path / "data", old_librdkafka, "oldest")
 
     assert push["labels"]["client_software_version"].startswith("2.5.3")
+
+
+def test_kafka_python_compresses_and_joins_a_group(serve: ServeProcess, tmp_path: Path) -> None:
+    kafka = pytest.importorskip("kafka")
+    for codec in CODECS:
+        compression = None if codec == "none" else codec
+        producer = kafka.KafkaProducer(bootstrap_servers=serve.bootstrap, compression_type=compression)
+        for value in VALUES:
+            producer.send(f"python-{codec}", value, partition=0)
+        producer.flush(20)
+        producer.close()
+
+    consumer = kafka.KafkaConsumer(
+        *(f"python-{codec}" for codec in CODECS),
+        bootstrap_servers=serve.bootstrap,
+        group_id="python-readers",
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=20_000,
+    )
+    read: dict[str, list[bytes]] = {codec: [] for codec in CODECS}
+    for _ in range(len(VALUES) * len(CODECS)):
+        record = next(consumer)
+        read[record.topic.removeprefix("python-")].append(record.value)
+    consumer.close()
+
+    assert read == dict.fromkeys(CODECS, VALUES)
+    used = {codec: stored_codecs(tmp_path / "data", f"python-{codec}") for codec in CODECS}
+    assert used == {codec: {Codec[codec.upper()]} for codec in CODECS}
+
+
+def test_aiokafka_compresses_and_joins_a_group(serve: ServeProcess, tmp_path: Path) -> None:
+    aiokafka = pytest.importorskip("aiokafka")
+
+    async def round_trip() -> dict[str, list[bytes]]:
+        for codec in CODECS:
+            compression = None if codec == "none" else codec
+            async with aiokafka.AIOKafkaProducer(
+                bootstrap_servers=serve.bootstrap, enable_idempotence=True, compression_type=compression
+            ) as producer:
+                sent = [await producer.send(f"aio-{codec}", value, partition=0) for value in VALUES]
+                await asyncio.gather(*sent)
+        read: dict[str, list[bytes]] = {codec: [] for codec in CODECS}
+        async with aiokafka.AIOKafkaConsumer(
+            *(f"aio-{codec}" for codec in CODECS),
+            bootstrap_servers=serve.bootstrap,
+            group_id="aio-readers",
+            auto_offset_reset="earliest",
+        ) as consumer:
+            for _ in range(len(VALUES) * len(CODECS)):
+                record = await asyncio.wait_for(consumer.getone(), 20)
+                read[record.topic.removeprefix("aio-")].append(record.value)
+        return read
+
+    read = asyncio.run(round_trip())
+
+    assert read == dict.fromkeys(CODECS, VALUES)
+    used = {codec: stored_codecs(tmp_path / "data", f"aio-{codec}") for codec in CODECS}
+    assert used == {codec: {Codec[codec.upper()]} for codec in CODECS}
 
 
 def test_kcat_lists_produces_and_consumes(serve: ServeProcess, tmp_path: Path, kcat: str) -> None:
