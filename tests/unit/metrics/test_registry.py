@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from odradek.metrics.avg import Avg
+from odradek.metrics.registry import MeasuredMetric, Metrics
+from odradek.metrics.sensor import MetricName
+from odradek.metrics.windowed_sum import WindowedSum
+
+NOW_MS = 1_700_000_000_000
+HOUR_MS = 3_600_000
+
+
+def test_a_sensor_is_made_once() -> None:
+    metrics = Metrics()
+
+    first = metrics.sensor("s", NOW_MS, expiry_ms=HOUR_MS)
+
+    assert metrics.sensor("s", NOW_MS + 1) is first
+    assert metrics.sensor("other", NOW_MS) is not first
+
+
+def test_only_what_was_idle_for_longer_than_its_time_expires() -> None:
+    metrics = Metrics()
+    for name in ("idle", "busy", "edge"):
+        sensor = metrics.sensor(name, NOW_MS, expiry_ms=HOUR_MS)
+        metrics.add(sensor, MetricName(name, "g"), Avg(), NOW_MS)
+    metrics.sensor("lasting", NOW_MS)
+    metrics.sensors["busy"].record(1, NOW_MS + 2000)
+    metrics.sensors["edge"].record(1, NOW_MS + 1)
+
+    expired = metrics.expire(NOW_MS + HOUR_MS + 1)
+
+    assert expired == 1
+    assert list(metrics.sensors) == ["busy", "edge"]
+    assert [name.name for name in metrics.metrics] == ["busy", "edge"]
+    assert metrics.find("lasting") is not None
+
+
+def test_a_removed_sensor_says_so_and_its_name_is_free() -> None:
+    metrics = Metrics()
+    sensor = metrics.sensor("s", NOW_MS)
+    metrics.add(sensor, MetricName("m", "g"), Avg(), NOW_MS)
+
+    metrics.remove("s")
+    metrics.remove("s")
+
+    assert sensor.removed
+    assert not metrics.add(sensor, MetricName("m", "g"), Avg(), NOW_MS)
+    assert metrics.sensor("s", NOW_MS) is not sensor
+
+
+def test_names_without_end_make_the_idle_ones_go() -> None:
+    metrics = Metrics(max_sensors=100)
+    busy = metrics.sensor("busy", NOW_MS, expiry_ms=HOUR_MS)
+
+    for number in range(10_000):
+        name = f"client-{number}"
+        sensor = metrics.sensor(name, NOW_MS + number, expiry_ms=HOUR_MS)
+        metrics.add(sensor, MetricName(name, "g"), Avg(), NOW_MS + number)
+        busy.record(1, NOW_MS + number)
+
+    assert len(metrics.sensors) == 100
+    assert len(metrics.metrics) == 99
+    assert metrics.find("busy") is busy
+
+
+def test_sensors_that_last_are_not_counted() -> None:
+    metrics = Metrics(max_sensors=1)
+    metrics.sensor("a", NOW_MS)
+    metrics.sensor("b", NOW_MS)
+
+    metrics.sensor("c", NOW_MS, expiry_ms=HOUR_MS)
+
+    assert len(metrics.lasting) == 2
+    assert list(metrics.sensors) == ["c"]
+
+
+def test_all_metrics_are_measured_under_their_names() -> None:
+    metrics = Metrics()
+    sensor = metrics.sensor("s", NOW_MS)
+    for kind in (WindowedSum, Avg):
+        name = MetricName.of(kind.__name__, "g", {"user": "u"})
+        metrics.add(sensor, name, kind(), NOW_MS)
+    sensor.record(4, NOW_MS)
+    sensor.record(8, NOW_MS)
+
+    rows = list(metrics.measured(NOW_MS))
+
+    tags = (("user", "u"),)
+    assert rows == [
+        MeasuredMetric(MetricName("WindowedSum", "g", tags), 12),
+        MeasuredMetric(MetricName("Avg", "g", tags), 6),
+    ]

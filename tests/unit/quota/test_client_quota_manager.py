@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity, ClientQuotaType
+from odradek.quota import client_quota_manager
+from odradek.quota.client_quota_manager import ClientQuotaManager
+from odradek.quota.guarded_callback import GuardedCallback
+from odradek.quota.quota_config import MAX_INT, UNBOUNDED, UNLIMITED, QuotaConfig
+from odradek.quota.quota_entity import sanitize
+from odradek.testing.clock import MockClock
+from support.tenant_quotas import TenantQuotas
+
+PRODUCE = ClientQuotaType.PRODUCE
+HOUR_MS = 3_600_000
+
+
+def make(callback: Any = None) -> tuple[ClientQuotaManager, MockClock]:
+    clock = MockClock()
+    return ClientQuotaManager(PRODUCE, QuotaConfig(), clock, callback, clock.timer), clock
+
+
+def rows(
+    manager: ClientQuotaManager, clock: MockClock
+) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {(row.name.name, row.name.tags): row.value for row in manager.measured(clock.now_ms())}
+
+
+def test_without_quotas_nothing_is_measured() -> None:
+    manager, clock = make()
+
+    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e12, clock.now_ms())
+    manager.record_without_throttle("u", "c", 1e12, clock.now_ms())
+
+    assert (throttle_ms, manager.is_enabled, manager.metrics.sensors) == (0, False, {})
+    assert manager.max_value_in_quota_window("u", "c") == UNBOUNDED
+
+
+def test_what_is_unrecorded_was_never_there() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(user="u"), 100)
+    before = manager.record_and_throttle_ms("u", "c", 5000, clock.now_ms())
+
+    manager.unrecord("u", "c", 5000, clock.now_ms())
+
+    assert before == 40_000
+    assert manager.record_and_throttle_ms("u", "c", 0, clock.now_ms()) == 0
+
+
+def test_a_client_without_an_id_shares_the_empty_one() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(user="u"), 100)
+
+    manager.record_without_throttle("u", None, 5000, clock.now_ms())
+
+    assert manager.record_and_throttle_ms("u", "", 0, clock.now_ms()) == 40_000
+
+
+def test_X5_a_user_is_written_in_tags_as_in_a_url() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(user="a b"), 100)
+
+    manager.record_without_throttle("a b", "c", 500, clock.now_ms())
+
+    assert rows(manager, clock)["byte-rate", (("user", "a%20b"), ("client-id", ""))] == 50
+    assert manager.limit("a b", "c") == 100
+
+
+@pytest.mark.parametrize(
+    ("user", "written"),
+    [("a*b+c~d", "a%2Ab%2Bc%7Ed"), ("CN=x,O=é", "CN%3Dx%2CO%3D%C3%A9"), ("A.z_0-9", "A.z_0-9")],
+)
+def test_sanitized_names_are_those_of_java(user: str, written: str) -> None:
+    assert sanitize(user) == written
+
+
+def test_X8_an_hour_of_silence_forgets_what_was_used() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(user=DEFAULT), 100)
+    manager.record_without_throttle("u", "c", 10, clock.now_ms())
+    clock.advance(HOUR_MS + 1000)
+
+    expired = manager.expire(clock.now_ms())
+
+    assert (expired, manager.metrics.sensors) == (2, {})
+    assert manager.record_and_throttle_ms("u", "c", 10, clock.now_ms()) == 0
+    assert list(manager.metrics.sensors) == ["Produce-u:", "ProduceThrottleTime-u:"]
+
+
+def test_a_client_that_was_never_throttled_has_no_throttle_time() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(user="u"), 100)
+    manager.record_without_throttle("u", "c", 10, clock.now_ms())
+
+    manager.throttled("u", "c", 0)
+
+    found = rows(manager, clock)
+    assert math.isnan(found["throttle-time", (("user", "u"), ("client-id", ""))])
+    assert found["queue-size", ()] == 0
+
+
+def test_throttles_that_nobody_waits_for_leave_the_queue_by_themselves() -> None:
+    manager, clock = make()
+    for throttle_ms in (100, 300, 200):
+        manager.throttled("u", "c", throttle_ms)
+
+    sizes = []
+    for _ in range(4):
+        sizes.append(manager.queue_size(clock.now_ms()))
+        clock.advance(100)
+
+    assert sizes == [3, 2, 1, 0]
+
+
+def test_X6_the_end_of_a_throttle_is_called_whatever_became_of_the_channel() -> None:
+    manager, clock = make()
+    events: list[str] = []
+    manager.throttled(
+        "u", "c", 100, on_start=lambda: events.append("start"), on_end=lambda: events.append("end")
+    )
+
+    clock.advance(100)
+
+    assert events == ["start", "end"]
+    assert manager.queue_size(clock.now_ms()) == 0
+
+
+def test_an_absurd_throttle_is_as_long_as_the_protocol_can_say() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(user="u"), 1e-9)
+
+    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e18, clock.now_ms())
+
+    assert throttle_ms == MAX_INT
+
+
+def test_clients_without_end_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_quota_manager, "MAX_RESOLVED", 10)
+    manager, clock = make()
+    manager.metrics.max_sensors = 20
+    manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 100)
+
+    for number in range(200):
+        manager.record_and_throttle_ms("u", f"c{number}", 1, clock.now_ms())
+
+    assert len(manager.resolved) <= 10
+    assert len(manager.metrics.sensors) == 20
+
+
+def test_a_change_of_another_level_gives_a_client_a_fresh_budget() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(user="u"), 100)
+    manager.record_without_throttle("u", "c", 5000, clock.now_ms())
+
+    manager.update_quota(ClientQuotaEntity(user="u", client_id="c"), 100)
+
+    assert manager.record_and_throttle_ms("u", "c", 0, clock.now_ms()) == 0
+    assert manager.record_and_throttle_ms("u", "other", 0, clock.now_ms()) == 40_000
+
+
+def test_a_callback_decides_who_shares_a_budget() -> None:
+    manager, clock = make(TenantQuotas({"acme": 100}))
+    manager.record_without_throttle("acme-1", "x", 3000, clock.now_ms())
+
+    throttles_ms = {
+        user: manager.record_and_throttle_ms(user, "y", 1000, clock.now_ms()) for user in ("acme-2", "free-1")
+    }
+
+    assert throttles_ms == {"acme-2": 30_000, "free-1": 0}
+    assert next(iter(manager.metrics.sensors)) == "Produce-acme"
+    assert manager.limit("free-1", "y") == UNLIMITED
+    assert manager.max_value_in_quota_window("acme-1", "x") == 1000
+
+
+def test_a_callback_is_told_what_operators_set() -> None:
+    callback = TenantQuotas({})
+    manager, _ = make(callback)
+    entity = ClientQuotaEntity(user="u")
+
+    manager.update_quota(entity, 5)
+    manager.update_quota(entity, None)
+
+    assert callback.updates == [(PRODUCE, entity, 5), (PRODUCE, entity, None)]
+
+
+def test_limits_that_a_callback_changed_are_effective_when_it_says_so() -> None:
+    callback = TenantQuotas({"acme": 1000})
+    manager, clock = make(callback)
+    manager.record_without_throttle("acme-1", "x", 5000, clock.now_ms())
+    callback.limits["acme"] = 100
+    before_ms = manager.record_and_throttle_ms("acme-1", "x", 0, clock.now_ms())
+
+    callback.reset_required = True
+
+    assert before_ms == 0
+    assert manager.record_and_throttle_ms("acme-1", "x", 0, clock.now_ms()) == 40_000
+
+
+def test_a_limit_is_asked_for_once_per_budget() -> None:
+    callback = TenantQuotas({"acme": 1000})
+    manager, clock = make(callback)
+
+    for number in range(10):
+        manager.record_and_throttle_ms(f"acme-{number}", "x", 1, clock.now_ms())
+
+    assert callback.lookups == [(PRODUCE, "acme")]
+
+
+class Broken(TenantQuotas):
+    """Raises, or answers nonsense."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__({})
+        self.answer = answer
+
+    def quota_metric_tags(self, quota_type: ClientQuotaType, user: str, client_id: str) -> Any:
+        return self.say()
+
+    def quota_limit(self, quota_type: ClientQuotaType, metric_tags: Any) -> Any:
+        return self.say()
+
+    def update_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity, value: float) -> None:
+        self.say()
+
+    def quota_reset_required(self, quota_type: ClientQuotaType) -> bool:
+        return bool(self.say())
+
+    def say(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [RuntimeError("no"), {1: 2}, "text", math.nan, -1.0])
+def test_a_callback_that_fails_limits_nobody_and_is_named(
+    answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = MockClock()
+    guarded = GuardedCallback("tenants", Broken(answer), clock)
+    manager = ClientQuotaManager(PRODUCE, QuotaConfig(), clock, guarded)
+
+    manager.update_quota(ClientQuotaEntity(user="u"), 1)
+    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e9, clock.now_ms())
+
+    assert throttle_ms == 0
+    assert guarded.failed >= 2
+    assert [record.__dict__["plugin"] for record in caplog.records] == ["tenants"]
