@@ -21,6 +21,11 @@ SAYS = {
         "search-indexer: team=search",
         "cron: team=platform",
     ],
+    "05_tenant_quotas": [
+        "zen-app: 2.0 MB/s",
+        "acme together: 1.0 MB/s",
+        "acme from now on: 3.0 MB/s",
+    ],
 }
 """What each one prints, besides other things."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin import ConfigError
-from odradek.server.plugins import ActivePlugin, PluginState, activate, load_plugins
+from odradek.server.plugins import ActivePlugin, PluginState, activate, load_plugins, quota_callback
 
 Install = Callable[..., None]
 
@@ -38,6 +38,21 @@ class Forwarder:
 def odradek_forwarder(config):
     config.table("headers")
     return Forwarder()
+"""
+
+DECIDING = """
+from odradek.plugin import hookimpl
+
+class Callback:
+    def quota_metric_tags(self, quota_type, user, client_id): return {}
+    def quota_limit(self, quota_type, metric_tags): return None
+    def update_quota(self, quota_type, entity, value): pass
+    def remove_quota(self, quota_type, entity): pass
+    def quota_reset_required(self, quota_type): return False
+
+@hookimpl
+def odradek_quota_callback(config):
+    return Callback() if config.boolean("decide", default=True) else None
 """
 
 
@@ -334,3 +349,30 @@ def test_tracing_shows_what_a_hook_raised(
         activate(manager, {})
 
     assert "odradek_enricher -> ZeroDivisionError\n" in capsys.readouterr().err
+
+
+def test_without_a_plugin_for_it_quotas_are_kafkas(install: Install) -> None:
+    install("tenants", DECIDING)
+    plugins = activate(load_plugins(), {"tenants": {"decide": False}})
+
+    found = quota_callback(plugins)
+
+    assert found is None
+
+
+def test_one_plugin_may_decide_on_quotas(install: Install) -> None:
+    install("tenants", DECIDING)
+    plugins = activate(load_plugins(), {})
+
+    found = quota_callback(plugins)
+
+    assert found == ("tenants", *named(plugins, "tenants").quota_callbacks)
+
+
+def test_two_plugins_that_decide_on_quotas_are_refused(install: Install) -> None:
+    install("tenants", DECIDING)
+    install("teams", DECIDING)
+    plugins = activate(load_plugins(), {})
+
+    with pytest.raises(ConfigError, match=r"plugins\.tenants: client quotas are decided on by teams already"):
+        quota_callback(plugins)

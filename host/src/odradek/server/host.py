@@ -65,8 +65,8 @@ def random_session_id() -> int:
 
 
 def close_offers(plugin: ActivePlugin) -> None:
-    """Let the receivers and enrichers of a plugin go. A forwarder is closed by its runner."""
-    for offer in (*plugin.providers, *plugin.enrichers):
+    """Let what a plugin offers go. A forwarder is closed by its runner."""
+    for offer in (*plugin.providers, *plugin.enrichers, *plugin.quota_callbacks):
         close = getattr(offer, "close", None)
         if callable(close):
             try:
