@@ -171,6 +171,30 @@ def test_Q9_a_throttled_channel_is_in_the_queue_until_its_time_is_over() -> None
     assert (world.measured("queue-size"), ended) == (0, ["end"])
 
 
+def test_a_client_that_waited_as_told_may_be_told_again_once_quiet_windows_are_out_of_sight() -> None:
+    world, _ = violated()
+    world.clock.advance(2100)
+
+    throttle_ms = world.record("ANONYMOUS", "client1", 0)
+
+    assert throttle_ms == 400
+
+
+@pytest.mark.parametrize(("windows", "granted"), [(1, 1.0), (5, 1.0), (11, 22 / 13), (15, 1.2), (20, 1.0)])
+def test_what_is_out_of_sight_is_forgiven_to_requests_larger_than_all_windows(
+    world: World, windows: int, granted: float
+) -> None:
+    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
+    begin_ms, sent = world.clock.now_ms(), 0
+
+    while world.clock.now_ms() < begin_ms + 3_600_000:
+        world.clock.advance(max(1, world.record("ANONYMOUS", "client1", 500 * windows)))
+        sent += 500 * windows
+
+    rate = sent * 1000 / (world.clock.now_ms() - begin_ms)
+    assert rate == pytest.approx(500 * granted, rel=0.01)
+
+
 def test_Q10_ten_seconds_after_a_burst_the_client_is_free_again() -> None:
     world, _ = violated()
     world.clock.advance(2100)

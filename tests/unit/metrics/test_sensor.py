@@ -80,6 +80,15 @@ def test_a_new_quota_keeps_the_tokens_up_to_its_burst() -> None:
     assert seen == [80, 20]
 
 
+def test_a_clock_that_is_set_back_costs_no_tokens() -> None:
+    bucket = TokenBucket(MetricConfig(samples=10, time_window_ms=1000, quota=Quota(2)))
+    bucket.record(15, NOW_MS)
+
+    seen = [bucket.measure(NOW_MS + at_ms) for at_ms in (0, -3_600_000, -3_599_000)]
+
+    assert seen == [5, 5, 7]
+
+
 def test_a_bucket_is_full_at_first_whatever_the_clock_says() -> None:
     bucket = TokenBucket(MetricConfig(samples=10, time_window_ms=1000, quota=Quota(2)))
 

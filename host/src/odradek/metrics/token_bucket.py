@@ -52,6 +52,7 @@ class TokenBucket:
             # Kafka begins at the epoch, which fills any bucket.
             self.tokens = burst
         else:
-            earned = quota.bound * (now_ms - self.last_update_ms) / 1000
+            # A clock that is set back costs nobody tokens; Kafka takes them.
+            earned = quota.bound * max(0, now_ms - self.last_update_ms) / 1000
             self.tokens = min(burst, self.tokens + earned)
         self.last_update_ms = now_ms
