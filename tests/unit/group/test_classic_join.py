@@ -541,3 +541,27 @@ def test_the_longest_rebalance_timeout_counts(world: ClassicWorld) -> None:
     world.join_new(rebalance_ms=REBALANCE_MS)
 
     assert world.group.rebalance_timeout_ms == REBALANCE_MS
+
+
+def test_what_a_member_spoke_is_forgotten_with_it(world: ClassicWorld) -> None:
+    world.stable()
+
+    for number in range(3):
+        joined = world.join(version=3, protocols=(("range", b"m"), (f"own-{number}", b"")))
+        world.leave((next(reversed(world.group.members)), None))
+        assert joined.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+    assert set(world.group.protocol_support) == {"range"}
+
+
+def test_a_group_that_everybody_left_during_the_initial_delay_takes_whoever_comes(
+    world: ClassicWorld,
+) -> None:
+    world.join(version=3)
+    world.leave((next(iter(world.group.members)), None))
+
+    joined = world.join(version=3, protocols=(("sticky", b""),))
+
+    assert joined.waits
+    world.clock.advance(2 * DELAY_MS)
+    assert joined.answer.error_code == ErrorCode.NONE

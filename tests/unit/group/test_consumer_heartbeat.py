@@ -380,3 +380,39 @@ def test_a_member_that_takes_over_another_place_gives_up_its_own() -> None:
     assert list(groups.group.members) == ["m2"]
     assert groups.group.static_members == {"i": "m2"}
     assert set(groups.group.holders.values()) == {"m2"}
+
+
+def test_what_a_member_had_before_it_took_a_static_place_is_divided_again() -> None:
+    groups = ConsumerGroups(t=2)
+    epoch = groups.join("gone", "t", instance_id="i").member_epoch
+    groups.join("here", "t")
+    kept = assigned(groups.beat("gone", epoch, groups.owned("t", 0, 1), instance_id="i"))
+    groups.beat("gone", epoch, kept, instance_id="i")
+    groups.beat("here", groups.group.members["here"].member_epoch)
+    assert len(groups.group.holders) == 2
+    groups.beat("gone", -2, instance_id="i")
+
+    joined = groups.join("here", "t", instance_id="i")
+
+    assert assigned(joined) == groups.owned("t", 0, 1)
+
+
+def test_a_group_is_empty_also_when_that_cannot_be_stored() -> None:
+    groups = ConsumerGroups(t=2)
+    groups.join("m", "t")
+    groups.store.connection.execute("pragma query_only = on")
+
+    groups.beat("m", -1)
+
+    assert groups.group.state_name == "Empty"
+
+
+def test_a_group_that_cannot_be_stored_takes_nobody_and_leaves_no_timer() -> None:
+    groups = ConsumerGroups(t=2)
+    groups.store.connection.execute("pragma query_only = on")
+
+    code = refused(groups, request())
+
+    assert code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not groups.coordinator.groups
+    assert len(groups.clock.timer) == 0

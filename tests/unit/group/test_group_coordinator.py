@@ -223,3 +223,27 @@ def test_the_offsets_of_a_deleted_topic_go_with_it(world: ClassicWorld) -> None:
     world.groups.topics_changed()
 
     assert list(world.groups.offsets.of_group("g")) == [(b"u" * 16, 0)]
+
+
+def test_a_group_that_cannot_be_deleted_is_still_there(world: ClassicWorld) -> None:
+    world.groups.commit("g", {(T, 0): OFFSET})
+    world.store.connection.execute("pragma query_only = on")
+
+    refused = refusal(lambda: world.groups.remove("g"))
+
+    assert refused == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.group.state_name == "Empty"
+    assert world.groups.offsets.of_group("g") == {(T, 0): OFFSET}
+
+
+def test_groups_learn_of_topics_also_while_offsets_cannot_be_forgotten(world: ClassicWorld) -> None:
+    world.groups.commit("g", {(T, 0): OFFSET})
+    world.store.connection.execute("pragma query_only = on")
+    del world.topics.known["t"]
+
+    world.groups.topics_changed()
+
+    assert world.groups.offsets.of_group("g") == {(T, 0): OFFSET}
+    world.store.connection.execute("pragma query_only = off")
+    world.groups.topics_changed()
+    assert not world.groups.offsets.has_any("g")

@@ -167,3 +167,24 @@ def test_a_group_is_announced_with_its_first_offset(offsets: GroupOffsets) -> No
     offsets.add_pending(PRODUCER, "h", {(T, 1): ONE})
 
     assert seen == ["g", "h"]
+
+
+def test_groups_that_come_and_go_leave_nothing_behind(offsets: GroupOffsets) -> None:
+    offsets.commit("deleted", {(T, 0): CommittedOffset(offset=1), (T, 1): CommittedOffset(offset=1)})
+    offsets.add_pending(7, "deleted", {(T, 0): CommittedOffset(offset=2)})
+    offsets.commit("expired", {(T, 0): CommittedOffset(offset=1), (T, 1): CommittedOffset(offset=1)})
+    offsets.delete("expired", [(T, 0)])
+    assert offsets.groups_of_topic == {T: {"deleted", "expired"}}
+
+    offsets.delete_group("deleted")
+    offsets.delete("expired", [(T, 1)])
+
+    assert offsets.groups_of_topic == {}
+
+
+def test_an_aborted_transaction_leaves_nothing_behind(offsets: GroupOffsets) -> None:
+    offsets.add_pending(7, "g", {(T, 0): CommittedOffset(offset=2)})
+
+    offsets.complete(7, "g", committed=False)
+
+    assert offsets.groups_of_topic == {}

@@ -184,3 +184,27 @@ def test_the_steps_of_a_round_follow_each_other_at_once(world: ClassicWorld) -> 
     world.clock.advance(MINUTE_MS + 10)
 
     assert not world.groups.groups
+
+
+def test_a_store_that_cannot_be_written_for_a_while_does_not_end_the_rounds(world: ClassicWorld) -> None:
+    commit(world, T)
+    world.store.connection.execute("pragma query_only = on")
+    world.clock.advance(RETENTION_MS + MINUTE_MS)
+    assert left(world) == [T]
+
+    world.store.connection.execute("pragma query_only = off")
+    world.clock.advance(MINUTE_MS)
+
+    assert left(world) == []
+
+
+def test_groups_that_end_are_removed_a_few_at_a_time(world: ClassicWorld) -> None:
+    offset = CommittedOffset(offset=3, commit_timestamp_ms=world.clock.now_ms())
+    for number in range(1_000):
+        world.groups.commit(f"g{number}", {(T, 0): offset})
+
+    world.clock.advance(RETENTION_MS)
+
+    assert 900 < len(world.groups.groups) < 1_000  # the first step is over
+    world.clock.advance(1_000)
+    assert not world.groups.groups

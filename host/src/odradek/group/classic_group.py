@@ -116,7 +116,7 @@ class ClassicGroup:
         """Let a member go; the next one becomes the leader if it was that."""
         member = self.members.pop(member_id)
         member.end_session()
-        self.protocol_support.subtract(member.protocol_names)
+        self.forget_protocols(member)
         self.joins_parked -= member.join_reply is not None
         self.pending_syncs.discard(member_id)
         if member.group_instance_id is not None:
@@ -165,7 +165,7 @@ class ClassicGroup:
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """Whether somebody who speaks these protocols may join."""
-        if self.state is ClassicState.EMPTY:
+        if not self.members:
             return bool(protocol_type and protocols)
         candidates = self.candidate_protocols()
         return protocol_type == self.protocol_type and any(name in candidates for name, _ in protocols)
@@ -177,10 +177,16 @@ class ClassicGroup:
 
     def update_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
         """A member says something new about itself."""
-        self.protocol_support.subtract(member.protocol_names)
+        self.forget_protocols(member)
         member.protocols = protocols
         self.protocol_support.update(member.protocol_names)
-        self.protocol_support = +self.protocol_support  # forget what nobody speaks any more
+
+    def forget_protocols(self, member: ClassicMember) -> None:
+        """A member does not speak any more what it spoke; what nobody speaks is not kept."""
+        for name in member.protocol_names:
+            self.protocol_support[name] -= 1
+            if not self.protocol_support[name]:
+                del self.protocol_support[name]
 
     def selected_protocol(self) -> str:
         """The protocol with the most votes; of several, the one voted for first."""

@@ -15,7 +15,7 @@ from odradek.group.assignment_spec import ConsumerGroupPartitionAssignor
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_member import STATIC_LEAVE_EPOCH, ConsumerMember, MemberState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
-from odradek.group.group import Committer, Group, GroupType, PartitionCheck
+from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_subscriptions import GroupSubscriptions
 from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferred_assignor
@@ -49,7 +49,7 @@ class ConsumerGroup:
         topics: TopicView,
         generation: int = FIRST_EPOCH,
         empty_since_ms: int | None = None,
-        emptied: Callable[[Group], None] | None = None,
+        emptied: Callable[[ConsumerGroup], None] | None = None,
         all_classic: Callable[[ConsumerGroup], None] | None = None,
     ) -> None:
         self.group_id = group_id
@@ -133,6 +133,7 @@ class ConsumerGroup:
         namesake = self.members.get(member_id)
         if namesake is not None:
             self.drop(namesake)
+            self.group_epoch += 1  # what it had is free
         member = old.successor(member_id)
         old.stop_timers()
         del self.members[old.member_id]

@@ -72,17 +72,26 @@ class GroupCoordinator:
             topics=self.topics,
             generation=generation,
             empty_since_ms=empty_since_ms,
-            emptied=self.save,
+            emptied=self.consumer_group_emptied,
             all_classic=self.downgrade,
         )
 
     def adopt(self, group: ConsumerGroup) -> None:
-        """A new group of the consumer protocol; it may have a classic one's members, and its place."""
+        """A new group of the consumer protocol; it may have a classic one's members, and its place.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: it cannot be stored, and is not there.
+        """
+        try:
+            self.save(group)
+        except ApiError:
+            group.close()
+            raise
         with self.classic.outbox:
             before = self.groups.get(group.group_id)
             if isinstance(before, ClassicGroup):
                 dismiss(self.classic.rebalance, before)
-            self.put(group)
+            self.replace(group)
             for member in group.members.values():
                 if member.session is None:
                     group.restart_session(member)
@@ -93,7 +102,8 @@ class GroupCoordinator:
         if classic is None or self.groups.get(group.group_id) is not group:
             return
         with self.classic.outbox:
-            self.put(classic)
+            self.replace(classic)
+            self.save_if_possible(classic)
             for member in classic:
                 self.classic.rebalance.arm_session(classic, member)
             self.classic.rebalance.prepare(classic)
@@ -113,12 +123,20 @@ class GroupCoordinator:
         return group
 
     def put(self, group: Group) -> None:
-        """A new group, or one in the place of an empty one of the same id; stored when this returns."""
+        """A new group, or one in the place of an empty one of the same id; stored when this returns.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: it cannot be stored, and nothing has changed.
+        """
+        self.save(group)
+        self.replace(group)
+
+    def replace(self, group: Group) -> None:
+        """Register a group; one that had its id is no more."""
         before = self.groups.get(group.group_id)
         if before is not None and before is not group:
             before.close()
         self.groups[group.group_id] = group
-        self.save(group)
 
     def save(self, group: Group) -> None:
         """Store what of a group survives a restart: its type, its generation and since when it is empty.
@@ -136,14 +154,23 @@ class GroupCoordinator:
         )
 
     def classic_group_changed(self, group: ClassicGroup) -> None:
-        """Store a new generation; forget a group that nobody ever got into.
-
-        That it cannot be stored does not stop a rebalance: all that a restart would lose is the number.
-        """
+        """Store a new generation; forget a group that nobody ever got into."""
         if group.is_unused and not self.offsets.has_any(group.group_id):
             if self.groups.get(group.group_id) is group:
                 del self.groups[group.group_id]
             return
+        self.save_if_possible(group)
+
+    def consumer_group_emptied(self, group: ConsumerGroup) -> None:
+        """Store since when a group is empty, if it is still there."""
+        if self.groups.get(group.group_id) is group:
+            self.save_if_possible(group)
+
+    def save_if_possible(self, group: Group) -> None:
+        """Store a group that has changed whether it can be stored or not: members do not wait for the disk.
+
+        All that a restart would lose is a number, or since when the group is empty.
+        """
         try:
             self.save(group)
         except ApiError as error:
@@ -180,18 +207,25 @@ class GroupCoordinator:
             self.groups[group_id] = ClassicGroup(group_id)
 
     def remove(self, group_id: str) -> None:
-        """Forget a group and all its offsets."""
+        """Forget a group and all its offsets.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: nothing can be written now, and nothing has changed.
+        """
+        self.offsets.delete_group(group_id)
         group = self.groups.pop(group_id, None)
         if group is not None:
             group.close()
-        self.offsets.delete_group(group_id)
 
     def topics_changed(self) -> None:
         """Topics were created or deleted, or have got more partitions.
 
-        Offsets of a topic that is gone go with it.
+        Offsets of a topic that is gone go with it; if that cannot be stored, with the next change.
         """
-        self.offsets.drop_topics(lambda topic_id: self.topics.topic_name(topic_id) is not None)
+        try:
+            self.offsets.drop_topics(lambda topic_id: self.topics.topic_name(topic_id) is not None)
+        except ApiError as error:
+            log.warning("offsets of deleted topics cannot be forgotten", extra={"error": str(error)})
         for group in list(self.groups.values()):
             group.topics_changed()
 

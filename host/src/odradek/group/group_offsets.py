@@ -131,6 +131,18 @@ class GroupOffsets:
         for topic_id, _ in partitions:
             self.groups_of_topic.setdefault(topic_id, set()).add(group_id)
 
+    def unindex(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Offsets of these partitions are gone; the group may have others of the same topics."""
+        gone = {topic_id for topic_id, _ in partitions}
+        for offsets in (self.committed.get(group_id, {}), *self.open_transactions.get(group_id, {}).values()):
+            if not gone:
+                return
+            gone.difference_update(topic_id for topic_id, _ in offsets)
+        for topic_id in gone & self.groups_of_topic.keys():
+            self.groups_of_topic[topic_id].discard(group_id)
+            if not self.groups_of_topic[topic_id]:
+                del self.groups_of_topic[topic_id]
+
     def offset(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
         """What is committed for one partition."""
         return self.committed.get(group_id, {}).get(partition)
@@ -186,6 +198,8 @@ class GroupOffsets:
             del self.open_transactions[group_id]
         if committed:
             self.remember(group_id, pending)
+        else:
+            self.unindex(group_id, pending)
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> int:
         """Forget committed offsets; how many there were."""
@@ -197,13 +211,18 @@ class GroupOffsets:
             del offsets[partition]
         if not offsets:
             self.committed.pop(group_id, None)
+        self.unindex(group_id, known)
         return len(known)
 
     def delete_group(self, group_id: str) -> int:
         """Forget everything of a group, pending offsets too; how many offsets were committed."""
         self.store.delete_group(group_id)
-        self.open_transactions.pop(group_id, None)
-        return len(self.committed.pop(group_id, {}))
+        pending = self.open_transactions.pop(group_id, {})
+        committed = self.committed.pop(group_id, {})
+        self.unindex(
+            group_id, (partition for offsets in (committed, *pending.values()) for partition in offsets)
+        )
+        return len(committed)
 
     def drop_topics(self, exists: Callable[[bytes], bool]) -> None:
         """Forget the offsets of topics that are gone."""

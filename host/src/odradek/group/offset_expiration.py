@@ -5,6 +5,7 @@ After OffsetMetadataManager.cleanupExpiredOffsets and OffsetExpirationConditionI
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterable
 
@@ -13,9 +14,14 @@ from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.group import Group, GroupType
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.wire.api_error import ApiError
+
+log = logging.getLogger(__name__)
 
 OFFSETS_PER_STEP = 2_000
 """So many offsets are looked at before others get their turn."""
+REMOVAL = 50
+"""What it costs to remove a group, in offsets that are looked at: it is a write to the store."""
 
 
 class OffsetExpiration:
@@ -41,20 +47,29 @@ class OffsetExpiration:
         while self.left and looked_at < OFFSETS_PER_STEP:
             group_id = self.left.pop()
             looked_at += 1 + len(self.groups.offsets.of_group(group_id))
-            self.expire(group_id)
+            try:
+                looked_at += REMOVAL * self.expire(group_id)
+            except ApiError as error:  # the next round tries again
+                log.warning("offsets cannot expire", extra={"group": group_id, "error": str(error)})
         self.schedule(1 if self.left else self.groups.config.offsets_retention_check_interval_ms)
 
-    def expire(self, group_id: str) -> None:
-        """Forget what is old; and the group, if it is empty and has no offsets left."""
+    def expire(self, group_id: str) -> bool:
+        """Forget what is old; and the group, if it is empty and has no offsets left: whether that was so.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: nothing can be written now.
+        """
         group = self.groups.groups.get(group_id)
         if group is None:
-            return
+            return False
         offsets = self.groups.offsets
         expired = list(self.expired(group, offsets.of_group(group_id).items()))
         if expired:
             offsets.delete(group_id, expired)
         if group.is_empty and not offsets.has_any(group_id):
             self.groups.remove(group_id)
+            return True
+        return False
 
     def expired(
         self, group: Group, offsets: Iterable[tuple[TopicPartition, CommittedOffset]]
