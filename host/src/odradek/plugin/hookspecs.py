@@ -72,6 +72,8 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | None:
 def odradek_quota_callback(config: PluginConfig) -> ClientQuotaCallback | None:
     """Offer to decide who shares a quota and how much it is.
 
+    The hook is called and its plugin checked, but no request is charged to a quota yet.
+
     Args:
         config: The plugin's table.
 
