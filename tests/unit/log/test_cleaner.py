@@ -244,7 +244,7 @@ def test_a_restart_knows_what_was_compacted(open_log: OpenLog) -> None:
     again = open_log(COMPACT)
 
     assert again.first_dirty_offset == 2
-    assert filthiest([again], NOW_MS) is None
+    assert filthiest([cleanable(again, NOW_MS)]) is None
     assert entries(again) == [(1, b"a", b"2")]
 
 
@@ -273,7 +273,7 @@ def dirty_log(open_log: OpenLog, config: LogConfig) -> PartitionLog:
 def test_a_log_is_due_above_its_dirty_ratio(open_log: OpenLog, ratio: float, due: bool) -> None:
     log = dirty_log(open_log, replace(COMPACT, min_cleanable_dirty_ratio=ratio))
 
-    found = filthiest([log], NOW_MS + 50)
+    found = filthiest([cleanable(log, NOW_MS + 50)])
 
     assert (found is not None) == due
     assert 0.25 < cleanable(log, NOW_MS).ratio < 0.35
@@ -283,7 +283,7 @@ def test_a_log_is_due_above_its_dirty_ratio(open_log: OpenLog, ratio: float, due
 def test_a_record_that_waits_too_long_makes_it_due(open_log: OpenLog, later_ms: int, due: bool) -> None:
     log = dirty_log(open_log, replace(COMPACT, min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=1_000))
 
-    found = filthiest([log], NOW_MS + later_ms)
+    found = filthiest([cleanable(log, NOW_MS + later_ms)])
 
     assert (found is not None) == due
 
@@ -294,7 +294,7 @@ def test_a_record_that_is_too_young_waits(open_log: OpenLog, later_ms: int, due:
     put(log, ("a", "1"), at_ms=NOW_MS + 50)
     log.roll(NOW_MS)
 
-    found = filthiest([log], NOW_MS + later_ms)
+    found = filthiest([cleanable(log, NOW_MS + later_ms)])
 
     assert (found is not None) == due
 

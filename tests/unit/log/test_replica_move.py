@@ -199,6 +199,48 @@ def test_moving_back_cancels_a_move(tmp_path: Path) -> None:
     assert not log.moving
 
 
+def test_the_end_of_a_cancelled_move_does_not_let_compaction_into_the_next(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    log = filled(manager, 200)
+    first = begin(manager).steps()
+    next(first)
+    manager.move("pushes", 0, manager.directories[0], MockClock())
+    second = begin(manager).steps()
+    next(second)
+
+    run_steps(first)
+
+    assert log.moving
+    run_steps(second)
+    assert numbers(log) == list(range(200))
+    assert not log.moving
+
+
+def test_a_flush_that_a_move_outruns_begins_anew(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    log = filled(manager, 10)
+    told: list[tuple[str, ApiError | None]] = []
+    log.when_flushed(lambda error: told.append((log.directory.parent.name, error)), NOW_MS)
+    flushing = log.flushing()
+    work = next(flushing)
+    move = begin(manager).steps()
+    while log.directory.parent.name == "one":
+        step = next(move)
+        if callable(step):
+            step()
+
+    assert callable(work)
+    work()
+    again = flushing.send(None)
+
+    assert (callable(again), told, log.recovery_point) == (True, [], 0)
+    again()
+    with pytest.raises(StopIteration):
+        flushing.send(None)
+    assert (told, log.recovery_point) == ([("two", None)], 10)
+    run_steps(move)
+
+
 def test_deleting_the_topic_ends_a_move(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     filled(manager, 200)

@@ -282,3 +282,50 @@ def test_a_log_has_one_flush_at_a_time(tmp_path: Path) -> None:
     done(work())
     world.clock.advance(0)
     assert log.recovery_point == 5
+
+
+def test_who_comes_just_before_a_flush_begins_has_it_too(world: World) -> None:
+    log = world.log(LogConfig(flush_messages=1))
+    told: list[ApiError | None] = []
+    later = MockClock()
+    later.advance(1)
+    world.upkeep.flusher.clock = later  # the loop is slow: the flush is due, and begins in its next turn
+    world.put(log, "a")
+    world.clock.timer.run_due(world.clock.now_ms())
+    world.put(log, "b")
+    log.when_flushed(told.append, world.clock.now_ms())
+
+    world.clock.advance(1)
+
+    assert (told, log.recovery_point) == ([None], 2)
+
+
+def test_a_flush_by_count_takes_the_one_by_time_along(world: World, flushed: list[int]) -> None:
+    log = world.log(LogConfig(flush_messages=2, flush_ms=100_000))
+    before = len(world.clock.timer)
+
+    for _ in range(20):
+        world.put(log, "a", "b")
+        world.clock.advance(0)
+
+    assert len(world.clock.timer) == before
+    assert len(flushed) < 30
+
+
+@pytest.mark.parametrize("position", [0, 16])
+def test_a_log_that_compaction_cannot_judge_does_not_keep_the_others(world: World, position: int) -> None:
+    lagging = replace(COMPACT, max_compaction_lag_ms=10)
+    damaged, sound = (world.log(lagging, index) for index in range(2))
+    for log in (damaged, sound):
+        world.put(log, *"aaaaaaaaab")
+        log.roll(world.clock.now_ms())
+    with damaged.segments[0].path.open("r+b") as file:
+        file.seek(position)
+        file.write(b"\xff" * 61)
+    for segment in damaged.segments:
+        segment.truncate(segment.size_bytes)  # forgets what it knows of its first batch
+
+    world.clock.advance(60_000)
+
+    assert world.upkeep.uncleanable == {damaged}
+    assert len(values_from(sound)) == 2

@@ -33,7 +33,7 @@ class Cleanable(NamedTuple):
 
     @property
     def is_due(self) -> bool:
-        if not self.dirty_bytes:
+        if not self.dirty_bytes or not self.log.config.is_compacted:
             return False
         return self.overdue or self.ratio > self.log.config.min_cleanable_dirty_ratio
 
@@ -77,9 +77,8 @@ def _is_overdue(dirty: Iterable[Segment], latest_ms: int) -> bool:
     return any(each is not None and 0 < each < latest_ms for each in first_ms)
 
 
-def filthiest(logs: Iterable[PartitionLog], now_ms: int) -> Cleanable | None:
+def filthiest(found: Iterable[Cleanable]) -> Cleanable | None:
     """The log that compaction would help most; None if no log wants it."""
-    found = (cleanable(log, now_ms) for log in logs if log.config.is_compacted)
     return max((each for each in found if each.is_due), key=lambda each: each.ratio, default=None)
 
 

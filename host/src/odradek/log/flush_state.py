@@ -46,12 +46,20 @@ class FlushState:
         while self._waiters and self._waiters[0][0] <= end_offset:
             self._waiters.popleft()[1](error)
 
-    def steps(self, segments: LogSegments, end_offset: int) -> Steps:
-        """Flush everything before ``end_offset``, which is all there is now.
+    def steps(self, segments: LogSegments, log_end_offset: Callable[[], int]) -> Steps:
+        """Flush all there is when the first step is taken: who came until then counts on it.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR; everyone who waits is told.
         """
+        directory = None
+        while directory != segments.directory:  # once; again for a log that has moved meanwhile
+            directory, end_offset = segments.directory, log_end_offset()
+            yield from self._flush(segments)
+        self.recovery_point = max(self.recovery_point, end_offset)
+        self.tell(end_offset, None)
+
+    def _flush(self, segments: LogSegments) -> Steps:
         covered = tuple(segments.all)
         self._due_ms = NEVER_MS
         try:
@@ -63,5 +71,3 @@ class FlushState:
             self.tell(NEVER_MS, error)
             raise error from problem
         segments.flushed(covered)
-        self.recovery_point = max(self.recovery_point, end_offset)
-        self.tell(end_offset, None)

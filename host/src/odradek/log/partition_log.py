@@ -410,7 +410,7 @@ class PartitionLog:
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
-        return self._flush.steps(self._segments, self._next_offset)
+        yield from self._flush.steps(self._segments, lambda: self._next_offset)
 
     def when_flushed(self, callback: FlushWaiter, now_ms: int) -> None:
         """Call back once all that is in the log now has been forced to the disk, or with why it was not."""

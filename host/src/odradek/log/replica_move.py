@@ -89,9 +89,14 @@ class ReplicaMove:
 
     def cancel(self) -> None:
         """Forget the copy: the partition stays where it is. The steps end at their next turn."""
-        self._cancelled = True
         self.log.moving = False
-        self._discard()
+        try:
+            self._discard()
+        except OSError as error:
+            log.warning(
+                "a copy stays until the next start", extra={"folder": str(self.folder)}, exc_info=error
+            )
+        self._cancelled = True
 
     @property
     def is_over(self) -> bool:
@@ -114,7 +119,8 @@ class ReplicaMove:
                     log.warning("cannot move a log", extra={"log": self.log.name, "problem": str(error)})
                     yield Pause(RETRY_MS)
             finally:
-                self.log.moving = False
+                if not self._cancelled:
+                    self.log.moving = False
         if self.log.directory.parent != self.directory:
             self._discard()
 
@@ -229,6 +235,8 @@ class ReplicaMove:
         (self.folder / MOVED_MARK).touch()
 
     def _discard(self) -> None:
+        if self._cancelled:
+            return  # the folder, and the log, may be those of the next move
         for segment in self._segments:
             segment.close()
         self._segments, self._source, self._position = [], None, 0

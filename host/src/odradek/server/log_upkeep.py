@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from odradek.clock import Clock, Timer
-from odradek.log.cleanable import Cleanable, filthiest
+from odradek.clock import Clock, Timer, TimerTask
+from odradek.log.cleanable import Cleanable, cleanable, filthiest
 from odradek.log.cleaner import DEDUPE_BUFFER_BYTES, Cleaner
 from odradek.log.log_manager import LogManager, Partition
 from odradek.log.partition_log import PartitionLog
@@ -59,6 +59,7 @@ class LogUpkeep:
         self.runner = StepRunner(timer, clock, offload)
         self.flusher = StepRunner(timer, clock, offload)
         """Of its own: producers wait for it."""
+        self.due_flushes: dict[PartitionLog, TimerTask] = {}
         self.flushing: set[PartitionLog] = set()
         self.asked_again: set[PartitionLog] = set()
         self.uncleanable: set[PartitionLog] = set()
@@ -125,8 +126,22 @@ class LogUpkeep:
 
     def compact(self) -> None:
         """Compact the log that needs it most, and then the next; wait when there is none."""
-        logs = (each for each in self.logs if not each.moving and each not in self.uncleanable)
-        todo = filthiest(logs, self.clock.now_ms())
+        found: list[Cleanable] = []
+        self.runner.run(self.judge(found), lambda _: self.compact_one(found))
+
+    def judge(self, found: list[Cleanable]) -> Steps:
+        """Note what compaction could do, log by log."""
+        for each in self.logs:
+            if each.config.is_compacted and not each.closed and each not in self.uncleanable:
+                try:
+                    found.append(cleanable(each, self.clock.now_ms()))
+                except (ApiError, OSError) as error:
+                    self.give_up(each, error)
+            yield None
+
+    def compact_one(self, found: Iterable[Cleanable]) -> None:
+        """Compact the worst of them."""
+        todo = filthiest(each for each in found if not (each.log.closed or each.log.moving))
         if todo is None:
             self.later(self.settings.cleaner_backoff_ms, self.compact)
             return
@@ -137,10 +152,14 @@ class LogUpkeep:
         """One round is over."""
         moved_on = todo.log.first_dirty_offset != todo.first_dirty_offset
         if error is not None:
-            log.warning("compaction failed", extra={"log": todo.log.name, "problem": str(error)})
-            if isinstance(error, ApiError) and error.code == ErrorCode.CORRUPT_MESSAGE:
-                self.uncleanable.add(todo.log)
+            self.give_up(todo.log, error)
         self.later(1 if moved_on else self.settings.cleaner_backoff_ms, self.compact)
+
+    def give_up(self, failed: PartitionLog, error: Exception) -> None:
+        """Until the next time; for good if the log is damaged."""
+        log.warning("compaction failed", extra={"log": failed.name, "problem": str(error)})
+        if isinstance(error, ApiError) and error.code == ErrorCode.CORRUPT_MESSAGE:
+            self.uncleanable.add(failed)
 
     # Moves
 
@@ -156,10 +175,18 @@ class LogUpkeep:
 
     def flush_wanted(self, asking: PartitionLog, due_ms: int) -> None:
         """``flush.messages`` or ``flush.ms`` want a log on the disk by then."""
-        self.timer.schedule(due_ms, partial(self.flush, asking))
+        self.forget_due_flush(asking)
+        self.due_flushes[asking] = self.timer.schedule(due_ms, partial(self.flush, asking))
+
+    def forget_due_flush(self, log: PartitionLog) -> None:
+        """There is an earlier one."""
+        task = self.due_flushes.pop(log, None)
+        if task is not None:
+            task.cancel()
 
     def flush(self, asking: PartitionLog) -> None:
         """One flush of a log at a time; what is appended meanwhile has the next one."""
+        self.forget_due_flush(asking)
         if asking.closed or self.stopped:
             return
         if asking in self.flushing:
