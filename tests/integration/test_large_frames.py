@@ -12,6 +12,7 @@ import pytest
 
 from odradek.plugin.context import ConnectionContext
 from odradek.server.channel import Channel
+from odradek.server.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.listener import Listener
 from odradek.testing.clock import MockClock
 
@@ -42,6 +43,7 @@ class SmallListener:
         self.clock = MockClock()
         self.max_request_bytes = 8_000_000
         self.draining = False
+        self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
         self.refused = 0
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:

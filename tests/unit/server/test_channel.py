@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,8 +14,8 @@ import pytest
 from odradek.broker.deferred import Deferred
 from odradek.broker.routing import CloseConnection
 from odradek.plugin.context import ConnectionContext
-from odradek.server.channel import READ_AHEAD_BYTES, WRITTEN_TOGETHER, Channel
-from odradek.server.large_frame import GROWTH, LargeFrame
+from odradek.server.channel import READ_AHEAD_BYTES, TURN_NS, WRITTEN_TOGETHER, Channel
+from odradek.server.large_frame import LargeFrame
 from odradek.server.listener import Listener
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
@@ -86,6 +87,7 @@ class ScriptedListener:
     draining: bool = False
     lost: int = 0
     turns: list[Callable[[], Any]] = field(default_factory=list)
+    shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
 
     @property
     def loop(self) -> ScriptedListener:
@@ -328,17 +330,30 @@ def test_a_large_frame_is_answered_however_it_comes(channel: Channel, size: int)
     assert channel.buffer is None
 
 
-def test_the_length_of_a_large_frame_sets_no_memory_aside(channel: Channel) -> None:
-    begun = framed(b"x" * LIMIT)[:5_000]
+@pytest.mark.parametrize("come", [5, 5_000, 200_000])
+def test_the_length_of_a_large_frame_sets_no_memory_aside(channel: Channel, come: int) -> None:
+    stream = framed(b"x" * LIMIT)
 
-    channel.data_received(begun[:1_000])
-    hardly_begun = transport(channel).protocol
-    channel.data_received(begun[1_000:])
+    for start in range(0, come, 1_000):
+        receive(channel, stream[start : min(start + 1_000, come)])
+
     protocol = transport(channel).protocol
-
-    assert hardly_begun is None
     assert isinstance(protocol, LargeFrame)
-    assert len(protocol.frame) == GROWTH * len(begun)
+    assert len(protocol.frame) == come
+    assert sys.getsizeof(protocol.frame) < come * 1.2 + 100
+
+
+def test_large_frames_that_share_a_buffer_do_not_mix(listener: ScriptedListener) -> None:
+    channels = [Channel(cast(Listener, listener)) for _ in range(2)]
+    streams = [framed(letter * 300_000) for letter in (b"a", b"b")]
+    for channel in channels:
+        channel.connection_made(RecordingTransport())
+
+    for start in range(0, len(streams[0]), 70_000):
+        for channel, stream in zip(channels, streams, strict=True):
+            receive(channel, stream[start : start + 70_000])
+
+    assert [written(channel) for channel in channels] == [b"<" + stream[4:] + b">" for stream in streams]
 
 
 def test_a_large_frame_that_is_whole_while_writing_is_paused_waits(channel: Channel) -> None:
@@ -366,3 +381,68 @@ def test_a_connection_that_is_lost_in_a_large_frame_is_closed(
 
     assert listener.lost == 1
     assert channel.closing
+
+
+@dataclass
+class SlowDispatcher(EchoDispatcher):
+    """Each request takes a millisecond."""
+
+    clock: MockClock = field(default_factory=MockClock)
+
+    def answer(self, frame: bytes | memoryview, offset: int, connection: object) -> bytes | Pending | None:
+        self.clock.advance(1)
+        return super().answer(frame, offset, connection)
+
+
+@pytest.fixture
+def slow_listener() -> ScriptedListener:
+    clock = MockClock()
+    return ScriptedListener(dispatcher=SlowDispatcher(clock=clock), clock=clock)
+
+
+@pytest.fixture
+def slow_channel(slow_listener: ScriptedListener) -> Channel:
+    channel = Channel(cast(Listener, slow_listener))
+    channel.connection_made(RecordingTransport())
+    return channel
+
+
+def test_a_chunk_of_many_requests_does_not_keep_the_loop(
+    slow_channel: Channel, slow_listener: ScriptedListener
+) -> None:
+    requests = [b"%d" % number for number in range(20)]
+
+    slow_channel.data_received(framed(*requests[:10]))
+    slow_channel.data_received(framed(*requests[10:]))
+
+    assert len(slow_listener.dispatcher.seen) <= TURN_NS // 1_000_000 + 1
+    assert len(slow_listener.turns) == 1
+    slow_listener.run_turns()
+    assert written(slow_channel) == b"".join(b"<" + request + b">" for request in requests)
+    assert slow_channel.buffer is None
+
+
+def test_reading_pauses_while_much_waits_for_a_turn(
+    slow_channel: Channel, slow_listener: ScriptedListener
+) -> None:
+    large = b"x" * 30_000
+
+    slow_channel.data_received(framed(*[large] * 8))
+    paused = transport(slow_channel).reading_paused
+    slow_listener.run_turns()
+
+    assert paused
+    assert not transport(slow_channel).reading_paused
+    assert written(slow_channel) == (b"<" + large + b">") * 8
+
+
+def test_a_channel_that_closes_before_its_turn_answers_no_more(
+    slow_channel: Channel, slow_listener: ScriptedListener
+) -> None:
+    slow_channel.data_received(framed(*[b"x"] * 10))
+    answered = len(slow_listener.dispatcher.seen)
+
+    slow_channel.connection_lost(None)
+    slow_listener.run_turns()
+
+    assert len(slow_listener.dispatcher.seen) == answered

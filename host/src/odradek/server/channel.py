@@ -33,8 +33,8 @@ WRITTEN_TOGETHER = 16
 WRITTEN_TOGETHER_BYTES = 65_536
 """Bounds of what is held back for one write: that many answers, none of which is larger."""
 LARGE_FRAME_BYTES = 65_536
-LARGE_BEGINNING_BYTES = 4_096
-"""What has come of a large frame before memory is set aside for it."""
+TURN_NS = 2_000_000
+"""How long a chunk of many requests may keep the loop to itself; the others behind it wait for a turn."""
 
 
 class Channel(asyncio.Protocol):
@@ -42,7 +42,8 @@ class Channel(asyncio.Protocol):
 
     __slots__ = (
         "answer", "answers", "buffer", "closing", "context", "last_active_ms", "listener",
-        "max_request_bytes", "now_ms", "pending", "reading_paused", "transport", "writing_paused",
+        "max_request_bytes", "monotonic_ns", "now_ms", "pending", "reading_paused", "transport",
+        "turn_over", "writing_paused",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -59,9 +60,12 @@ class Channel(asyncio.Protocol):
         self.writing_paused = False
         self.reading_paused = False
         self.closing = False
+        self.turn_over = False
+        """What the buffer holds waits for a turn of its own, which is coming."""
         self.last_active_ms = 0
         self.max_request_bytes = listener.max_request_bytes
         self.now_ms = listener.clock.now_ms
+        self.monotonic_ns = listener.clock.monotonic_ns
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
@@ -131,10 +135,10 @@ class Channel(asyncio.Protocol):
             self.answers.clear()
 
     def receive_large(self, frame_bytes: int, beginning: bytes | bytearray) -> bool:
-        """Let the rest of a large frame be received in place; False if it is small or has hardly begun."""
+        """Let the rest of a large frame be received by a `LargeFrame`; False if it is not large."""
         if not (LARGE_FRAME_BYTES <= frame_bytes - 4 <= self.max_request_bytes):
             return False
-        if not LARGE_BEGINNING_BYTES <= len(beginning) < frame_bytes or self.reading_paused:
+        if len(beginning) >= frame_bytes or self.reading_paused:
             return False
         LargeFrame(self, frame_bytes, beginning).take_over(self.transport)
         return True
@@ -149,9 +153,17 @@ class Channel(asyncio.Protocol):
         buffer = self.buffer
         if buffer is None:
             return
+        if self.turn_over:
+            self.limit_read_ahead()
+            return
         start, end = 0, len(buffer)
         self.answers = []
+        until_ns = self.monotonic_ns() + TURN_NS
         while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
+            if self.monotonic_ns() > until_ns:
+                self.turn_over = True
+                self.listener.loop.call_soon(self.next_turn)
+                break
             (size,) = unpack_length(buffer, start)
             if size < 0 or size > self.max_request_bytes:
                 self.refuse(f"a frame of {size} bytes, the limit is {self.max_request_bytes}")
@@ -175,8 +187,13 @@ class Channel(asyncio.Protocol):
         self.limit_read_ahead()
         self.receive_rest()
 
+    def next_turn(self) -> None:
+        """Go on with the buffer, now that the other connections had their turn."""
+        self.turn_over = False
+        self.pump()
+
     def receive_rest(self) -> None:
-        """Let what is missing of a large frame be received in place, unless the channel is held up."""
+        """Let what is missing of a large frame be received by a `LargeFrame`, unless the channel is held up."""
         buffer = self.buffer
         if buffer is None or len(buffer) < 4 or self.pending or self.writing_paused or self.closing:
             return
@@ -184,11 +201,11 @@ class Channel(asyncio.Protocol):
             self.buffer = None
 
     def limit_read_ahead(self) -> None:
-        """Stop reading while a muted channel holds enough; start again when it does not."""
+        """Stop reading while a channel that is held up holds enough; start again when it does not."""
         if self.closing:
             return
         held = self.buffer is not None and len(self.buffer) > READ_AHEAD_BYTES
-        pause = held and (self.pending is not None or self.writing_paused)
+        pause = held and (self.pending is not None or self.writing_paused or self.turn_over)
         if pause and not self.reading_paused:
             self.reading_paused = True
             self.transport.pause_reading()

@@ -1,8 +1,10 @@
 """A large frame that is still arriving.
 
-Pieces of a frame come as ``bytes`` that have to be copied together. With Produce requests of a megabyte those
-copies cost as much as the CRC and the write to the log, so that the rest of such a frame is received where it
-will be parsed.
+Chunks of a frame come as ``bytes``, each in memory of its own, and have to be copied together. With Produce
+requests of a megabyte that costs as much as the CRC and the write to the log. So the rest of such a frame is
+received in a buffer that all connections of a listener share, and added to what has come.
+
+A length that is only announced sets no memory aside: a frame takes what has come of it and an eighth more.
 """
 
 from __future__ import annotations
@@ -13,48 +15,40 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from odradek.server.channel import Channel
 
-GROWTH = 16
-"""Memory set aside for a frame is at most this many times what has come: a length alone sets none aside."""
+SHARED_BUFFER_BYTES = 1 << 20
+"""Of the frames of a megabyte nearly all arrive in one piece; a quarter of it costs 10 % more CPU."""
 
 
 class LargeFrame(asyncio.BufferedProtocol):
     """Stands for a channel on its transport until one frame is whole, which it hands over."""
 
-    __slots__ = ("channel", "filled", "frame", "frame_bytes", "view")
+    __slots__ = ("channel", "frame", "missing_bytes", "shared")
 
     def __init__(self, channel: Channel, frame_bytes: int, beginning: bytes | bytearray) -> None:
         self.channel = channel
-        self.frame_bytes = frame_bytes
+        self.shared = channel.listener.shared_buffer
+        """Never holds anything between two turns of the loop."""
+        self.frame = bytearray(beginning)
         """Its length included."""
-        self.filled = 0
-        self.frame = bytearray()
-        self.hold(beginning)
-
-    def hold(self, beginning: bytes | bytearray) -> None:
-        """Go on in a buffer that has room for more than its beginning."""
-        self.filled = len(beginning)
-        self.frame = bytearray(min(self.frame_bytes, GROWTH * self.filled))
-        self.view = memoryview(self.frame)
-        self.view[: self.filled] = beginning
+        self.missing_bytes = frame_bytes - len(beginning)
 
     def take_over(self, transport: asyncio.Transport) -> None:
         """Receive instead of the channel."""
         switch(transport, self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self.view[self.filled :]
+        return self.shared[: self.missing_bytes]
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.filled += nbytes
         channel = self.channel
         channel.last_active_ms = channel.now_ms()
         if channel.closing:
             return
-        if self.filled == self.frame_bytes:
+        self.frame += self.shared[:nbytes]
+        self.missing_bytes -= nbytes
+        if not self.missing_bytes:
             switch(channel.transport, channel)
             channel.large_frame_received(self.frame)
-        elif self.filled == len(self.frame):
-            self.hold(self.frame)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.channel.connection_lost(exc)

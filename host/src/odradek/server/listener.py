@@ -14,6 +14,7 @@ from odradek.broker.routing import Dispatcher
 from odradek.clock import Clock
 from odradek.plugin.context import ConnectionContext
 from odradek.server.channel import Channel
+from odradek.server.large_frame import SHARED_BUFFER_BYTES
 
 BACKLOG = 4096
 WRITE_HIGH_WATER_BYTES = 1 << 20
@@ -71,6 +72,8 @@ class Listener:
         """Connections closed because of bytes that made no sense."""
         self.draining = False
         """The host stops: channels close as soon as they owe no answer."""
+        self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
+        """Where the rest of large frames is received; see `LargeFrame`."""
         self.serial = count()
         self.loop: asyncio.AbstractEventLoop
         self.server: asyncio.Server | None = None
