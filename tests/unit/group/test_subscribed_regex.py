@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.group.subscribed_regex import SubscribedRegex, compiled
+from odradek.group.subscribed_regex import MAX_PROGRAM_STEPS, SubscribedRegex, compiled
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -34,6 +34,22 @@ def test_what_re2_does_not_know_or_cannot_bear_is_refused(pattern: str) -> None:
 
     assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
     assert repr(pattern) in str(refusal.value)
+
+
+@pytest.mark.parametrize("pattern", ["a|b." * 2_501, "(.{0,30}){0,30}z"])
+def test_what_would_keep_the_host_busy_for_long_is_refused(pattern: str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        compiled(pattern)
+
+    assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert len(str(refusal.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "pattern", [".*", r"\p{L}+[0-9]{1,100}", "|".join(f"orders-{i}" for i in range(800))]
+)
+def test_what_people_write_is_taken(pattern: str) -> None:
+    assert compiled(pattern).programsize <= MAX_PROGRAM_STEPS
 
 
 def test_an_expression_that_ruins_backtracking_takes_linear_time() -> None:

@@ -18,6 +18,10 @@ from odradek.wire.error_code import ErrorCode
 
 MAX_PROGRAM_BYTES = 1 << 20
 """What a compiled expression may take; RE2 refuses a larger one."""
+MAX_PATTERN_LENGTH = 10_000
+"""RE2 takes its time over a pattern of megabytes before it refuses it, and fills standard error meanwhile."""
+MAX_PROGRAM_STEPS = 2_000
+"""Of a compiled expression. Matching a name takes time in proportion to it; ``.*`` has 12."""
 
 
 def options() -> Any:
@@ -34,15 +38,25 @@ def compiled(pattern: str) -> Any:
     Raises:
         ApiError: INVALID_REGULAR_EXPRESSION.
     """
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        raise invalid(f"{pattern[:100]}...", f"it is longer than {MAX_PATTERN_LENGTH} characters")
     try:
-        return re2.compile(pattern, options())
+        program = re2.compile(pattern, options())
     except re2.error as error:
         reason = error.args[0] if error.args else ""
-        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise ApiError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex {pattern!r} is not a valid regular expression: {text}",
+        raise invalid(
+            pattern, reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         ) from None
+    if program.programsize > MAX_PROGRAM_STEPS:
+        raise invalid(pattern, f"it takes more than {MAX_PROGRAM_STEPS} steps")
+    return program
+
+
+def invalid(pattern: str, reason: str) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_REGULAR_EXPRESSION,
+        f"SubscribedTopicRegex {pattern!r} is not a valid regular expression: {reason}",
+    )
 
 
 @dataclass(slots=True)

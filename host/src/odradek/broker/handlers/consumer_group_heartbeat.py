@@ -21,6 +21,8 @@ Versions:
 Ignored fields:
     * RackId is kept and described; no assignor looks at it, as in Kafka.
 Differs from Kafka:
+    * An expression of more than 10 000 characters, or of more than 2000 steps when it is compiled, is
+      INVALID_REGULAR_EXPRESSION.
     * Expressions are resolved at once, and again when topics have changed; Kafka does it in the background.
     * Members are not stored: after a restart they are told UNKNOWN_MEMBER_ID and join again.
     * A static member that joins again under the member id it has is let in; Kafka answers
