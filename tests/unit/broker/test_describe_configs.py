@@ -169,7 +169,7 @@ def test_a_type_that_cannot_be_described_is_an_invalid_request(kind: int) -> Non
 def test_each_resource_has_its_own_verdict_in_the_order_of_the_request() -> None:
     resources = [
         DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
-        for kind, name in [(TOPIC, "nowhere"), (SUBSCRIPTION, "x"), (SUBSCRIPTION, "x"), (99, "y")]
+        for kind, name in [(TOPIC, "nowhere"), (SUBSCRIPTION, "x"), (SUBSCRIPTION, "y"), (99, "y")]
     ]
 
     response = subscribed().send(DescribeConfigsRequest(resources=resources))
@@ -180,6 +180,18 @@ def test_each_resource_has_its_own_verdict_in_the_order_of_the_request() -> None
         ErrorCode.NONE,
         ErrorCode.INVALID_REQUEST,
     ]
+
+
+def test_a_resource_that_is_named_twice_is_described_once() -> None:
+    resources = [
+        DescribeConfigsResource(resource_type=SUBSCRIPTION, resource_name=name, configuration_keys=keys)
+        for name, keys in [("x", ["match"]), ("y", None), ("x", ["metrics"])]
+    ]
+
+    response = subscribed().send(DescribeConfigsRequest(resources=resources))
+
+    assert [row.resource_name for row in response.results] == ["x", "y"]
+    assert [row.name for row in response.results[0].configs] == ["match"]
 
 
 def with_topic(

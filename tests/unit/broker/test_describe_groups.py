@@ -72,3 +72,11 @@ def test_operations_are_said_when_asked_for(client: GroupClient, asked: bool, op
     (answer,) = client.post(DescribeGroupsRequest(groups=["g"], include_authorized_operations=asked))
 
     assert answer.groups[0].authorized_operations == operations
+
+
+def test_a_group_that_is_named_twice_is_described_once(client: GroupClient) -> None:
+    client.stable_group()
+
+    (answer,) = client.post(DescribeGroupsRequest(groups=["g", "other", "g"]))
+
+    assert [group.group_id for group in answer.groups] == ["g", "other"]

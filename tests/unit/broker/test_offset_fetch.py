@@ -142,3 +142,15 @@ def first(answer: OffsetFetchResponse) -> tuple[int, int]:
     topics = answer.topics or answer.groups[0].topics
     partition = topics[0].partitions[0]
     return partition.error_code, partition.committed_offset
+
+
+def test_what_is_named_twice_is_answered_once(client: GroupClient) -> None:
+    topics = wanted(0, 1, 0) + wanted(1) + wanted(0, name="u")
+    groups = [OffsetFetchRequestGroup(group_id="g", topics=topics)] * 2
+
+    (answer,) = client.post(OffsetFetchRequest(groups=groups), 8)
+
+    (group,) = answer.groups
+    assert [
+        (topic.name, [partition.partition_index for partition in topic.partitions]) for topic in group.topics
+    ] == [("t", [0, 1]), ("u", [0])]

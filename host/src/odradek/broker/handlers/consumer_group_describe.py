@@ -5,10 +5,11 @@ Behavior:
       name.
     * A group that is not there, or is a classic one, is GROUP_ID_NOT_FOUND; admin clients then ask with
       DescribeGroups. The group id "" is INVALID_GROUP_ID.
+    * A group that is named twice is answered once.
     * Operations are all of a group's: nothing is refused to anybody.
     * With ``group.version`` 0 every group is UNSUPPORTED_VERSION.
 Versions:
-    * v1: the type of each member, always 1 (KIP-1099).
+    * v1: the type of each member (KIP-1099): 1, or 0 for one that speaks the classic protocol.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Behavior:
     * Metadata and assignments are shown while the group is stable.
     * A group that is not there, or of another type, is Dead; from v6 on that is GROUP_ID_NOT_FOUND.
+    * A group that is named twice is answered once.
 Versions:
     * v3: authorized operations: all that there are for groups. v4: instance ids. v6: error messages.
 """
@@ -42,7 +43,7 @@ def describe_groups(
 ) -> DescribeGroupsResponse:
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED_FOR
     groups = []
-    for name in request.groups:
+    for name in dict.fromkeys(request.groups):
         described = described_group(name, context.api_version, broker)
         if not described.error_code:
             described.authorized_operations = operations

@@ -3,6 +3,7 @@
 Behavior:
     * A partition without a committed offset has -1, and no error; so has everything of a group
       that is not there.
+    * What is named twice is answered once; of a group the first mention counts.
     * A group that is asked for stable offsets answers UNSTABLE_OFFSET_COMMIT for partitions that an open
       transaction commits.
 Versions:
@@ -56,8 +57,10 @@ def refuse(request: OffsetFetchRequest, code: ErrorCode, _message: str | None) -
 def offset_fetch(request: OffsetFetchRequest, context: RequestContext, broker: Broker) -> OffsetFetchResponse:
     version = context.api_version
     if version >= SEVERAL_GROUPS_VERSION:
+        wanted = {group.group_id: group for group in reversed(request.groups)}
         groups = [
-            answered(GroupFetch(broker, group, version, request.require_stable)) for group in request.groups
+            answered(GroupFetch(broker, group, version, request.require_stable))
+            for group in reversed(wanted.values())
         ]
         return OffsetFetchResponse(groups=groups)
     group = GroupFetch(broker, only_group(request), version, request.require_stable).response()
@@ -118,7 +121,7 @@ class GroupFetch:
         group = self.broker.groups.groups.get(self.group.group_id)
         if group is not None:
             group.validate_offset_fetch(self.group.member_id, self.group.member_epoch)
-        wanted = self.everything() if self.group.topics is None else self.group.topics
+        wanted = self.everything() if self.group.topics is None else each_once(self.group.topics)
         return OffsetFetchResponseGroup(
             group_id=self.group.group_id, topics=[self.topic(topic) for topic in wanted]
         )
@@ -155,6 +158,16 @@ class GroupFetch:
             return without_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
         committed = offsets.offset(self.group.group_id, (topic_id, index))
         return without_offset(index, ErrorCode.NONE) if committed is None else with_offset(index, committed)
+
+
+def each_once(topics: Iterable[OffsetFetchRequestTopics]) -> Iterable[OffsetFetchRequestTopics]:
+    """Every partition once: an answer may be a thousand times as long as its question."""
+    indexes: dict[tuple[str, bytes], dict[int, None]] = {}
+    for topic in topics:
+        known = indexes.setdefault((topic.name, topic.topic_id), {})
+        known.update(dict.fromkeys(topic.partition_indexes))
+    for (name, topic_id), known in indexes.items():
+        yield OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=list(known))
 
 
 def with_offset(index: int, committed: CommittedOffset) -> OffsetFetchResponsePartitions:
