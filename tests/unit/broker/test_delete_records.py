@@ -73,6 +73,14 @@ def test_what_is_deleted_already_is_no_error(client: BrokerClient) -> None:
     assert answer == [(0, 4, ErrorCode.NONE)]
 
 
+def test_of_a_partition_that_is_named_twice_the_last_counts(client: BrokerClient) -> None:
+    wanted = [(0, 4), (1, 0), (0, 2)]
+
+    answer = delete(client, "a", *wanted)
+
+    assert answer == [(0, 2, ErrorCode.NONE), (1, 0, ErrorCode.NONE)]
+
+
 @pytest.mark.parametrize(("topic", "index"), [("a", 2), ("a", -1), ("nowhere", 0)])
 def test_a_partition_that_is_not_there_is_unknown(client: BrokerClient, topic: str, index: int) -> None:
     wanted = (index, 0)

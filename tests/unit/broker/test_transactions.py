@@ -355,10 +355,24 @@ def test_in_version_2_a_group_joins_by_its_offsets(client: BrokerClient, produce
     ],
     ids=["not added", "no group", "a generation", "another epoch", "another producer", "another id"],
 )
-def test_offsets_that_are_refused(producer: Producer, fields: dict[str, Any], code: int) -> None:
+def test_offsets_that_are_refused(
+    client: BrokerClient, producer: Producer, fields: dict[str, Any], code: int
+) -> None:
     found = producer.commit_offset(1, **fields)
 
     assert found == code
+    assert not client.broker.groups.groups
+
+
+def test_the_metadata_of_offsets_is_measured_in_characters(producer: Producer) -> None:
+    partition = TxnOffsetCommitRequestPartition(committed_metadata="\u00e9" * 4096)
+    producer.add_offsets()
+
+    found = producer.commit_offset(
+        1, topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])]
+    )
+
+    assert found == ErrorCode.NONE
 
 
 @pytest.mark.parametrize(

@@ -327,6 +327,21 @@ def test_an_end_that_exhausts_the_epochs_brings_a_new_producer_id(world: World) 
 # While markers are missing
 
 
+def test_a_producer_with_its_next_id_waits_for_the_markers_of_the_one_before(world: World) -> None:
+    producer = world.in_epoch(EXHAUSTED_EPOCH)
+    world.coordinator.add_partitions("tx", producer, frozenset({P0}))
+    world.partitions.failures = 1
+    goes_on = end(world, producer, True, version_2=True)
+
+    early = code_of(lambda: world.coordinator.add_partitions("tx", goes_on, frozenset({P1})))
+    new_epoch = code_of(lambda: world.coordinator.init_producer_id("tx", 60_000, goes_on))
+
+    assert (early, new_epoch) == (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS)
+    world.clock.advance(RETRY_MS)
+    world.coordinator.add_partitions("tx", goes_on, frozenset({P1}))
+    assert state_of(world) is TransactionState.ONGOING
+
+
 @EPOCH_BUMPS
 def test_while_markers_are_missing_everything_has_to_wait(world: World, version_2: bool) -> None:
     producer = world.ongoing(P0)
@@ -426,6 +441,19 @@ def test_a_transaction_within_its_time_is_left_alone(world: World) -> None:
     world.clock.advance(60_000)
 
     assert state_of(world) is TransactionState.ONGOING
+
+
+def test_time_outs_of_many_leave_turns_to_others(world: World) -> None:
+    names = [f"tx-{number}" for number in range(3 * MARKERS_PER_STEP)]
+    for name in names:
+        world.ongoing(P0, transactional_id=name)
+    world.clock.time_ms += 60_001
+
+    world.coordinator.abort_timed_out()
+
+    assert 0 < len(world.partitions.markers) <= MARKERS_PER_STEP
+    world.clock.advance(100)
+    assert {state_of(world, name) for name in names} == {TransactionState.COMPLETE_ABORT}
 
 
 def test_a_time_out_that_cannot_be_stored_comes_later(world: World) -> None:

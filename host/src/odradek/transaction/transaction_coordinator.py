@@ -178,6 +178,8 @@ class TransactionCoordinator:
     def _of_producer(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
         """The transaction of this producer, unless it is just being ended."""
         known = self._mapped(transactional_id)
+        if known.is_followed_by(producer):
+            raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
         if known.producer_id != producer.producer_id:
             raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         if known.producer_epoch != producer.producer_epoch:
@@ -267,13 +269,24 @@ class TransactionCoordinator:
     def abort_timed_out(self) -> None:
         """Abort the transactions that are open for longer than their producers wanted, and fence these."""
         now_ms = self.clock.now_ms()
-        for known in self:
-            if known.state is TransactionState.ONGOING and known.start_ms + known.timeout_ms < now_ms:
-                try:
-                    self._end(known, committed=False, bump_epoch=True)
-                except ApiError as error:  # the next sweep finds it again
-                    problem = {"id": known.transactional_id, "problem": str(error)}
-                    log.warning("a transaction that timed out cannot be aborted", extra=problem)
+        self._abort_some([known.transactional_id for known in self if known.is_overdue(now_ms)])
+
+    def _abort_some(self, waiting: list[str]) -> None:
+        """Some of them, and the others in a later turn: many may time out in the same moment."""
+        markers = 0
+        while waiting and markers < MARKERS_PER_STEP:
+            known = self.transactions.get(waiting.pop())
+            if known is None or not known.is_overdue(self.clock.now_ms()):
+                continue  # it has ended meanwhile
+            markers += 1 + len(known.partitions)
+            try:
+                self._end(known, committed=False, bump_epoch=True)
+            except ApiError as error:  # the next sweep finds it again
+                problem = {"id": known.transactional_id, "problem": str(error)}
+                log.warning("a transaction that timed out cannot be aborted", extra=problem)
+        if waiting:
+            next_turn_ms = self.clock.now_ms() + 1
+            self.sweeps["aborts"] = self.timer.schedule(next_turn_ms, lambda: self._abort_some(waiting))
 
     def remove_expired(self) -> None:
         """Forget ids that were idle for ``transactional.id.expiration.ms``."""
@@ -300,5 +313,6 @@ def _may_go_on(known: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool
     return (
         known.producer_epoch == NO_PRODUCER_EPOCH
         or expected.producer_id == known.producer_id
+        or known.is_followed_by(expected)
         or (expected.producer_id == known.previous_producer_id and expected.producer_epoch >= EXHAUSTED_EPOCH)
     )

@@ -56,6 +56,14 @@ class TransactionMetadata:
     def epoch_exhausted(self) -> bool:
         return self.producer_epoch >= EXHAUSTED_EPOCH
 
+    def is_followed_by(self, producer: ProducerIdAndEpoch) -> bool:
+        """Whether this is the producer with its next id, which it is told before all markers are there."""
+        return self.next_producer_id != NO_PRODUCER_ID and producer == self.completed(0).identity
+
+    def is_overdue(self, now_ms: int) -> bool:
+        """Whether it has been open for longer than its producer wanted."""
+        return self.state is TransactionState.ONGOING and self.start_ms + self.timeout_ms < now_ms
+
     @property
     def is_commit(self) -> bool:
         """Of a prepared or complete transaction."""

@@ -1,8 +1,9 @@
 """DeleteRecords v0-v2.
 
 Behavior:
-    * The log start offset goes up to the offset, -1 being the high watermark; it is on the disk before the
+    * The log start offset goes up to the offset, -1 being the high watermark; it survives kill -9 before the
       answer. Segments below it are deleted at once, the rest of the first one can no longer be read.
+    * Of a partition that is named twice the last counts.
     * An offset below the log start offset changes nothing and is no error.
     * OFFSET_OUT_OF_RANGE for another negative one, or one beyond the high watermark; POLICY_VIOLATION for a
       topic that is only compacted; INVALID_TOPIC_EXCEPTION for an internal topic.
@@ -50,12 +51,14 @@ def refused(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
 def delete_records(
     request: DeleteRecordsRequest, context: RequestContext, broker: Broker
 ) -> DeleteRecordsResponse:
+    wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
+    for topic in request.topics:
+        wanted.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
     topics = [
         DeleteRecordsTopicResult(
-            name=topic.name,
-            partitions=[delete(topic.name, each, context, broker) for each in topic.partitions],
+            name=name, partitions=[delete(name, each, context, broker) for each in partitions.values()]
         )
-        for topic in request.topics
+        for name, partitions in wanted.items()
     ]
     return DeleteRecordsResponse(topics=topics)
 

@@ -6,8 +6,9 @@ Behavior:
     * The group must take part in the transaction: INVALID_TXN_STATE if it does not. INVALID_PRODUCER_EPOCH
       for a producer that was fenced, INVALID_PRODUCER_ID_MAPPING for another one,
       COORDINATOR_NOT_AVAILABLE, to be tried again, while the transaction is being ended.
-    * The empty group id is INVALID_GROUP_ID. A group that does not exist is made, unless the request names
-      a generation: ILLEGAL_GENERATION. Membership is checked as by OffsetCommit, if there is one.
+    * The empty group id is INVALID_GROUP_ID. A group that does not exist is made by its first offsets,
+      unless the request names a generation: ILLEGAL_GENERATION. Membership is checked as by OffsetCommit, if
+      there is one.
     * UNKNOWN_TOPIC_OR_PARTITION and OFFSET_METADATA_TOO_LARGE concern their partitions only.
 Versions:
     * v3: a member of the group says so (KIP-447). v5: the group joins the transaction by it (KIP-890), and
@@ -22,7 +23,6 @@ from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
 from odradek.broker.transaction_errors import verification_error
 from odradek.broker.transaction_participants import offsets_partition
-from odradek.group.classic_group import ClassicGroup
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer, PartitionCheck
 from odradek.plugin.context import RequestContext
@@ -96,12 +96,6 @@ def check_group(request: TxnOffsetCommitRequest, version: int, broker: Broker) -
     Raises:
         ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
     """
-    group = broker.groups.groups.get(request.group_id)
-    if group is None:
-        if request.generation_id >= 0:
-            raise ApiError(ErrorCode.ILLEGAL_GENERATION)
-        group = ClassicGroup(request.group_id)
-        broker.groups.put(group)
     committer = Committer(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
@@ -110,7 +104,7 @@ def check_group(request: TxnOffsetCommitRequest, version: int, broker: Broker) -
         is_transactional=True,
     )
     try:
-        return group.validate_offset_commit(committer)
+        return broker.groups.committing(request.group_id, committer)
     except ApiError as error:
         raise known_to_producers(error) from None
 
@@ -157,7 +151,7 @@ def checked(
     broker.topics.log(topic, partition.partition_index)
     topic_id = broker.topics.by_name[topic].id
     metadata = partition.committed_metadata or ""
-    if len(metadata.encode()) > broker.groups.config.offset_metadata_max_bytes:
+    if len(metadata) > broker.groups.config.offset_metadata_max_bytes:
         raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
     if check_partition is not None:
         try:
