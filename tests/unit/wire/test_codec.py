@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from odradek.wire.codec import MAX_ELEMENTS, decode, encode, reader, writer
+from odradek.wire.codec import MAX_ELEMENTS, MAX_RESPONSE_ELEMENTS, decode, encode, reader, writer
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
 from odradek.wire.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
@@ -16,7 +16,8 @@ from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from odradek.wire.messages.delete_groups import DeleteGroupsRequest
+from odradek.wire.messages.consumer_protocol import ConsumerProtocolSubscription
+from odradek.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from odradek.wire.messages.describe_quorum import DescribeQuorumResponse, Listener, Node
 from odradek.wire.messages.fetch import FetchRequest, ReplicaState
 from odradek.wire.messages.heartbeat import HeartbeatRequest
@@ -310,6 +311,25 @@ def test_one_element_more_is_refused() -> None:
         decode(DeleteGroupsRequest, 0, data)
 
     assert raised.type is WireError
+
+
+def test_a_response_may_have_more_elements_than_a_request() -> None:
+    size = MAX_RESPONSE_ELEMENTS.to_bytes(4, "big")
+    one_more = (MAX_RESPONSE_ELEMENTS + 1).to_bytes(4, "big")
+    groups = bytes(4 * MAX_RESPONSE_ELEMENTS)
+
+    response = decode(DeleteGroupsResponse, 0, bytes(4) + size + groups)
+
+    assert len(response.results) == MAX_RESPONSE_ELEMENTS
+    with pytest.raises(WireError, match=f"results make more than {MAX_RESPONSE_ELEMENTS}"):
+        decode(DeleteGroupsResponse, 0, bytes(4) + one_more + groups + bytes(4))
+
+
+def test_what_requests_carry_has_the_bound_of_requests() -> None:
+    topics = many_strings(MAX_ELEMENTS + 1) + b"\xff\xff\xff\xff"
+
+    with pytest.raises(WireError, match="topics"):
+        decode(ConsumerProtocolSubscription, 0, topics)
 
 
 def test_elements_are_counted_over_all_arrays() -> None:

@@ -151,9 +151,7 @@ class Channel(asyncio.Protocol):
     def pump(self) -> None:
         """Answer what the buffer holds, as long as nothing holds the channel up."""
         buffer = self.buffer
-        if buffer is None:
-            return
-        if self.turn_over:
+        if buffer is None or self.turn_over:
             self.limit_read_ahead()
             return
         start, end = 0, len(buffer)
@@ -193,7 +191,7 @@ class Channel(asyncio.Protocol):
         self.pump()
 
     def receive_rest(self) -> None:
-        """Let what is missing of a large frame be received by a `LargeFrame`, unless the channel is held up."""
+        """Let a `LargeFrame` receive what is missing of one, unless the channel is held up."""
         buffer = self.buffer
         if buffer is None or len(buffer) < 4 or self.pending or self.writing_paused or self.closing:
             return

@@ -4,10 +4,14 @@ A codec is straight-line Python, compiled on first use for one version of one me
 through it show its lines.
 
 Bounds: a reader takes no memory for a length or count before it has seen that the buffer holds as much,
-and no message has more than `MAX_ELEMENTS` elements in all its arrays (and tags) together. What a message
-occupies is therefore less than four times its bytes (a string with one rare character takes four bytes
-for each; six times while it is decoded) plus 1000 bytes for each element. The largest element is a
-partition of a FetchResponse with about 900; most have less than 300.
+and no message has more than `MAX_ELEMENTS` elements in all its arrays (and tags) together, a response
+`MAX_RESPONSE_ELEMENTS`. What a message occupies is therefore less than four times its bytes (a string with
+one rare character takes four bytes for each; six times while it is decoded) plus 1000 bytes for each
+element. The largest element is a partition of a FetchResponse with about 900; most have less than 300.
+
+A request is read on the host's loop, in one go: 0.3 to 1.2 µs for each element, so at most 6 to 25 ms
+(tests/bench/elements.py, EPYC, November 2026). The bound cannot be lower: CreateTopics is to be answered, not cut off, with more
+than 10 000 partitions of one replica (MAX_PARTITIONS_PER_BATCH in Kafka), which are 20 003 elements.
 
 Bytes behind the end of a message are ignored, as Kafka does.
 """
@@ -19,11 +23,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from odradek.wire.layout import layout
-from odradek.wire.reader_source import MAX_ELEMENTS, compile_reader
+from odradek.wire.reader_source import MAX_ELEMENTS, MAX_RESPONSE_ELEMENTS, compile_reader
 from odradek.wire.types import Buffer
 from odradek.wire.writer_source import compile_writer
 
-__all__ = ["MAX_ELEMENTS", "decode", "encode", "reader", "writer"]
+__all__ = ["MAX_ELEMENTS", "MAX_RESPONSE_ELEMENTS", "decode", "encode", "reader", "writer"]
 
 T = TypeVar("T")
 

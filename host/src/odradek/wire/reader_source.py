@@ -22,8 +22,10 @@ from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, smallest_size
 from odradek.wire.types import Blob, Scalar
 from odradek.wire.varint import read_varint, tag_disorder
 
-MAX_ELEMENTS = 250_000
+MAX_ELEMENTS = 20_500
 """Elements of all arrays of a message together, structures and numbers alike; tags count too."""
+MAX_RESPONSE_ELEMENTS = 250_000
+"""The same in a response, which only a client reads, from a broker that it has chosen."""
 
 
 def short(needed: int, offset: int, end: int) -> Truncated:
@@ -41,13 +43,17 @@ def wrong_size(name: str, offset: int, stop: int) -> WireError:
     return WireError(f"tagged field {name} ends at {offset}, its size says {stop}")
 
 
-def too_many(name: str, count: int) -> WireError:
-    """More array elements and tags than `MAX_ELEMENTS`."""
-    return WireError(f"{count} more elements in {name} make more than {MAX_ELEMENTS}")
+def too_many(name: str, count: int, most: int) -> WireError:
+    """More array elements and tags than a message may have."""
+    return WireError(f"{count} more elements in {name} make more than {most}")
+
+
+def most_elements(cls: type) -> int:
+    """How many array elements and tags a message may have, by the side that reads it."""
+    return MAX_RESPONSE_ELEMENTS if cls.__name__.endswith("Response") else MAX_ELEMENTS
 
 
 RUNTIME: dict[str, Any] = {
-    "MAX_ELEMENTS": MAX_ELEMENTS,
     "StructError": struct.error,
     "Truncated": Truncated,
     "WireError": WireError,
@@ -72,6 +78,7 @@ class ReaderSource:
 
     def __init__(self, message: StructOf) -> None:
         self.message = message
+        self.most_elements = most_elements(message.cls)
         self.source = Source(RUNTIME)
         self.run: list[tuple[str, str]] = []
         """Fixed-width values not written down yet: where they go and their formats."""
@@ -82,7 +89,7 @@ class ReaderSource:
         with block("def read(b, o):"):
             with block("try:"):
                 line("end = len(b)")
-                line("room = MAX_ELEMENTS")
+                line(f"room = {self.most_elements}")
                 if has_records(self.message):
                     line("view = memoryview(b)")
                 made = self.structure(self.message)
@@ -222,7 +229,7 @@ class ReaderSource:
         """Take from what the message may still have."""
         self.line(f"room -= {count}")
         with self.source.block("if room < 0:"):
-            self.source.line(f"raise too_many({name!r}, {count})")
+            self.source.line(f"raise too_many({name!r}, {count}, {self.most_elements})")
 
     def element(self, items: str, element: Kind, flexible: bool, name: str) -> None:
         """Read one element and add it to the others."""
