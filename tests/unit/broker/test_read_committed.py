@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from odradek.broker.fetch_read import batch_starts
 from odradek.broker.routing import PendingAnswer
 from odradek.log.control_batch import TransactionMarker
 from odradek.log.partition_log import PartitionLog
@@ -251,3 +253,23 @@ def test_a_record_that_is_not_stable_is_not_listed(reader: Reader) -> None:
 
 def test_an_isolation_level_that_does_not_exist_is_refused(reader: Reader) -> None:
     assert reader.listed(-1, 7) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+
+
+def test_without_aborted_transactions_batches_are_not_looked_at(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader.write(A)
+    reader.end(A, committed=False)
+    for _ in range(3):
+        reader.plain()
+    looked_at: list[bytes] = []
+
+    def noting(records: bytes) -> Iterable[tuple[int, int]]:
+        looked_at.append(records)
+        return batch_starts(records)
+
+    monkeypatch.setattr("odradek.broker.fetch_read.batch_starts", noting)
+
+    found = reader.fetched(2)
+
+    assert (offsets(found), aborted(found), looked_at) == ([2, 3, 4], [], [])

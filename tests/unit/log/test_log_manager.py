@@ -8,7 +8,6 @@ import pytest
 
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
-from odradek.log.producer_state_manager import PRODUCER_ID_EXPIRATION_MS
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.batches import NOW_MS, batch_of, values_from
@@ -83,6 +82,25 @@ def test_deleting_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     assert len(manager) == 0
 
 
+def test_who_waits_for_a_log_that_cannot_be_deleted_hears_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = manager_of(tmp_path)
+    log = manager.open("pushes", 0, CONFIG)
+    heard: list[int] = []
+    log.listeners.add(heard.append)
+
+    def failing(*_paths: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("os.rename", failing)
+
+    with pytest.raises(ApiError, match="cannot delete"):
+        manager.delete("pushes", 0)
+
+    assert (heard, log.closed) == ([0], True)
+
+
 def test_a_half_deleted_log_is_removed_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,16 +167,6 @@ def test_descriptors_are_bounded_over_all_logs(tmp_path: Path) -> None:
 
 def open_descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
-def test_silent_producers_are_forgotten_everywhere(tmp_path: Path) -> None:
-    manager = manager_of(tmp_path)
-    for partition in range(2):
-        manager.open("pushes", partition, CONFIG).append(batch_of(b"x", producer=(7, 0, 0)), NOW_MS)
-
-    manager.expire_producers(NOW_MS + PRODUCER_ID_EXPIRATION_MS)
-
-    assert [len(log.producers.producers) for log in manager] == [0, 0]
 
 
 def test_a_directory_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:

@@ -12,13 +12,23 @@ import pytest
 from crc32c import crc32c
 
 from odradek.log.log_config import LogConfig
+from odradek.log.offset_lookup import MAX_OPENED
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
+from odradek.log.segment import Located, Segment
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import Record
-from odradek.wire.record_batch import TimestampType, build_batch, is_intact, parse_header, record_batches
+from odradek.wire.record_batch import (
+    HEADER_BYTES,
+    TimestampType,
+    build_batch,
+    is_intact,
+    parse_header,
+    record_batches,
+    restamped,
+)
 from support.batches import NOW_MS, batch_of, values_from
 
 SMALL = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
@@ -367,6 +377,30 @@ def test_with_log_append_time_the_batch_is_the_answer(open_log: OpenLog) -> None
     found = log.offset_for_time(NOW_MS + 1)
 
     assert found == (NOW_MS + 10, 2)
+
+
+def test_few_batches_are_opened_for_a_time_that_their_headers_promise_in_vain(
+    log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5 * MAX_OPENED):
+        batch = batch_of(b"x", timestamp_ms=NOW_MS)
+        promising = restamped(
+            batch, parse_header(batch), 0, -1, TimestampType.CREATE_TIME, max_timestamp_ms=NOW_MS + 1_000
+        )
+        log.append(promising + batch[HEADER_BYTES:], NOW_MS)
+    opened: list[int] = []
+    read_batch = Segment.read_batch
+
+    def noting(segment: Segment, found: Located) -> bytes:
+        opened.append(found[1].base_offset)
+        return read_batch(segment, found)
+
+    monkeypatch.setattr(Segment, "read_batch", noting)
+
+    found = log.offset_for_time(NOW_MS + 500)
+
+    assert opened == list(range(MAX_OPENED))
+    assert found == (NOW_MS + 1_000, MAX_OPENED)
 
 
 def test_a_batch_that_cannot_be_opened_is_found_by_its_header(log: PartitionLog) -> None:

@@ -12,12 +12,13 @@ import pytest
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.server.log_upkeep import GRAVES_MS, LogUpkeep, UpkeepSettings
+from odradek.log.producer_state_manager import PRODUCER_ID_EXPIRATION_MS
+from odradek.server.log_upkeep import GRAVES_MS, PRODUCERS_MS, LogUpkeep, UpkeepSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
-from support.batches import values_from
+from support.batches import batch_of, values_from
 
 COMPACT = LogConfig(segment_bytes=500, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.1)
 
@@ -329,3 +330,17 @@ def test_a_log_that_compaction_cannot_judge_does_not_keep_the_others(world: Worl
 
     assert world.upkeep.uncleanable == {damaged}
     assert len(values_from(sound)) == 2
+
+
+def test_silent_producers_are_forgotten_everywhere(world: World) -> None:
+    logs = [world.log(LogConfig(), index) for index in range(2)]
+    for log in logs:
+        log.append(
+            batch_of(b"x", timestamp_ms=world.clock.now_ms(), producer=(7, 0, 0)), world.clock.now_ms()
+        )
+    world.clock.advance(PRODUCER_ID_EXPIRATION_MS - 1)
+    before = [len(log.producers.producers) for log in logs]
+
+    world.clock.advance(PRODUCERS_MS)
+
+    assert (before, [len(log.producers.producers) for log in logs]) == ([1, 1], [0, 0])

@@ -141,6 +141,27 @@ def test_stopping_closes_what_is_not_done() -> None:
     assert seen == ["closed"]
 
 
+def test_work_that_cannot_be_handed_out_does_not_stop_the_others() -> None:
+    clock, seen = MockClock(), list[str]()
+
+    def refusing(_work: Callable[[], Any], _done: Callable[[Any], None]) -> None:
+        raise RuntimeError("cannot start a thread")
+
+    runner = StepRunner(clock.timer, clock, refusing)
+
+    def blocking() -> Steps:
+        yield lambda: None
+
+    runner.run(blocking())
+    runner.run(counting(seen, "a", 2))
+    with pytest.raises(RuntimeError):
+        clock.advance(0)
+
+    clock.advance(BETWEEN_TURNS_MS)
+
+    assert seen == ["a0", "a1"]
+
+
 def test_files_are_flushed_on_other_threads() -> None:
     seen: list[Any] = []
 

@@ -169,7 +169,7 @@ def refused(index: int, code: ErrorCode) -> PartitionData:
 def batch_starts(records: bytes) -> Iterable[tuple[int, int]]:
     """Position and first offset of each batch."""
     position = 0
-    while position < len(records):
+    while position + BATCH_START.size <= len(records):  # of a damaged file the end may be missing
         base_offset, length = BATCH_START.unpack_from(records, position)
         yield position, base_offset
         position += BATCH_START.size + length
@@ -185,7 +185,7 @@ def before(records: bytes, end_offset: int) -> bytes:
 
 def aborted_transactions(log: PartitionLog, offset: int, records: bytes) -> list[AbortedTransaction]:
     """Those that a client has to know to read these records."""
-    if not records:
+    if not records or not log.producers.aborted.reaches(offset):
         return []
     # Where the last batch ends does not matter: a transaction that aborts has its own batches.
     last_offset = max(base_offset for _, base_offset in batch_starts(records))

@@ -185,8 +185,9 @@ class LogManager:
                     self._bury(folder)
         except OSError as error:
             raise storage_error("delete", folder, error) from error
-        if deleted is not None:
-            deleted.deleted()
+        finally:
+            if deleted is not None:
+                deleted.deleted()
 
     def _bury(self, folder: Path) -> None:
         text = uuid_text(_topic_id(folder))
@@ -252,11 +253,6 @@ class LogManager:
                 self.move(topic, partition, directory, clock)
 
     # All together
-
-    def expire_producers(self, now_ms: int) -> None:
-        """Forget producers that have been silent for ``producer.id.expiration.ms``."""
-        for each in self:
-            each.producers.expire(now_ms)
 
     def flush(self) -> None:
         """Force everything to the disk. Blocks.

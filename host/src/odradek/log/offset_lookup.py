@@ -7,11 +7,17 @@ which is opened to find the record.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
 from odradek.log.segment import Located, Segment
 from odradek.wire.errors import WireError
-from odradek.wire.record_batch import TimestampType, records
+from odradek.wire.record_batch import RecordBatchHeader, TimestampType, records
+
+MAX_OPENED: Final = 8
+"""Batches that are opened for one lookup. A header may promise a later timestamp than its records have, where
+nothing made us open the batch on append; then one of the next is near enough.
+"""
 
 
 class TimestampOffset(NamedTuple):
@@ -25,13 +31,17 @@ def first_at_or_after(
     segments: Sequence[Segment], timestamp_ms: int, start_offset: int = 0
 ) -> TimestampOffset | None:
     """The first record from ``start_offset`` on with a timestamp of ``timestamp_ms`` or later."""
-    for segment in segments:
-        if segment.max_timestamp_ms >= timestamp_ms:
-            for found in segment.locate_time(timestamp_ms, start_offset):
-                record = _record_in(segment, found, timestamp_ms, start_offset)
-                if record is not None:
-                    return record
-    return None
+    located = (
+        (segment, found)
+        for segment in segments
+        if segment.max_timestamp_ms >= timestamp_ms
+        for found in segment.locate_time(timestamp_ms, start_offset)
+    )
+    for segment, found in islice(located, MAX_OPENED):
+        record = _record_in(segment, found, timestamp_ms, start_offset)
+        if record is not None:
+            return record
+    return next((_first_in(header, start_offset) for _, (_, header) in located), None)
 
 
 def first_with_max_timestamp(segments: Sequence[Segment]) -> TimestampOffset | None:
@@ -64,4 +74,8 @@ def _record_in(
             pass  # a batch that was never opened may hold anything: its first offset is as near as it gets
         else:
             return None
+    return _first_in(header, start_offset)
+
+
+def _first_in(header: RecordBatchHeader, start_offset: int) -> TimestampOffset:
     return TimestampOffset(header.max_timestamp_ms, max(header.base_offset, start_offset))

@@ -46,6 +46,10 @@ class TransactionIndex:
         for column, value in zip(self._columns, aborted, strict=True):
             column.append(value)
 
+    def reaches(self, offset: int) -> bool:
+        """Whether any of them ended at ``offset`` or later."""
+        return bool(self) and self._columns[2][-1] >= offset
+
     def overlapping(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
         """Those that may have a record from ``first_offset`` on and before ``end_offset``."""
         found: list[AbortedTransaction] = []

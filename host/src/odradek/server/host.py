@@ -51,7 +51,6 @@ log = logging.getLogger(__name__)
 
 IDLE_SWEEPS = 10
 """Looks at idle connections per ``connections.max.idle.ms``."""
-PRODUCER_SWEEP_MS = 600_000  # producer.id.expiration.check.interval.ms
 
 
 def random_uuid() -> bytes:
@@ -223,7 +222,6 @@ class Host:
 
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         self.sweep_idle()
-        self.sweep_producers()
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
@@ -246,12 +244,6 @@ class Host:
         for listener in self.listeners:
             listener.close_idle(now_ms, max_idle_ms)
         self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)
-
-    def sweep_producers(self) -> None:
-        """Forget idempotent producers that fell silent, now and again later."""
-        now_ms = self.clock.now_ms()
-        self.logs.expire_producers(now_ms)
-        self.timer.schedule(now_ms + PRODUCER_SWEEP_MS, self.sweep_producers)
 
     async def stop(self) -> None:
         """Answer what waits, flush the forwarders within ``shutdown.timeout.ms`` and close everything."""

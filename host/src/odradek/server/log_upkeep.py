@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 GRAVES_MS = 10_000
 """How often files of deleted segments are looked at; they wait for ``file.delete.delay.ms`` anyway."""
+PRODUCERS_MS = 600_000
+"""``producer.id.expiration.check.interval.ms``."""
 SEGMENTS_A_STEP = 10
 
 
@@ -74,6 +76,7 @@ class LogUpkeep:
         self.logs.resume_moves(self.clock)
         self.later(self.settings.retention_check_interval_ms, self.check_retention)
         self.later(GRAVES_MS, self.check_graves)
+        self.later(PRODUCERS_MS, self.check_producers)
         if self.settings.cleaner_enable:
             self.later(self.settings.cleaner_backoff_ms, self.compact)
 
@@ -120,6 +123,16 @@ class LogUpkeep:
                     yield partial(each.graves.popleft().path.unlink, missing_ok=True)
                 except OSError as error:
                     log.warning("cannot unlink", extra={"log": each.name, "problem": str(error)})
+            yield None
+
+    def check_producers(self) -> None:
+        """Forget producers that fell silent, then wait for the next time."""
+        self.runner.run(self.silent_producers(), lambda _: self.later(PRODUCERS_MS, self.check_producers))
+
+    def silent_producers(self) -> Steps:
+        """Over all logs."""
+        for each in self.logs:
+            each.producers.expire(self.clock.now_ms())
             yield None
 
     # Compaction

@@ -97,13 +97,15 @@ class StepRunner:
     def turn(self) -> None:
         """Advance the tasks one after another until the time is over."""
         end_ns = self.clock.monotonic_ns() + TURN_NS
-        while self.ready:
-            self.advance(self.ready.popleft())
-            if self.clock.monotonic_ns() >= end_ns:
-                break
-        self.awake = bool(self.ready)
-        if self.awake:
-            self.timer.schedule(self.clock.now_ms() + BETWEEN_TURNS_MS, self.turn)
+        try:
+            while self.ready:
+                self.advance(self.ready.popleft())
+                if self.clock.monotonic_ns() >= end_ns:
+                    break
+        finally:
+            self.awake = bool(self.ready)
+            if self.awake:
+                self.timer.schedule(self.clock.now_ms() + BETWEEN_TURNS_MS, self.turn)
 
     def advance(self, task: Task) -> None:
         """One piece of one task."""
