@@ -85,6 +85,8 @@ class Broker:
         self.log_defaults = LogDefaults(self.topics.defaults)
         if self.metadata.resource_names(ResourceType.BROKER):
             self.load_log_defaults()
+        for name in self.metadata.resource_names(ResourceType.GROUP):
+            self.groups.configure(name, self.metadata.resource(ResourceType.GROUP, name))
 
     def load_log_defaults(self) -> None:
         """Let all topics go by what is stored about this broker and about all brokers."""

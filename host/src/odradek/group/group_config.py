@@ -29,13 +29,17 @@ class GroupConfig:
     offsets_retention_check_interval_ms: int = 600_000
 
     consumer_session_timeout_ms: int = 45_000
+    consumer_session_timeout_limits_ms: tuple[int, int] = (45_000, 60_000)
+    """``group.consumer.min.session.timeout.ms`` and ``max``: within them a group may have its own."""
     consumer_heartbeat_interval_ms: int = 5_000
+    consumer_heartbeat_interval_limits_ms: tuple[int, int] = (5_000, 15_000)
     consumer_max_size: int = INT32_MAX
     """Members of one group of the ``consumer`` protocol."""
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """The first is used where no member asks for one."""
     consumer_assignment_interval_ms: int = 1_000
     """Between two targets of one group: what happens in between is answered with one of them."""
+    consumer_assignment_interval_limits_ms: tuple[int, int] = (0, 15_000)
     consumer_migration_policy: str = "bidirectional"
 
     @property

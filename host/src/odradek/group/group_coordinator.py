@@ -20,6 +20,7 @@ from odradek.group.group import Committer, Group, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow
+from odradek.group.group_properties import in_force
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -38,6 +39,8 @@ class GroupCoordinator:
     offsets: GroupOffsets
     topics: TopicView
     groups: dict[str, Group] = field(default_factory=dict)
+    own_configs: dict[str, GroupConfig] = field(default_factory=dict)
+    """Of groups that an operator has configured, also of those that are not there."""
     classic: ClassicProtocol = field(init=False)
     """Answers the members of classic groups."""
 
@@ -66,7 +69,7 @@ class GroupCoordinator:
         """A group of the consumer protocol, empty and not registered."""
         return ConsumerGroup(
             group_id,
-            config=self.config,
+            config=self.own_configs.get(group_id, self.config),
             clock=self.clock,
             timer=self.timer,
             topics=self.topics,
@@ -75,6 +78,16 @@ class GroupCoordinator:
             emptied=self.consumer_group_emptied,
             all_classic=self.downgrade,
         )
+
+    def configure(self, group_id: str, properties: Mapping[str, str]) -> None:
+        """Let a group go by its own properties, none for the host's; from the next heartbeats on."""
+        config = in_force(properties, self.config)
+        self.own_configs.pop(group_id, None)
+        if properties:
+            self.own_configs[group_id] = config
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            group.config = config
 
     def adopt(self, group: ConsumerGroup) -> None:
         """A new group of the consumer protocol; it may have a classic one's members, and its place.

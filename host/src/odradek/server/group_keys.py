@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from odradek.group.group_config import GroupConfig
 from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import PluginConfig
@@ -24,6 +26,9 @@ def read_group_config(top: PluginConfig) -> GroupConfig:
             "group.min.session.timeout.ms",
             f"expected at most group.max.session.timeout.ms ({longest_ms}), found {shortest_ms}",
         )
+    session = within(top, "session.timeout.ms", 45_000, (1, 45_000, 60_000))
+    heartbeat = within(top, "heartbeat.interval.ms", 5_000, (1, 5_000, 15_000))
+    assignment = within(top, "assignment.interval.ms", 1_000, (0, 0, 15_000))
     return GroupConfig(
         min_session_timeout_ms=shortest_ms,
         max_session_timeout_ms=longest_ms,
@@ -34,9 +39,12 @@ def read_group_config(top: PluginConfig) -> GroupConfig:
         offsets_retention_check_interval_ms=top.integer(
             "offsets.retention.check.interval.ms", 600_000, 1, INT32_MAX
         ),
-        consumer_session_timeout_ms=within(top, "session.timeout.ms", 45_000, (1, 45_000, 60_000)),
-        consumer_heartbeat_interval_ms=within(top, "heartbeat.interval.ms", 5_000, (1, 5_000, 15_000)),
-        consumer_assignment_interval_ms=within(top, "assignment.interval.ms", 1_000, (0, 0, 15_000)),
+        consumer_session_timeout_ms=session.value_ms,
+        consumer_session_timeout_limits_ms=session.limits_ms,
+        consumer_heartbeat_interval_ms=heartbeat.value_ms,
+        consumer_heartbeat_interval_limits_ms=heartbeat.limits_ms,
+        consumer_assignment_interval_ms=assignment.value_ms,
+        consumer_assignment_interval_limits_ms=assignment.limits_ms,
         consumer_max_size=top.integer("group.consumer.max.size", INT32_MAX, 1, INT32_MAX),
         consumer_assignors=read_assignors(top),
         consumer_migration_policy=top.choice(
@@ -45,7 +53,14 @@ def read_group_config(top: PluginConfig) -> GroupConfig:
     )
 
 
-def within(top: PluginConfig, key: str, default_ms: int, limits_ms: tuple[int, int, int]) -> int:
+class Time(NamedTuple):
+    """A time of the consumer protocol, and what a group may have instead."""
+
+    value_ms: int
+    limits_ms: tuple[int, int]
+
+
+def within(top: PluginConfig, key: str, default_ms: int, limits_ms: tuple[int, int, int]) -> Time:
     """A time of the consumer protocol, within the limits that the operator sets for it.
 
     Args:
@@ -67,7 +82,7 @@ def within(top: PluginConfig, key: str, default_ms: int, limits_ms: tuple[int, i
             f"expected from group.consumer.min.{key} ({least_ms}) to group.consumer.max.{key} ({most_ms}), "
             f"found {value_ms}",
         )
-    return value_ms
+    return Time(value_ms, (least_ms, most_ms))
 
 
 def read_assignors(top: PluginConfig) -> tuple[str, ...]:

@@ -6,12 +6,16 @@ Behavior:
     * CLIENT_METRICS: the checks run on the merged result; a resource without keys is gone.
     * TOPIC, and the defaults of topics at BROKER (of the node, or without a name of all): running logs go by
       them from the next append on. Other keys of a broker stand in its configuration file: INVALID_REQUEST.
+    * GROUP: ``consumer.session.timeout.ms``, ``consumer.heartbeat.interval.ms`` and
+      ``consumer.assignment.interval.ms`` within the limits of ``group.consumer.min`` and ``max``; members go by
+      them from their next heartbeat on.
     * A change that changes nothing has no effect: no subscription is re-evaluated.
 Versions:
     * v1: flexible.
 Differs from Kafka:
     * An operation that does not exist is UNKNOWN_SERVER_ERROR for its resource only.
     * BROKER_LOGGER is an unknown resource type.
+    * GROUP keys of share and streams groups are unknown.
     * BROKER keys that this host does not know are refused; Kafka stores them.
 """
 

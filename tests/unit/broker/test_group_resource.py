@@ -1,0 +1,123 @@
+"""GROUP resources: shown as Kafka 4.3.1 shows them, and in force for running groups."""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.config_changes import KeyChange, ResourceChange, alter
+from odradek.group.group_config import GroupConfig
+from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
+from odradek.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from odradek.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+)
+from support.broker import BrokerClient, make_broker
+
+SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+
+
+def put(broker: Broker, **properties: str) -> None:
+    """Make these the keys of group ``g``."""
+    keys = [
+        KeyChange(name.replace("_", "."), ConfigOperation.SET, value) for name, value in properties.items()
+    ]
+    change = ResourceChange(type=ResourceType.GROUP, name="g", keys=keys, replace=True)
+    assert alter([change], False, broker) == [None]
+
+
+def shown(broker: Broker) -> dict[str, DescribeConfigsResourceResult]:
+    resource = DescribeConfigsResource(
+        resource_type=ResourceType.GROUP, resource_name="g", configuration_keys=None
+    )
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    (result,) = BrokerClient(broker).send(request, 4).results
+    return {row.name: row for row in result.configs}
+
+
+def beat(broker: Broker, epoch: int = 0) -> ConsumerGroupHeartbeatResponse:
+    """The only member of group ``g``; it joins, or says that it is there."""
+    joins = epoch == 0
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        member_epoch=epoch,
+        rebalance_timeout_ms=60_000 if joins else -1,
+        subscribed_topic_names=["t"] if joins else None,
+        topic_partitions=[] if joins else None,
+    )
+    answer: ConsumerGroupHeartbeatResponse = BrokerClient(broker).send(request, 1)
+    assert not answer.error_code
+    return answer
+
+
+def test_a_group_that_nobody_configured_shows_what_it_goes_by() -> None:
+    broker = make_broker(groups=GroupConfig(consumer_session_timeout_ms=50_000))
+
+    rows = shown(broker)
+
+    assert sorted(rows) == ["consumer.assignment.interval.ms", HEARTBEAT, SESSION]
+    assert (rows[HEARTBEAT].value, rows[HEARTBEAT].config_source) == ("5000", ConfigSource.DEFAULT)
+    assert [(row.name, row.value, row.source) for row in rows[SESSION].synonyms] == [
+        ("group.consumer.session.timeout.ms", "50000", ConfigSource.STATIC_BROKER),
+        ("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT),
+    ]
+
+
+def test_what_is_set_is_shown_before_the_hosts() -> None:
+    broker = make_broker()
+
+    put(broker, consumer_session_timeout_ms=" 51000 ")
+
+    row = shown(broker)[SESSION]
+    assert (row.value, row.config_source, row.read_only) == ("51000", ConfigSource.GROUP, False)
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms] == [
+        (SESSION, "51000", ConfigSource.GROUP),
+        ("group.consumer.session.timeout.ms", "45000", ConfigSource.DEFAULT),
+    ]
+
+
+def test_members_that_are_there_learn_of_it_with_their_next_heartbeat() -> None:
+    broker = make_broker()
+    joined = beat(broker)
+
+    put(broker, consumer_heartbeat_interval_ms="9000")
+
+    assert joined.heartbeat_interval_ms == 5_000
+    assert beat(broker, joined.member_epoch).heartbeat_interval_ms == 9_000
+
+
+def test_a_group_that_comes_later_goes_by_it_too() -> None:
+    broker = make_broker()
+    put(broker, consumer_session_timeout_ms="60000", consumer_heartbeat_interval_ms="9000")
+
+    joined = beat(broker)
+
+    assert joined.heartbeat_interval_ms == 9_000
+    broker.clock.advance(59_999)  # type: ignore[attr-defined]  # a clock that stands still
+    assert not broker.groups.group("g").is_empty
+    broker.clock.advance(1)  # type: ignore[attr-defined]
+    assert broker.groups.group("g").is_empty
+
+
+def test_a_group_without_keys_goes_by_the_hosts_again() -> None:
+    broker = make_broker()
+    put(broker, consumer_heartbeat_interval_ms="9000")
+    joined = beat(broker)
+
+    put(broker)
+
+    assert beat(broker, joined.member_epoch).heartbeat_interval_ms == 5_000
+    assert not broker.groups.own_configs
+
+
+def test_it_survives_a_restart() -> None:
+    before = make_broker()
+    put(before, consumer_heartbeat_interval_ms="9000")
+
+    after = make_broker(metadata=before.metadata)
+
+    assert beat(after).heartbeat_interval_ms == 9_000

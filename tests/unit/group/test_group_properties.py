@@ -1,0 +1,90 @@
+"""What may be set on a group: Kafka 4.3.1's answers to the same changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.group.group_config import GroupConfig
+from odradek.group.group_properties import in_force, validate
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+SESSION, HEARTBEAT, INTERVAL = (
+    "consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms",
+    "consumer.assignment.interval.ms",
+)
+HOST = GroupConfig()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (
+            SESSION,
+            "44999",
+            f"{SESSION} must be greater than or equal to group.consumer.min.session.timeout.ms",
+        ),
+        (SESSION, "60001", f"{SESSION} must be less than or equal to group.consumer.max.session.timeout.ms"),
+        (
+            HEARTBEAT,
+            "4999",
+            f"{HEARTBEAT} must be greater than or equal to group.consumer.min.heartbeat.interval.ms",
+        ),
+        (
+            HEARTBEAT,
+            "15001",
+            f"{HEARTBEAT} must be less than or equal to group.consumer.max.heartbeat.interval.ms",
+        ),
+        (INTERVAL, "-1", f"Invalid value -1 for configuration {INTERVAL}: Value must be at least 0"),
+        (
+            INTERVAL,
+            "15001",
+            f"{INTERVAL} must be less than or equal to group.consumer.max.assignment.interval.ms",
+        ),
+        (SESSION, "x", f"Invalid value x for configuration {SESSION}: Not a number of type INT"),
+        (SESSION, "0", f"Invalid value 0 for configuration {SESSION}: Value must be at least 1"),
+        (SESSION, "", f"Invalid value  for configuration {SESSION}: Not a number of type INT"),
+        (
+            SESSION,
+            "99999999999",
+            f"Invalid value 99999999999 for configuration {SESSION}: Not a number of type INT",
+        ),
+        ("foo", "1", "Unknown group config name: foo"),
+    ],
+)
+def test_what_is_wrong_is_said_in_kafkas_words(key: str, value: str, message: str) -> None:
+    with pytest.raises(ApiError) as refusal:
+        validate({key: value}, HOST)
+
+    assert (refusal.value.code, refusal.value.message) == (ErrorCode.INVALID_CONFIG, message)
+
+
+def test_a_session_must_outlast_a_heartbeat() -> None:
+    host = GroupConfig(
+        consumer_session_timeout_ms=20_000,
+        consumer_session_timeout_limits_ms=(5_000, 60_000),
+    )
+
+    with pytest.raises(ApiError) as refusal:
+        validate({SESSION: "9000", HEARTBEAT: "9000"}, host)
+
+    assert refusal.value.message == f"{SESSION} must be greater than {HEARTBEAT}"
+
+
+@pytest.mark.parametrize(("value", "expected_ms"), [("45000", 45_000), (" 60000 ", 60_000)])
+def test_what_is_within_the_limits_is_in_force(value: str, expected_ms: int) -> None:
+    validate({SESSION: value}, HOST)
+
+    config = in_force({SESSION: value}, HOST)
+
+    assert config.consumer_session_timeout_ms == expected_ms
+    assert config.consumer_heartbeat_interval_ms == HOST.consumer_heartbeat_interval_ms
+
+
+def test_limits_that_moved_after_a_change_win() -> None:
+    host = GroupConfig(consumer_session_timeout_limits_ms=(45_000, 50_000))
+
+    config = in_force({SESSION: "60000"}, host)
+
+    assert config.consumer_session_timeout_ms == 50_000
