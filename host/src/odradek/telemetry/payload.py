@@ -159,13 +159,14 @@ def taken_apart(
     data: bytes, start: int, end: int, budget: FieldBudget
 ) -> tuple[tuple[bytes, bytes], list[bytes]]:
     """Resource and schema URL field of the ResourceMetrics that stands there, and its other fields."""
-    resource = schema_url = b""
+    schema_url = b""
+    resource: list[bytes] = []
     rest = []
     for tag, field_start, value, field_end in fields(data, budget, start, end):
         if tag == RESOURCE:
-            resource += data[value:field_end]
+            resource.append(data[value:field_end])
         elif tag == SCHEMA_URL:
             schema_url = data[field_start:field_end]
         else:
             rest.append(data[field_start:field_end])
-    return (resource, schema_url), rest
+    return (b"".join(resource), schema_url), rest
