@@ -89,3 +89,15 @@ def test_the_owner_is_woken_for_an_earlier_deadline_only() -> None:
         clock.timer.schedule(delay_ms, lambda: None)
 
     assert woken == [50, 10]
+
+
+def test_what_is_due_can_be_run_in_portions() -> None:
+    clock = MockClock()
+    ran: list[int] = []
+    for number in range(5):
+        clock.timer.schedule(clock.now_ms() + number, partial(ran.append, number))
+
+    portions = [clock.timer.run_due(clock.now_ms() + 5, most=2) for _ in range(4)]
+
+    assert portions == [2, 2, 1, 0]
+    assert ran == [0, 1, 2, 3, 4]

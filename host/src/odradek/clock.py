@@ -7,6 +7,7 @@ next deadline, waits by its own means (an event loop, a test's hand) and runs wh
 from __future__ import annotations
 
 import heapq
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -84,10 +85,12 @@ class Timer:
             self.heap = [entry for entry in self.heap if entry[2].action is not None]
             heapq.heapify(self.heap)
 
-    def run_due(self, now_ms: int) -> int:
-        """Run every task whose deadline has passed; the number that ran. An action may schedule more."""
+    def run_due(self, now_ms: int, most: int = sys.maxsize) -> int:
+        """Run the tasks whose deadlines have passed, ``most`` at most; the number that ran. An action may
+        schedule more.
+        """
         ran = 0
-        while self.heap and self.heap[0][0] <= now_ms:
+        while ran < most and self.heap and self.heap[0][0] <= now_ms:
             task = heapq.heappop(self.heap)[2]
             if task.action is None:
                 continue

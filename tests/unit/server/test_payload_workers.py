@@ -103,3 +103,14 @@ def test_closing_ends_the_processes() -> None:
 
     assert codes
     assert set(codes) == {0}
+
+
+def test_a_worker_that_cannot_be_started_fails_the_payload(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def start(self: PayloadWorkers) -> asyncio.subprocess.Process:
+        raise RuntimeError("of the test")
+
+    monkeypatch.setattr(PayloadWorkers, "start", start)
+
+    results = run(*[work(b"")] * 2)
+
+    assert [type(result) for result in results] == [WorkerFailed] * 2

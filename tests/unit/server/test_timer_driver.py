@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
-from odradek.server.timer_driver import TimerDriver
+from odradek.server.timer_driver import MOST_AT_ONCE, TimerDriver
 from odradek.testing.clock import MockClock
 
 
@@ -65,3 +66,22 @@ def test_a_stopped_driver_never_wakes_up() -> None:
     asyncio.run(scenario())
 
     assert ran == []
+
+
+def test_much_that_is_due_lets_others_run_in_between() -> None:
+    clock = MockClock()
+    ran: list[int] = []
+    seen: list[int] = []
+
+    async def scenario() -> None:
+        for number in range(2 * MOST_AT_ONCE):
+            clock.timer.schedule(clock.now_ms(), partial(ran.append, number))
+        driver = TimerDriver(clock.timer, clock)
+        seen.append(len(ran))
+        await turns()
+        driver.stop()
+
+    asyncio.run(scenario())
+
+    assert seen == [MOST_AT_ONCE]
+    assert ran == list(range(2 * MOST_AT_ONCE))

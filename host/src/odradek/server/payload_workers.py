@@ -2,9 +2,8 @@
 
 A worker is ``python -m odradek.server.payload_workers`` with pickles on its standard input and output, each
 behind its length. It is started when the first large payload comes and started again after a crash; the push
-it was working
-on then fails. Protobuf holds the interpreter's lock while it parses, so threads would not help (measured:
-none).
+it was working on then fails. Protobuf holds the interpreter's lock while it parses, so threads would not help
+(measured: none).
 """
 
 from __future__ import annotations
@@ -79,12 +78,12 @@ class PayloadWorkers:
             await process.stdin.drain()
             (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
             answer = pickle.loads(await process.stdout.readexactly(size))  # noqa: S301  our own process wrote it
-        except (OSError, EOFError) as error:
+        except Exception as error:  # noqa: BLE001  whatever goes wrong with a worker, the push is answered
             log.warning("a payload worker died", extra={"error": repr(error)})
             if process is not None:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
-            return WorkerFailed(str(error))
+            return WorkerFailed(repr(error))
         self.processes.append(process)
         assert isinstance(answer, bytes | Exception)
         return answer

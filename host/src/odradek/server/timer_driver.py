@@ -9,6 +9,10 @@ from odradek.clock import Clock, Timer
 
 log = logging.getLogger(__name__)
 
+MOST_AT_ONCE = 64
+"""Actions that run before the loop looks at its sockets again. Most take microseconds, an answer to a long
+poll takes some tens."""
+
 
 class TimerDriver:
     """Wakes up when something is due."""
@@ -29,9 +33,9 @@ class TimerDriver:
         self.handle = self.loop.call_later(delay_s, self.run)
 
     def run(self) -> None:
-        """Run what is due and sleep until the next deadline."""
+        """Run what is due, or a portion of it, and sleep until the next deadline."""
         try:
-            self.timer.run_due(self.clock.now_ms())
+            self.timer.run_due(self.clock.now_ms(), MOST_AT_ONCE)
         except Exception:
             log.exception("a timed action failed")
         deadline_ms = self.timer.next_deadline_ms()
