@@ -195,6 +195,21 @@ def test_a_deferred_answer_can_refuse_with_a_code() -> None:
     assert dispatcher.unexpected_errors == 0
 
 
+@pytest.mark.parametrize("error", [CloseConnection("why"), ZeroDivisionError()])
+def test_a_deferred_answer_without_a_refusal_closes_and_hits_nobody_else(error: Exception) -> None:
+    deferred, key = Deferred(), InitProducerIdRequest.API_KEY
+    dispatcher = dispatcher_with(key, lambda *_: deferred)
+    dispatcher.routes[key] = dataclasses.replace(dispatcher.routes[key], refusal=raising(error))
+    answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
+    frames: list[bytes] = []
+    assert isinstance(answer, PendingAnswer)
+    answer.when_done(frames.append)
+
+    deferred.complete(ApiError(ErrorCode.POLICY_VIOLATION))
+
+    assert frames == [b""]
+
+
 @pytest.mark.parametrize("error", [CloseConnection("why"), WireError("why")])
 def test_a_handler_may_close_the_connection(error: Exception) -> None:
     dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, raising(error))

@@ -446,3 +446,16 @@ def test_a_channel_that_closes_before_its_turn_answers_no_more(
     slow_listener.run_turns()
 
     assert len(slow_listener.dispatcher.seen) == answered
+
+
+def test_a_pending_answer_that_cannot_be_given_closes_the_connection(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    channel.data_received(framed(b"later", b"b"))
+
+    listener.dispatcher.deferred[0].complete(b"")
+    listener.run_turns()
+
+    assert transport(channel).closed
+    assert channel.pending is None
+    assert listener.dispatcher.seen == [b"later"]

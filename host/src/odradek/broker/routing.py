@@ -139,14 +139,23 @@ class PendingAnswer:
     deferred: Deferred
 
     def when_done(self, callback: Callable[[bytes], None]) -> None:
-        """Call back with the frame."""
+        """Call back with the frame; with no bytes where there can be none: close the connection."""
         self.deferred.when_done(lambda response: callback(self.frame(response)))
 
     def frame(self, response: Any) -> bytes:
-        """The response, or the refusal that an exception means."""
-        if isinstance(response, Exception):
-            response = self.dispatcher.refusal(self.route, self.request, response)
-        return self.dispatcher.frame(self.route, self.correlation_id, self.request, response)
+        """The response, or the refusal that an exception means.
+
+        Never raises: who keeps a promise is a timer, or another client's append, and must not be hit by it.
+        """
+        try:
+            if isinstance(response, Exception):
+                response = self.dispatcher.refusal(self.route, self.request, response)
+            return self.dispatcher.frame(self.route, self.correlation_id, self.request, response)
+        except CloseConnection:
+            return b""
+        except Exception:
+            log.exception("refusal cannot be written", extra={"api_key": self.route.api_key})
+            return b""
 
 
 class Dispatcher:
@@ -220,7 +229,7 @@ class Dispatcher:
         """The response as bytes; one that cannot be written is a bug of its handler."""
         try:
             return route.frame(correlation_id, response)
-        except Exception as error:  # noqa: BLE001  as in `call`
+        except Exception as error:  # noqa: BLE001  as in `answer`
             bug = error
         return route.frame(correlation_id, self.refusal(route, request, bug))
 

@@ -217,8 +217,11 @@ class Channel(asyncio.Protocol):
         answer.when_done(self.resume)
 
     def resume(self, frame: bytes) -> None:
-        """The pending answer came: write it and go on with the requests behind it."""
+        """The pending answer came: write it and go on with the requests behind it; if empty, close."""
         self.pending = None
+        if not frame:
+            self.close()
+            return
         self.last_active_ms = self.listener.clock.now_ms()
         self.transport.write(frame)
         if self.listener.draining:
