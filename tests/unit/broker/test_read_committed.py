@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.fetch_read import batch_starts
+from odradek.broker.fetch_context import Partitions
+from odradek.broker.fetch_read import Read, batch_starts
+from odradek.broker.long_poll import LOOK_MS
 from odradek.broker.routing import PendingAnswer
 from odradek.log.control_batch import TransactionMarker
 from odradek.log.partition_log import PartitionLog
@@ -273,3 +275,28 @@ def test_without_aborted_transactions_batches_are_not_looked_at(
     found = reader.fetched(2)
 
     assert (offsets(found), aborted(found), looked_at) == ([2, 3, 4], [], [])
+
+
+def test_who_waits_for_many_committed_bytes_has_them_looked_for_now_and_then(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    read_all = Read.all
+
+    def noting(read: Read, partitions: Partitions) -> Read:
+        looks.append(reader.clock.now_ms())
+        return read_all(read, partitions)
+
+    reader.fetch(max_wait_ms=500, min_bytes=3_000)
+    monkeypatch.setattr(Read, "all", noting)
+    for _ in range(60):
+        reader.plain()
+    before = list(looks)
+
+    reader.clock.advance(LOOK_MS)
+
+    assert before == []
+    (answer,) = reader.answers
+    assert len(offsets(answer.responses[0].partitions[0])) == 60
+    assert len(looks) == 1
+    assert reader.log.listeners == set()
