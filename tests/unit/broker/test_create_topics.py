@@ -194,8 +194,9 @@ def test_validate_only_answers_the_same_without_an_id(client: BrokerClient) -> N
         [wanted("big", 2**31 - 1), wanted("small")],
         [wanted(f"t{number}", 1_000) for number in range(11)],
         [assigned("big", *[(index, [1]) for index in range(10_001)])],
+        [wanted("illegal", -(2**31)), *(wanted(f"t{number}", 1_000) for number in range(11))],
     ],
-    ids=["one", "largest", "several", "assigned"],
+    ids=["one", "largest", "several", "assigned", "below zero"],
 )
 def test_too_many_partitions_refuse_the_whole_request(
     client: BrokerClient, topics: list[CreatableTopic]

@@ -416,3 +416,12 @@ def test_a_group_that_cannot_be_stored_takes_nobody_and_leaves_no_timer() -> Non
     assert code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not groups.coordinator.groups
     assert len(groups.clock.timer) == 0
+
+
+def test_a_subscription_is_bounded() -> None:
+    groups = ConsumerGroups()
+
+    code = refused(groups, request(subscribed_topic_names=["x" * 1023] * 1025))
+
+    assert code == ErrorCode.INVALID_REQUEST
+    groups.send(request(subscribed_topic_names=["x" * 1023] * 1024))

@@ -253,8 +253,8 @@ class ClassicGroup:
         if self.protocol_name is None:
             return None
         topics: set[str] = set()
-        for member in self:
-            subscribed = subscribed_topics(member.metadata(self.protocol_name))
+        for metadata in {member.metadata(self.protocol_name) for member in self}:  # most say the same
+            subscribed = subscribed_topics(metadata)
             if subscribed is None:
                 return None
             topics |= subscribed

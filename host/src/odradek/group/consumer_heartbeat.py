@@ -18,6 +18,7 @@ from odradek.group.consumer_member import (
     ConsumerMember,
 )
 from odradek.group.current_assignment import reconcile
+from odradek.group.group_config import MAX_MEMBER_METADATA_BYTES
 from odradek.group.subscribed_regex import compiled
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -63,6 +64,9 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
             f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: "
             f"{', '.join(assignors)}.",
         )
+    names = request.subscribed_topic_names or ()
+    if sum(map(len, names)) + len(names) > MAX_MEMBER_METADATA_BYTES:
+        raise invalid(f"SubscribedTopicNames take more than {MAX_MEMBER_METADATA_BYTES} bytes.")
     if request.subscribed_topic_regex:
         compiled(request.subscribed_topic_regex)
 

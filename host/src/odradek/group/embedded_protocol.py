@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from odradek.group.committed_offset import TopicPartition
-from odradek.group.consumer_subscription import VERSION
+from odradek.group.consumer_subscription import VERSION, said
 from odradek.group.topic_view import TopicView
 from odradek.wire import codec
-from odradek.wire.errors import WireError
 from odradek.wire.messages import consumer_protocol
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -20,40 +19,13 @@ ASSIGNMENT_VERSION = 0
 
 
 def subscription_of(metadata: bytes) -> ConsumerProtocolSubscription | None:
-    """What a member says about itself; None if the bytes say nothing.
-
-    Of a newer version than is known the known fields are read: versions only add to the end.
-    """
-    version = version_of(metadata)
-    if version is None:
-        return None
-    known = min(version, ConsumerProtocolSubscription.VERSIONS.last)
-    try:
-        return codec.decode(ConsumerProtocolSubscription, known, metadata, VERSION.size)
-    except WireError:
-        return None
+    """What a member says about itself; None if the bytes say nothing."""
+    return said(ConsumerProtocolSubscription, metadata)
 
 
 def assignment_of(data: bytes) -> ConsumerProtocolAssignment | None:
     """What a leader has assigned, nothing if it left the member out; None if the bytes say nothing."""
-    if not data:
-        return ConsumerProtocolAssignment()
-    version = version_of(data)
-    if version is None:
-        return None
-    known = min(version, ConsumerProtocolAssignment.VERSIONS.last)
-    try:
-        return codec.decode(ConsumerProtocolAssignment, known, data, VERSION.size)
-    except WireError:
-        return None
-
-
-def version_of(data: bytes) -> int | None:
-    """The version that stands in front."""
-    if len(data) < VERSION.size:
-        return None
-    (version,) = VERSION.unpack_from(data)
-    return version if version >= 0 else None
+    return said(ConsumerProtocolAssignment, data) if data else ConsumerProtocolAssignment()
 
 
 def partition_ids(topics: TopicView, said: Iterable[consumer_protocol.TopicPartition]) -> set[TopicPartition]:

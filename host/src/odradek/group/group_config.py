@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 INT32_MAX = 2**31 - 1
 MAX_MEMBER_METADATA_BYTES = 1_048_576
-"""Of one member of a classic group. Kafka's limit is that of a record, 1 MiB, for the whole group."""
+"""Of one member: of a classic group its protocols, else its topics. Kafka's limit is that of a record, 1 MiB,
+for the whole group."""
 MAX_ASSIGNMENTS_BYTES = 67_108_864
 """Of all members of one classic group together."""
 MAX_PENDING_MEMBERS = 10_000

@@ -21,6 +21,7 @@ Versions:
 Ignored fields:
     * RackId is kept and described; no assignor looks at it, as in Kafka.
 Differs from Kafka:
+    * Names of topics that take more than 1 MiB are INVALID_REQUEST; Kafka fails when it stores the member.
     * An expression of more than 10 000 characters, or of more than 2000 steps when it is compiled, is
       INVALID_REGULAR_EXPRESSION.
     * Expressions are resolved at once, and again when topics have changed; Kafka does it in the background.

@@ -81,7 +81,8 @@ def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
     """One request must not keep the host busy for long."""
     default = broker.settings.num_partitions
     total = sum(
-        len(topic.assignments) or (default if topic.num_partitions == DEFAULT else topic.num_partitions)
+        len(topic.assignments)
+        or (default if topic.num_partitions == DEFAULT else max(topic.num_partitions, 0))
         for topic in request.topics
     )
     if total > MAX_PARTITIONS_OF_REQUEST:
