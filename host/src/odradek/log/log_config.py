@@ -118,7 +118,10 @@ def _int64(default: int, least: int = 0) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """What a `PartitionLog` acts on, and what the cleaner and the retention will.
+    """What a `PartitionLog`, the cleaner and the retention act on.
+
+    Levels of compression, ``segment.jitter.ms``, ``min.insync.replicas``, ``preallocate`` and
+    ``unclean.leader.election.enable`` are taken and shown, as clients set them, and change nothing here.
 
     The constructor takes any value, so that tests can have segments of a few kB; ``parse`` has Kafka's
     bounds.
