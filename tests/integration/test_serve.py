@@ -90,6 +90,15 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
     assert_one_line(result, "listeners", str(port), "in use")
 
 
+@pytest.mark.parametrize("setting", ["listeners=PLAINTEXT://a..b:9092", "metrics.listener=http://a..b:9093"])
+def test_what_cannot_be_the_name_of_a_host_is_one_line(tmp_path: Path, setting: str) -> None:
+    anywhere = ("--set", f"data.dir={tmp_path}", "--set", "listeners=PLAINTEXT://127.0.0.1:0")
+
+    result = failed(*anywhere, "--set", setting)
+
+    assert_one_line(result, setting.partition("=")[0], "a..b", "does not name a host")
+
+
 def test_a_data_directory_in_use_is_one_line(tmp_path: Path) -> None:
     with serving(tmp_path):
         result = failed("--set", f"listeners={LOOPBACK}", "--set", f"data.dir={tmp_path}")

@@ -140,6 +140,12 @@ def test_an_unknown_host_is_said() -> None:
         Connection("no-such-host.invalid", 9092, timeout_s=1)
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".example"])
+def test_what_cannot_be_the_name_of_a_host_is_said(host: str) -> None:
+    with pytest.raises(ConnectFailed, match="does not name a host"):
+        Connection(host, 9092)
+
+
 def test_a_silent_broker_is_given_up_after_the_timeout() -> None:
     def silent(request: object) -> None:
         raise Silence

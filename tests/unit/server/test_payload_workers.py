@@ -91,6 +91,14 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [isinstance(result, WorkerFailed) for result in results] == [False, True, True]
 
 
+def test_what_waits_is_bounded_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload_workers, "MAX_QUEUED", 2)
+
+    results = run(*[work(LARGE.SerializeToString())] * 4)
+
+    assert [isinstance(result, WorkerFailed) for result in results] == [False, False, True, True]
+
+
 def test_closing_ends_the_processes() -> None:
     async def scenario() -> list[int | None]:
         workers = PayloadWorkers(2)

@@ -259,6 +259,14 @@ def test_a_hook_that_raises_is_the_fault_of_its_table(install: Install) -> None:
     assert str(caught.value) == "plugins.rotten: odradek_enricher raised ZeroDivisionError: seven"
 
 
+def test_a_hook_that_exits_is_the_fault_of_its_table(install: Install) -> None:
+    install("leaving", GOOD.replace("return None", "raise SystemExit(3)"))
+    manager = load_plugins()
+
+    with pytest.raises(ConfigError, match="odradek_enricher raised SystemExit: 3"):
+        activate(manager, {})
+
+
 def test_a_hook_that_offers_something_else_is_refused(install: Install) -> None:
     install("liar", GOOD.replace("return Enricher()", "return 'Enricher'"))
     manager = load_plugins()

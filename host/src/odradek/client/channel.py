@@ -30,6 +30,8 @@ class Channel:
             raise TimedOut(f"{address}: no connection within {timeout_s:g} s") from None
         except OSError as error:
             raise ConnectFailed(f"{address}: {reason(error)}") from None
+        except UnicodeError:
+            raise ConnectFailed(f"{address}: that does not name a host") from None
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:

@@ -234,6 +234,8 @@ class Host:
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise ConfigError("listeners", f"cannot listen on {address}: {reason.lower()}") from error
+        except UnicodeError as error:
+            raise ConfigError("listeners", f"{address} does not name a host") from error
         here = Endpoint(address.host or "localhost", listener.bound_port)
         self.broker.endpoints[address.name] = self.config.advertised.get(address.name, here)
 

@@ -194,6 +194,8 @@ class MetricsEndpoint:
             raise ConfigError(
                 "metrics.listener", f"cannot listen on {address.host}:{address.port}: {reason}"
             ) from error
+        except UnicodeError as error:
+            raise ConfigError("metrics.listener", f"{address.host} does not name a host") from error
 
     @property
     def bound_port(self) -> int:

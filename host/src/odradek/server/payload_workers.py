@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 LENGTH = struct.Struct(">I")
 MAX_QUEUED_BYTES = 64 << 20
 """Compressed payloads that wait for a worker; beyond it a push fails instead of waiting."""
+MAX_QUEUED = 4_096
+"""The same in number: a kilobyte can hold work for 20 ms, and its client need not stay to wait for it."""
 
 Done = Callable[[bytes | Exception], None]
 
@@ -45,7 +47,7 @@ class PayloadWorkers:
 
     def offload(self, work: PayloadWork, done: Done) -> None:
         """Open a payload; ``done`` is called on the loop with the bytes or with what went wrong."""
-        if self.queued_bytes + len(work.data) > MAX_QUEUED_BYTES:
+        if len(self.queue) >= MAX_QUEUED or self.queued_bytes + len(work.data) > MAX_QUEUED_BYTES:
             done(WorkerFailed(f"{len(self.queue)} payloads are waiting"))
             return
         self.queue.append((work, done))

@@ -154,7 +154,7 @@ class HostPluginManager(pluggy.PluginManager):
             found = tuple(self.subset_hook_caller(hook, others)(config=config))
         except ConfigError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ConfigError(config.path, f"{hook} raised {type(error).__name__}: {error}") from error
         for offer in found:
             if not isinstance(offer, OFFERS[hook]):
