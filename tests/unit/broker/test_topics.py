@@ -46,7 +46,7 @@ def test_a_topic_is_found_by_name_by_id_and_by_partition(broker: Broker) -> None
 
     assert found is topic
     assert broker.topics.by_id[topic.id] is topic
-    assert broker.topics.log("t", 1) is broker.topics.log_of_id(topic.id, 1) is topic.partitions[1]
+    assert broker.topics.log("t", 1) is topic.partitions[1]
     assert list(broker.topics) == [topic]
     assert topic.config.retention_ms == 1000
     assert not topic.is_internal
@@ -56,17 +56,15 @@ def test_a_topic_is_found_by_name_by_id_and_by_partition(broker: Broker) -> None
 def test_a_partition_that_is_not_there_is_unknown(broker: Broker, index: int) -> None:
     topic = broker.topics.create("t", 2, {})
 
-    by_name = refusal(lambda: broker.topics.log("t", index))
-    by_id = refusal(lambda: broker.topics.log_of_id(topic.id, index))
+    found = refusal(lambda: broker.topics.log("t", index))
 
     assert topic.partition(index) is None
-    assert by_name is by_id is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert found is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_topic_that_is_not_there_is_unknown(broker: Broker) -> None:
     assert broker.topics.named("t") is None
     assert refusal(lambda: broker.topics.log("t", 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert refusal(lambda: broker.topics.log_of_id(b"x" * 16, 0)) is ErrorCode.UNKNOWN_TOPIC_ID
 
 
 def reopened(broker: Broker, directory: Path) -> Topics:

@@ -14,6 +14,7 @@ from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
 from odradek.log.producer_state_manager import PRODUCER_ID_EXPIRATION_MS
 from odradek.server.log_upkeep import GRAVES_MS, PRODUCERS_MS, LogUpkeep, UpkeepSettings
+from odradek.server.step_runner import offload_inline
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.record import Record
@@ -344,3 +345,24 @@ def test_silent_producers_are_forgotten_everywhere(world: World) -> None:
     world.clock.advance(PRODUCERS_MS)
 
     assert (before, [len(log.producers.producers) for log in logs]) == ([1, 1], [0, 0])
+
+
+def test_flushes_do_not_wait_for_what_is_deleted(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    busy: list[Callable[[], Any]] = []
+    world.upkeep = LogUpkeep(
+        world.logs,
+        world.clock.timer,
+        world.clock,
+        offload=lambda work, _done: busy.append(work),
+        flush_offload=offload_inline,
+    )
+    world.upkeep.start()
+    world.log(LogConfig(), 1)
+    world.logs.delete("a", 1)
+    log = world.log(LogConfig(flush_messages=1))
+
+    world.put(log, "a")
+    world.clock.advance(0)
+
+    assert (len(busy), log.recovery_point) == (1, 1)

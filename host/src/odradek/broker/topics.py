@@ -98,17 +98,6 @@ class Topics:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return log
 
-    def log_of_id(self, topic_id: bytes, index: int) -> PartitionLog:
-        """The log of a partition of the topic with this id.
-
-        Raises:
-            ApiError: UNKNOWN_TOPIC_ID, or UNKNOWN_TOPIC_OR_PARTITION.
-        """
-        topic = self.by_id.get(topic_id)
-        if topic is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
-        return self.log(topic.name, index)
-
     def open(self, row: TopicRow) -> Topic:
         """Open the logs of a stored topic; a log that is missing starts empty."""
         topic = self.opened(row)

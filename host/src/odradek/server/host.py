@@ -110,7 +110,15 @@ class Host:
             self.clock,
             self.file_threads.offload,
         )
-        self.upkeep = LogUpkeep(self.logs, self.timer, self.clock, config.upkeep, self.file_threads.offload)
+        self.flush_threads = FileThreads(1)
+        self.upkeep = LogUpkeep(
+            self.logs,
+            self.timer,
+            self.clock,
+            config.upkeep,
+            self.file_threads.offload,
+            self.flush_threads.offload,
+        )
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.broker = self.make_broker()
         self.dispatcher = Dispatcher(self.broker, load_handlers())
@@ -258,6 +266,7 @@ class Host:
             await asyncio.to_thread(self.metrics_endpoint.close)
         self.upkeep.stop()
         await self.file_threads.close()
+        await self.flush_threads.close()
         if self.driver is not None:
             self.driver.stop()
         self.telemetry.close()

@@ -52,6 +52,7 @@ class LogUpkeep:
         clock: Clock,
         settings: UpkeepSettings | None = None,
         offload: Offload = offload_inline,
+        flush_offload: Offload | None = None,
     ) -> None:
         self.logs = logs
         self.timer = timer
@@ -59,8 +60,8 @@ class LogUpkeep:
         self.settings = settings or UpkeepSettings()
         self.offload = offload
         self.runner = StepRunner(timer, clock, offload)
-        self.flusher = StepRunner(timer, clock, offload)
-        """Of its own: producers wait for it."""
+        self.flusher = StepRunner(timer, clock, flush_offload or offload)
+        """Of its own, on its own thread: producers wait for it, and deleting a topic may take seconds."""
         self.due_flushes: dict[PartitionLog, TimerTask] = {}
         self.flushing: set[PartitionLog] = set()
         self.asked_again: set[PartitionLog] = set()
