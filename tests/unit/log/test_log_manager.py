@@ -203,3 +203,14 @@ def test_a_failing_flush_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.
         manager.flush()
 
     assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_log_is_opened_without_a_look_at_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = manager_of(tmp_path)
+    monkeypatch.delattr(LogManager, "__iter__")
+
+    log = manager.open("pushes", 0, CONFIG)
+
+    assert log.directory.parent == tmp_path

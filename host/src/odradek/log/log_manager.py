@@ -159,6 +159,8 @@ class LogManager:
         preferred = self._preferred.pop((topic, partition), None)
         if found or preferred:
             return found[0] if found else preferred or self.directories[0]
+        if len(self.directories) == 1:
+            return self.directories[0]  # counting takes time for every log that there is
         counts = Counter(each.directory.parent for each in self)
         return min(self.directories, key=counts.__getitem__)
 
