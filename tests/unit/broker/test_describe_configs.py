@@ -182,7 +182,7 @@ def test_each_resource_has_its_own_verdict_in_the_order_of_the_request() -> None
     ]
 
 
-def test_a_resource_that_is_named_twice_is_described_once() -> None:
+def test_a_resource_that_is_named_twice_is_described_twice_as_in_kafka() -> None:
     resources = [
         DescribeConfigsResource(resource_type=SUBSCRIPTION, resource_name=name, configuration_keys=keys)
         for name, keys in [("x", ["match"]), ("y", None), ("x", ["metrics"])]
@@ -190,8 +190,11 @@ def test_a_resource_that_is_named_twice_is_described_once() -> None:
 
     response = subscribed().send(DescribeConfigsRequest(resources=resources))
 
-    assert [row.resource_name for row in response.results] == ["x", "y"]
-    assert [row.name for row in response.results[0].configs] == ["match"]
+    assert [row.resource_name for row in response.results] == ["x", "y", "x"]
+    assert [[row.name for row in result.configs] for result in response.results[::2]] == [
+        ["match"],
+        ["metrics"],
+    ]
 
 
 def with_topic(

@@ -4,7 +4,7 @@ Behavior:
     * All keys of a resource with the value in force and its source; unset keys with their defaults.
     * Key names in the request narrow the answer, unknown ones give nothing; an empty list asks for all.
     * A CLIENT_METRICS resource or group that nobody configured has its defaults: its name is no error.
-    * A resource that is named twice is described once, as it was asked for first.
+    * A resource that is named twice is described twice.
     * BROKER without a name shows what was set at run time on all brokers.
     * A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; a resource type that cannot be described is
       INVALID_REQUEST.
@@ -62,11 +62,8 @@ def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, broker: Broker
 ) -> DescribeConfigsResponse:
     """Describe each resource, in the order of the request."""
-    wanted: dict[tuple[int, str], DescribeConfigsResource] = {}
-    for resource in request.resources:
-        wanted.setdefault((resource.resource_type, resource.resource_name), resource)
     return DescribeConfigsResponse(
-        results=[described(resource, request, broker) for resource in wanted.values()]
+        results=[described(resource, request, broker) for resource in request.resources]
     )
 
 
