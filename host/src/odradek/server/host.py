@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import secrets
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -255,22 +256,28 @@ class Host:
             listener.close_idle(now_ms, max_idle_ms)
         self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)
 
+    async def stop_forwarders(self, timeout_s: float) -> None:
+        """Deliver what is queued, all at once and within the time."""
+        await asyncio.gather(*(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders))
+
     async def stop(self) -> None:
         """Answer what waits, flush the forwarders within ``shutdown.timeout.ms`` and close everything."""
         timeout_s = self.config.shutdown_timeout_ms / 1000
-        await asyncio.gather(*(listener.close(timeout_s) for listener in self.listeners if listener.server))
-        if self.workers is not None:
-            await self.workers.close()
-        await asyncio.gather(*(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders))
-        if self.metrics_endpoint is not None:
-            await asyncio.to_thread(self.metrics_endpoint.close)
-        self.upkeep.stop()
-        await self.file_threads.close()
-        await self.flush_threads.close()
-        if self.driver is not None:
-            self.driver.stop()
-        self.telemetry.close()
-        self.broker.transactions.close()
-        for plugin in self.plugins:
-            close_offers(plugin)
-        self.storage.close()
+        async with AsyncExitStack() as closing:  # from the bottom up, and on when one of them raises
+            closing.callback(self.storage.close)
+            for plugin in self.plugins:
+                closing.callback(close_offers, plugin)
+            closing.callback(self.broker.transactions.close)
+            closing.callback(self.telemetry.close)
+            if self.driver is not None:
+                closing.callback(self.driver.stop)
+            closing.push_async_callback(self.flush_threads.close)
+            closing.push_async_callback(self.file_threads.close)
+            closing.callback(self.upkeep.stop)
+            if self.metrics_endpoint is not None:
+                closing.push_async_callback(asyncio.to_thread, self.metrics_endpoint.close)
+            closing.push_async_callback(self.stop_forwarders, timeout_s)
+            if self.workers is not None:
+                closing.push_async_callback(self.workers.close)
+            listening = [listener for listener in self.listeners if listener.server]
+            await asyncio.gather(*(listener.close(timeout_s) for listener in listening))

@@ -9,7 +9,7 @@ and no message has more than `MAX_ELEMENTS` elements in all its arrays (and tags
 one rare character takes four bytes for each; six times while it is decoded) plus 1000 bytes for each
 element. The largest element is a partition of a FetchResponse with about 900; most have less than 300.
 
-A request is read on the host's loop, in one go: 0.3 to 1.2 µs for each element, so at most 6 to 25 ms
+A request is read on the host's loop, in one go: 0.3 to 1.2 µs for each element, so 6 to 25 ms for the longest
 (tests/bench/elements.py, EPYC, November 2026). The bound cannot be lower: CreateTopics is to be answered,
 not cut off, with more than 10 000 partitions of one replica (MAX_PARTITIONS_PER_BATCH in Kafka), which are
 20 003 elements.

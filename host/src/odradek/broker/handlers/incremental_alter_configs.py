@@ -7,8 +7,8 @@ Behavior:
     * TOPIC, and the defaults of topics at BROKER (of the node, or without a name of all): running logs go by
       them from the next append on. Other keys of a broker stand in its configuration file: INVALID_REQUEST.
     * GROUP: ``consumer.session.timeout.ms``, ``consumer.heartbeat.interval.ms`` and
-      ``consumer.assignment.interval.ms`` within the limits of ``group.consumer.min`` and ``max``; members go by
-      them from their next heartbeat on.
+      ``consumer.assignment.interval.ms`` within the limits of ``group.consumer.min`` and ``max``; members go
+      by them from their next heartbeat on.
     * A change that changes nothing has no effect: no subscription is re-evaluated.
 Versions:
     * v1: flexible.
