@@ -41,6 +41,8 @@ class KillableHost:
         self.port = free_port()
         self.kills = kills
         self.killed = 0
+        self.said: list[str] = []
+        """Lines on standard error of the processes that are gone."""
         settings = (f"listeners=PLAINTEXT://127.0.0.1:{self.port}", f"data.dir={data_dir}")
         self.arguments = [argument for setting in settings for argument in ("--set", setting)]
         self.serve = ServeProcess(*self.arguments)
@@ -54,6 +56,7 @@ class KillableHost:
         if self.killed < self.kills and acknowledged >= (self.killed + 1) * RECORDS // (self.kills + 1):
             self.killed += 1
             self.serve.kill()
+            self.said += self.serve.errors
             self.serve = ServeProcess(*self.arguments)
 
     def __enter__(self) -> Self:
@@ -63,6 +66,8 @@ class KillableHost:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.serve.terminate()
+        if error is not None:
+            print(*(self.said + self.serve.errors)[-50:], sep="\n")
 
 
 @dataclass(slots=True)

@@ -32,8 +32,9 @@ def produce(host: KillableHost) -> Deliveries:
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": host.bootstrap, "acks": "all", "enable.idempotence": True}
     )
+    deadline = time.monotonic() + DEADLINE_S
     for number in range(RECORDS):
-        while True:
+        while time.monotonic() < deadline:
             try:
                 producer.produce(
                     TOPIC, value(number // PARTITIONS), None, number % PARTITIONS, deliveries.report
@@ -44,7 +45,6 @@ def produce(host: KillableHost) -> Deliveries:
         if number % 1000 == 0:
             producer.poll(0)
             host.kill_when_due(deliveries.count)
-    deadline = time.monotonic() + DEADLINE_S
     while len(producer) and time.monotonic() < deadline:
         producer.poll(0.05)
         host.kill_when_due(deliveries.count)

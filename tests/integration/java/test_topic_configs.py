@@ -116,3 +116,17 @@ def test_the_default_of_all_brokers_is_altered(tools: ConsoleTools) -> None:
         "  log.retention.ms=7200000 sensitive=false "
         "synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.ms=7200000}" in described
     )
+
+
+def test_a_groups_config_is_altered(tools: ConsoleTools) -> None:
+    group = ("--entity-type", "groups", "--entity-name", "configured")
+
+    altered = tools.succeed(CONFIGS, *group, "--alter", "--add-config", "consumer.session.timeout.ms=50000")
+
+    assert altered == ["Completed updating config for group configured."]
+    assert tools.succeed(CONFIGS, *group, "--describe") == [
+        "Dynamic configs for group configured are:",
+        "  consumer.session.timeout.ms=50000 sensitive=false "
+        "synonyms={DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000, "
+        "DEFAULT_CONFIG:group.consumer.session.timeout.ms=45000}",
+    ]
