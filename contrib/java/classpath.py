@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Print a Java class path: Kafka's artefacts from Maven and the classes of ``src/``, compiled.
 
-    python contrib/java/classpath.py        # /home/me/.cache/odradek/java/classes:/home/me/.m2/...
+    python contrib/java/classpath.py        # <cache>/odradek/java/classes:<repository>/...
 
 Everything made lies in ``$ODRADEK_JAVA_CACHE`` (default ``~/.cache/odradek/java``) and is made anew when
 ``pom.xml`` or a source has changed. Exit code 3, with one line on stderr, when Java, Maven or the artefacts
