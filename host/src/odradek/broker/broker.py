@@ -15,6 +15,7 @@ from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
+from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.payload import PayloadWork
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
@@ -72,6 +73,7 @@ class Broker:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     fetch_sessions: FetchSessionCache
+    quotas: QuotaManagers = field(default=None)  # type: ignore[assignment]  # made of the clock below
     features: Features = field(default_factory=Features)
     offload: Offload = run_inline
     log_defaults: LogDefaults = field(init=False)
@@ -79,6 +81,7 @@ class Broker:
     """By listener name: a client is told the address of the listener it came through."""
 
     def __post_init__(self) -> None:
+        self.quotas = self.quotas or QuotaManagers(QuotaConfigs(), self.clock, timer=self.timer)
         stored = json.loads(self.metadata.value(FEATURES) or "{}")
         self.features.levels |= stored.get("levels", {})
         self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))

@@ -18,10 +18,12 @@ from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.quota.quota_managers import QuotaConfigs
 from odradek.server.group_keys import read_group_config
 from odradek.server.listener import ListenerAddress
 from odradek.server.log_keys import read_log_defaults, read_log_dirs, read_upkeep
 from odradek.server.log_upkeep import UpkeepSettings
+from odradek.server.quota_keys import read_quota_configs
 from odradek.server.transactions import read_transactions
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -61,6 +63,7 @@ class HostConfig:
     """What topics are configured as where they do not say otherwise (Kafka's ``log.*`` keys)."""
     groups: GroupConfig = field(default_factory=GroupConfig)
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
+    quotas: QuotaConfigs = field(default_factory=QuotaConfigs)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()
@@ -158,6 +161,7 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
         upkeep=read_upkeep(top),
         groups=read_group_config(top),
         transactions=read_transactions(top),
+        quotas=read_quota_configs(top),
         subscriptions=read_subscriptions(values),
         plugins=named_tables(values, "plugins"),
         requested_plugins=requested_plugins,

@@ -33,6 +33,7 @@ from odradek.server.log_upkeep import LogUpkeep
 from odradek.server.metadata_checkpoints import MetadataCheckpoints
 from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
+from odradek.server.quota_keys import forget_idle, make_quotas
 from odradek.server.step_runner import FileThreads
 from odradek.server.storage import Storage
 from odradek.server.timer_driver import TimerDriver
@@ -149,6 +150,7 @@ class Host:
             transactions=make_transactions(
                 self.config.transactions, self.clock, self.timer, self.storage, topics, groups.offsets
             ),
+            quotas=make_quotas(self.config.quotas, self.clock, self.timer, self.plugins),
             fetch_sessions=FetchSessionCache(
                 self.config.broker.max_incremental_fetch_session_cache_slots, random_session_id
             ),
@@ -231,6 +233,7 @@ class Host:
 
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         self.sweep_idle()
+        forget_idle(self.broker.quotas, self.clock, self.timer)
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
