@@ -154,6 +154,38 @@ def test_a_rejection_of_all_by_name_ends(delivery_of: DeliveryOf) -> None:
     assert delivery.ledger.settled == 3
 
 
+def test_a_retry_settles_what_was_delivered_all_the_same(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of()
+    first, second, third = delivery.records
+
+    wait_ms = delivery.retry(Retry("busy", 1.0, delivered=[first, third]))
+
+    assert wait_ms == 1_000
+    assert delivery.records == [second]
+    assert delivery.ledger.delivered == 2
+
+
+def test_a_rejection_settles_what_was_delivered_all_the_same(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(records=4)
+    first, second, third, fourth = delivery.records
+
+    delivery.reject(Reject("bad label", [second], delivered=[first, third]))
+
+    assert delivery.records == [fourth]
+    assert delivery.ledger.delivered == 2
+    assert delivery.ledger.rejected == {"bad label": 1}
+
+
+def test_a_record_is_not_settled_as_delivered_and_as_rejected(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(records=2)
+    batch = list(delivery.records)
+
+    delivery.reject(Reject("bad label", batch, delivered=batch))
+
+    assert delivery.records == []
+    assert (delivery.ledger.settled, delivery.ledger.delivered) == (2, 2)
+
+
 def test_an_abandoned_batch_cannot_be_settled_twice(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of()
 

@@ -283,7 +283,26 @@ def test_the_host_reads_the_queue_keys_of_a_forwarder(install: Install) -> None:
     settings = named(plugins, "carry").forwarder_settings
     assert settings is not None
     assert (settings.queue_max_records, settings.batch_max_age_ms) == (7, 5)
-    assert len(named(plugins, "carry").forwarders) == 1
+    assert list(named(plugins, "carry").forwarders) == ["carry"]
+
+
+def test_a_plugin_may_offer_several_forwarders_by_name(install: Install) -> None:
+    install(
+        "carry", FORWARDING.replace("return Forwarder()", "return {'a': Forwarder(), 'b-2': Forwarder()}")
+    )
+
+    plugins = activate(load_plugins(), {})
+
+    assert list(named(plugins, "carry").forwarders) == ["carry.a", "carry.b-2"]
+
+
+@pytest.mark.parametrize("offer", ["{'a': 7}", "{'A b': Forwarder()}", "{'a.b': Forwarder()}"])
+def test_several_forwarders_are_names_and_forwarders(install: Install, offer: str) -> None:
+    install("carry", FORWARDING.replace("return Forwarder()", f"return {offer}"))
+    manager = load_plugins()
+
+    with pytest.raises(ConfigError, match="expected name: Forwarder"):
+        activate(manager, {})
 
 
 def test_queue_keys_are_unknown_to_a_plugin_without_a_forwarder(install: Install) -> None:

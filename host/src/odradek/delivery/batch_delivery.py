@@ -38,6 +38,7 @@ class BatchDelivery:
         Returns:
             Milliseconds to wait; 0 when the batch was given up.
         """
+        self.took(error.delivered)
         self.retries += 1
         self.ledger.retries += 1
         self.ledger.last_error = str(error)
@@ -67,13 +68,21 @@ class BatchDelivery:
         Those that are left are to be delivered again at once: the batch got smaller, so this ends.
         """
         self.ledger.last_error = str(error)
-        named = {id(record) for record in error.records} if isinstance(error.records, Iterable) else set()
+        self.took(error.delivered)
+        named = ids(error.records)
         left = [record for record in self.records if id(record) not in named]
         if len(left) == len(self.records):
             left = []
         gone = [record for record in self.records if id(record) in named] if left else self.records
         self.records = left
         self.ledger.reject(gone, str(error))
+
+    def took(self, delivered: Iterable[TelemetryRecord]) -> None:
+        """The far side took some of them, whatever became of the others."""
+        taken = ids(delivered)
+        if taken:
+            self.ledger.deliver([record for record in self.records if id(record) in taken])
+            self.records = [record for record in self.records if id(record) not in taken]
 
     def abandon(self, reason: str) -> None:
         """Nobody goes on with it."""
@@ -90,6 +99,11 @@ class BatchDelivery:
         doubled_ms = settings.retry_backoff_ms << min(attempts - 1, 30)
         capped_ms = min(doubled_ms, settings.retry_backoff_max_ms)
         return max(1, round(capped_ms * (1 - JITTER + 2 * JITTER * self.random())))
+
+
+def ids(records: object) -> set[int]:
+    """Of the records that a plugin names; of none when that is no sequence."""
+    return {id(record) for record in records} if isinstance(records, Iterable) else set()
 
 
 def asked_ms(after_s: object) -> int:

@@ -6,6 +6,8 @@ Each hook is called once per host for each plugin, with that plugin's own table 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pluggy
 
 from odradek.plugin.config import PluginConfig
@@ -54,14 +56,15 @@ def odradek_enricher(config: PluginConfig) -> Enricher | None:
 
 
 @hookspec
-def odradek_forwarder(config: PluginConfig) -> Forwarder | None:
+def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarder] | None:
     """Offer to carry accepted pushes to another system, in batches.
 
     Args:
         config: The plugin's table.
 
     Returns:
-        A forwarder that has not been started, or None to stay out.
+        A forwarder that has not been started; or several by name, each of which gets every push and is
+        driven by itself, as ``<plugin>.<name>``; or None to stay out.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

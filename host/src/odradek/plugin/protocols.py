@@ -112,11 +112,15 @@ class Retry(Exception):
     Args:
         reason: For the log and the metrics.
         after_s: Seconds to wait as the far side asked, or None to leave it to the host's backoff.
+        delivered: Records of the batch that the far side took all the same; only the others come again.
     """
 
-    def __init__(self, reason: str, after_s: float | None = None) -> None:
+    def __init__(
+        self, reason: str, after_s: float | None = None, delivered: Sequence[TelemetryRecord] = ()
+    ) -> None:
         super().__init__(reason)
         self.after_s = after_s
+        self.delivered = delivered
 
 
 class Reject(Exception):
@@ -125,11 +129,18 @@ class Reject(Exception):
     Args:
         reason: For the log, the metrics and the dead letters.
         records: The records to give up; empty when the far side did not say which.
+        delivered: Records of the batch that the far side took all the same.
     """
 
-    def __init__(self, reason: str, records: Sequence[TelemetryRecord] = ()) -> None:
+    def __init__(
+        self,
+        reason: str,
+        records: Sequence[TelemetryRecord] = (),
+        delivered: Sequence[TelemetryRecord] = (),
+    ) -> None:
         super().__init__(reason)
         self.records = records
+        self.delivered = delivered
 
 
 @runtime_checkable

@@ -173,9 +173,9 @@ class Host:
                 self.receivers.register(plugin.name, provider)
             for enricher in plugin.enrichers:
                 self.enrichers.register(plugin.name, enricher)
-            for forwarder in plugin.forwarders:
-                runner = ForwarderRunner(plugin.name, forwarder, plugin.forwarder_settings)
-                self.receivers.add_exporter(plugin.name, runner)
+            for name, forwarder in plugin.forwarders.items():
+                runner = ForwarderRunner(name, forwarder, plugin.forwarder_settings)
+                self.receivers.add_exporter(name, runner)
                 runners.append(runner)
         return runners
 

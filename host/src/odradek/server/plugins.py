@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -44,10 +45,11 @@ BUILTIN = {"stdout": stdout_receiver}
 OFFERS: dict[str, tuple[type, ...]] = {
     "odradek_client_telemetry": (ClientTelemetry, ClientTelemetryExporterProvider),
     "odradek_enricher": (Enricher,),
-    "odradek_forwarder": (Forwarder,),
+    "odradek_forwarder": (Forwarder, Mapping),
     "odradek_quota_callback": (ClientQuotaCallback,),
 }
 """Hook: what its answer has to be one of."""
+FORWARDER_NAME = re.compile(r"[a-z0-9_-]{1,50}")
 
 
 class PluginState(StrEnum):
@@ -87,8 +89,8 @@ class ActivePlugin:
     problem: str | None = None
     providers: tuple[ClientTelemetry | ClientTelemetryExporterProvider, ...] = ()
     enrichers: tuple[Enricher, ...] = ()
-    forwarders: tuple[Forwarder, ...] = ()
-    """Not started yet."""
+    forwarders: Mapping[str, Forwarder] = field(default_factory=dict)
+    """Not started yet. By name: the plugin's own, or ``<plugin>.<name>`` for each of several."""
     quota_callbacks: tuple[ClientQuotaCallback, ...] = ()
     forwarder_settings: ForwarderSettings | None = None
     """The host's keys of the table; None when the plugin has no forwarder hook."""
@@ -258,10 +260,26 @@ def described(
         problem=plugin.problem,
         providers=found.get("odradek_client_telemetry", ()),  # type: ignore[arg-type]
         enrichers=found.get("odradek_enricher", ()),  # type: ignore[arg-type]
-        forwarders=found.get("odradek_forwarder", ()),  # type: ignore[arg-type]
+        forwarders=named_forwarders(plugin.name, found.get("odradek_forwarder", ())),
         quota_callbacks=found.get("odradek_quota_callback", ()),  # type: ignore[arg-type]
         forwarder_settings=settings,
     )
+
+
+def named_forwarders(plugin: str, offers: Sequence[object]) -> dict[str, Forwarder]:
+    """All that a plugin offered, by the name that its metrics and its committed offsets carry.
+
+    Raises:
+        ConfigError: One of several is no forwarder, or its name makes none.
+    """
+    found: dict[str, Forwarder] = {}
+    for offer in offers:
+        for name, forwarder in offer.items() if isinstance(offer, Mapping) else [("", offer)]:
+            if not isinstance(forwarder, Forwarder) or (name and not FORWARDER_NAME.fullmatch(str(name))):
+                problem = f"odradek_forwarder returned {name!r}: {type(forwarder).__name__}"
+                raise ConfigError(f"plugins.{plugin}", f"{problem}, expected name: Forwarder")
+            found[f"{plugin}.{name}" if name else plugin] = forwarder
+    return found
 
 
 def quota_callback(plugins: Sequence[ActivePlugin]) -> tuple[str, ClientQuotaCallback] | None:
