@@ -23,6 +23,7 @@ from odradek.plugin.protocols import (
     Retry,
     TelemetryRecord,
 )
+from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record, encode_headers, record_key
 
 __all__ = [
     "ABSENT",
@@ -42,10 +43,14 @@ __all__ = [
     "ConnectionContext",
     "Enricher",
     "Forwarder",
+    "MalformedTelemetry",
     "PluginConfig",
     "Reject",
     "RequestContext",
     "Retry",
     "TelemetryRecord",
+    "decode_record",
+    "encode_headers",
     "hookimpl",
+    "record_key",
 ]

@@ -99,11 +99,16 @@ class ClientQuotaCallback(Protocol):
 
 @dataclass(slots=True, eq=False)
 class TelemetryRecord:
-    """One push on its way to a forwarder."""
+    """One push on its way to a forwarder. One without metrics has no bytes in ``payload.data``: the client is
+    there and has nothing to say.
+    """
 
     context: RequestContext
     push_interval_ms: int
     payload: ClientTelemetryPayload
+    subscription_id: int = 0
+    codec: int = 0
+    """Kafka's number of the compression that the client used."""
 
 
 class Retry(Exception):

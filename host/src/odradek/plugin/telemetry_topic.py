@@ -1,0 +1,143 @@
+"""The records of the telemetry topic: how a push is written as key, value and headers, and read back.
+
+The format is public (``docs/reference/telemetry-topic.md``). Needs nothing but this package, so that whoever
+reads the topic with any Kafka client (a Spark worker, a script) can use `decode_record`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from odradek.plugin.context import UNKNOWN, ConnectionContext, RequestContext
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protocols import TelemetryRecord
+from odradek.wire.uuid_text import parse_uuid, uuid_text
+
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
+"""Names of Kafka's compression types, by number."""
+PUSH_TELEMETRY: Final = 72
+TRUE, FALSE = b"true", b"false"
+
+CLIENT_ID: Final = "client_id"
+RECEIVED_MS: Final = "received_ms"
+TERMINATING: Final = "terminating"
+CODEC: Final = "codec"
+
+Header = tuple[str, bytes | None]
+
+
+class MalformedTelemetry(ValueError):
+    """A record of the topic that no host has written."""
+
+
+def record_key(client_instance_id: bytes) -> bytes:
+    """The key: the client instance id as Kafka prints it."""
+    return uuid_text(client_instance_id).encode()
+
+
+def client_headers(context: RequestContext, push_interval_ms: int, subscription_id: int) -> list[Header]:
+    """Those that are the same for every push of a client instance on a connection."""
+    connection = context.connection
+    client_id = context.client_id
+    return [
+        (CLIENT_ID, None if client_id is None else as_bytes(client_id)),
+        ("client_software_name", as_bytes(connection.client_software_name)),
+        ("client_software_version", as_bytes(connection.client_software_version)),
+        ("client_source_address", as_bytes(connection.client_address)),
+        ("client_source_port", b"%d" % connection.client_port),
+        ("principal", as_bytes(connection.principal)),
+        ("listener", as_bytes(connection.listener_name)),
+        ("security_protocol", as_bytes(connection.security_protocol)),
+        ("connection_id", as_bytes(connection.connection_id)),
+        ("broker_id", b"%d" % connection.node_id),
+        ("api_version", b"%d" % context.api_version),
+        ("push_interval_ms", b"%d" % push_interval_ms),
+        ("subscription_id", b"%d" % subscription_id),
+    ]
+
+
+def push_headers(received_ms: int, codec: int, terminating: bool) -> list[Header]:
+    """Those of one push, behind `client_headers`."""
+    return [
+        (RECEIVED_MS, b"%d" % received_ms),
+        (CODEC, CODECS[codec].encode()),
+        (TERMINATING, TRUE if terminating else FALSE),
+    ]
+
+
+def encode_headers(record: TelemetryRecord) -> list[Header]:
+    """All headers of a push, in their order."""
+    return [
+        *client_headers(record.context, record.push_interval_ms, record.subscription_id),
+        *push_headers(record.context.received_ms, record.codec, record.payload.terminating),
+    ]
+
+
+def decode_record(
+    key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | str | None]]
+) -> TelemetryRecord:
+    """A push as it was written, whatever client read it.
+
+    Args:
+        key: As `record_key`.
+        value: OTLP ``MetricsData`` with the labels; empty for a push without metrics.
+        headers: As `encode_headers`; unknown ones are ignored, of one that is there twice the last counts.
+
+    Raises:
+        MalformedTelemetry: Key, value or a header is missing or is not what it should be.
+    """
+    if key is None or value is None:
+        raise MalformedTelemetry("a record without key or value")
+    named = {name: as_text(found) for name, found in headers}
+    try:
+        instance_id = parse_uuid(key.decode())
+        return TelemetryRecord(
+            context=request_of(named),
+            push_interval_ms=int(required(named, "push_interval_ms")),
+            payload=ClientTelemetryPayload(instance_id, required(named, TERMINATING) == "true", value),
+            subscription_id=int(required(named, "subscription_id")),
+            codec=CODECS.index(required(named, CODEC)),
+        )
+    except ValueError as error:
+        raise MalformedTelemetry(str(error)) from error
+
+
+def request_of(named: Mapping[str, str | None]) -> RequestContext:
+    """The request behind a push; its correlation id is not kept."""
+    connection = ConnectionContext(
+        connection_id=named.get("connection_id") or "",
+        listener_name=required(named, "listener"),
+        security_protocol=named.get("security_protocol") or "",
+        client_address=required(named, "client_source_address"),
+        client_port=int(required(named, "client_source_port")),
+        node_id=int(required(named, "broker_id")),
+        principal=required(named, "principal"),
+        client_software_name=named.get("client_software_name") or UNKNOWN,
+        client_software_version=named.get("client_software_version") or UNKNOWN,
+    )
+    return RequestContext(
+        connection=connection,
+        api_key=PUSH_TELEMETRY,
+        api_version=int(named.get("api_version") or 0),
+        correlation_id=0,
+        client_id=named.get(CLIENT_ID),
+        received_ms=int(required(named, RECEIVED_MS)),
+    )
+
+
+def required(named: Mapping[str, str | None], name: str) -> str:
+    """The text of a header that every push has."""
+    text = named.get(name)
+    if text is None:
+        raise MalformedTelemetry(f"no header {name}")
+    return text
+
+
+def as_bytes(text: str) -> bytes:
+    """UTF-8; what a client sent that is none goes through unchanged."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def as_text(found: bytes | str | None) -> str | None:
+    return found.decode("utf-8", "surrogateescape") if isinstance(found, bytes) else found
