@@ -316,8 +316,18 @@ def _zstd_count(decompressor: zstandard.ZstdDecompressor, data: Buffer, max_byte
             raise _too_large()
 
 
+_idle_zstd_compressors: Final[list[zstandard.ZstdCompressor]] = []
+"""Likewise: making one costs 9 µs."""
+
+
 def _zstd(data: bytes) -> bytes:
-    return zstandard.ZstdCompressor().compress(data)
+    try:
+        compressor = _idle_zstd_compressors.pop()
+    except IndexError:
+        compressor = zstandard.ZstdCompressor()
+    content = compressor.compress(data)
+    _idle_zstd_compressors.append(compressor)
+    return content
 
 
 _DECOMPRESSORS: Final[dict[int, Callable[[Buffer, int], bytes]]] = {

@@ -328,6 +328,40 @@ def build_batch(
         ValueError: No record.
     """
     body, count, base_timestamp_ms, max_timestamp_ms = _encoded(records)
+    return batch_of(
+        body,
+        count,
+        base_timestamp_ms,
+        max_timestamp_ms,
+        codec=codec,
+        base_offset=base_offset,
+        partition_leader_epoch=partition_leader_epoch,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        log_append_time_ms=log_append_time_ms,
+        transactional=transactional,
+        control=control,
+    )
+
+
+def batch_of(
+    body: bytes,
+    count: int,
+    base_timestamp_ms: int,
+    max_timestamp_ms: int,
+    *,
+    codec: int = Codec.NONE,
+    base_offset: int = 0,
+    partition_leader_epoch: int = -1,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    log_append_time_ms: int | None = None,
+    transactional: bool = False,
+    control: bool = False,
+) -> bytes:
+    """`build_batch` for ``count`` records that are bytes already, with deltas from 0 and the base timestamp."""
     attributes = codec | transactional << 4 | control << 5
     if log_append_time_ms is not None:
         attributes |= TIMESTAMP_TYPE_FLAG
