@@ -20,7 +20,7 @@ from support.reference_page import blocks, rows, sections
 SECTIONS = sections("reference/configuration.md")
 HOST = {
     key: row
-    for section in ("The host", "Groups", "Quotas", "Telemetry", "Transactions")
+    for section in ("The host", "Groups", "Quotas", "Connections", "Telemetry", "Transactions")
     for key, row in rows(SECTIONS[section]).items()
 }
 TOPICS = rows(SECTIONS["Topics"])

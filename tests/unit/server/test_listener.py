@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.server.listener import ListenerAddress, java_host_address
+from odradek.server.listener import ListenerAddress
+from odradek.wire.host_address import java_host_address
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
+from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.payload import PayloadWork
@@ -74,6 +75,7 @@ class Broker:
     transactions: TransactionCoordinator
     fetch_sessions: FetchSessionCache
     quotas: QuotaManagers = field(default=None)  # type: ignore[assignment]  # made of the clock below
+    connection_quotas: ConnectionQuotas = field(default=None)  # type: ignore[assignment]  # likewise
     features: Features = field(default_factory=Features)
     offload: Offload = run_inline
     log_defaults: LogDefaults = field(init=False)
@@ -82,6 +84,8 @@ class Broker:
 
     def __post_init__(self) -> None:
         self.quotas = self.quotas or QuotaManagers(QuotaConfigs(), self.clock, timer=self.timer)
+        self.connection_quotas = self.connection_quotas or ConnectionQuotas(self.clock, self.timer)
+        self.quotas.update_ip_rate = self.connection_quotas.update_ip_rate
         stored = json.loads(self.metadata.value(FEATURES) or "{}")
         self.features.levels |= stored.get("levels", {})
         self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))

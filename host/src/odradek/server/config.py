@@ -10,20 +10,23 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from odradek.broker.broker import BrokerSettings, Endpoint
+from odradek.broker.sasl_authenticator import SaslSettings
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.quota.quota_managers import QuotaConfigs
+from odradek.server.connection_keys import ConnectionSettings, read_connection_settings
 from odradek.server.group_keys import read_group_config
 from odradek.server.listener import ListenerAddress
 from odradek.server.log_keys import read_log_defaults, read_log_dirs, read_upkeep
 from odradek.server.log_upkeep import UpkeepSettings
 from odradek.server.quota_keys import read_quota_configs
+from odradek.server.sasl_keys import read_sasl, read_security_protocols, security_protocol
 from odradek.server.transactions import read_transactions
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -64,6 +67,8 @@ class HostConfig:
     groups: GroupConfig = field(default_factory=GroupConfig)
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
     quotas: QuotaConfigs = field(default_factory=QuotaConfigs)
+    sasl: SaslSettings = field(default_factory=SaslSettings)
+    connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()
@@ -162,6 +167,8 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
         groups=read_group_config(top),
         transactions=read_transactions(top),
         quotas=read_quota_configs(top),
+        sasl=read_sasl(top),
+        connections=read_connection_settings(top, listeners),
         subscriptions=read_subscriptions(values),
         plugins=named_tables(values, "plugins"),
         requested_plugins=requested_plugins,
@@ -177,12 +184,20 @@ def read_listeners(top: PluginConfig) -> tuple[ListenerAddress, ...]:
     names = [listener.name for listener in listeners]
     if not names or len(set(names)) < len(names):
         raise top.error("listeners", f"expected one or more listeners with different names, found {texts!r}")
-    for listener in listeners:
-        if listener.name != "PLAINTEXT" and not listener.name.startswith("PLAINTEXT_"):
-            raise top.error(
-                "listeners", f"expected a name PLAINTEXT or PLAINTEXT_..., found {listener.name!r}"
-            )
-    return listeners
+    protocols = read_security_protocols(top)
+    return tuple(secured(top, listener, protocols) for listener in listeners)
+
+
+def secured(top: PluginConfig, listener: ListenerAddress, protocols: Mapping[str, str]) -> ListenerAddress:
+    """A listener with its security protocol."""
+    protocol = security_protocol(listener.name, protocols)
+    if protocol is None:
+        raise top.error(
+            "listeners",
+            f"expected a name PLAINTEXT, SASL_PLAINTEXT, one that begins so and goes on with _, or one that "
+            f"listener.security.protocol.map has, found {listener.name!r}",
+        )
+    return replace(listener, security_protocol=protocol)
 
 
 def listener_address(top: PluginConfig, key: str, text: str) -> ListenerAddress:

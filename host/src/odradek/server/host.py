@@ -27,6 +27,7 @@ from odradek.group.group_offsets import GroupOffsets
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
+from odradek.server.connection_keys import enforce, make_connection_quotas
 from odradek.server.forwarding import ForwarderRunner
 from odradek.server.listener import Listener
 from odradek.server.log_upkeep import LogUpkeep
@@ -34,6 +35,7 @@ from odradek.server.metadata_checkpoints import MetadataCheckpoints
 from odradek.server.payload_workers import PayloadWorkers
 from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
 from odradek.server.quota_keys import forget_idle, make_quotas
+from odradek.server.sasl_listener import listener_kind
 from odradek.server.step_runner import FileThreads
 from odradek.server.storage import Storage
 from odradek.server.timer_driver import TimerDriver
@@ -113,6 +115,7 @@ class Host:
             self.file_threads.offload,
         )
         self.flush_threads = FileThreads(1)
+        self.password_threads = FileThreads(1)
         self.upkeep = LogUpkeep(
             self.logs,
             self.timer,
@@ -125,6 +128,7 @@ class Host:
         self.broker = self.make_broker()
         self.dispatcher = Dispatcher(self.broker, load_handlers())
         self.forwarders = self.join_plugins()
+        self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
         self.listeners = [self.make_listener(index) for index in range(len(config.listeners))]
         self.driver: TimerDriver | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
@@ -151,6 +155,9 @@ class Host:
                 self.config.transactions, self.clock, self.timer, self.storage, topics, groups.offsets
             ),
             quotas=make_quotas(self.config.quotas, self.clock, self.timer, self.plugins),
+            connection_quotas=make_connection_quotas(
+                self.config.connections, self.config.quotas.client, self.clock, self.timer
+            ),
             fetch_sessions=FetchSessionCache(
                 self.config.broker.max_incremental_fetch_session_cache_slots, random_session_id
             ),
@@ -180,10 +187,13 @@ class Host:
         return runners
 
     def make_listener(self, index: int) -> Listener:
-        return Listener(
-            self.config.listeners[index],
+        address = self.config.listeners[index]
+        return self.listener_kind(address)(
+            address,
             dispatcher=self.dispatcher,
             clock=self.clock,
+            timer=self.timer,
+            quotas=self.broker.connection_quotas,
             node_id=self.config.broker.node_id,
             max_request_bytes=self.config.socket_request_max_bytes,
             disconnected=self.telemetry.connection_closed,
@@ -234,6 +244,7 @@ class Host:
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         self.sweep_idle()
         forget_idle(self.broker.quotas, self.clock, self.timer)
+        enforce(self.broker.connection_quotas, self.listeners, self.clock, self.timer)
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
@@ -275,6 +286,7 @@ class Host:
             if self.driver is not None:
                 closing.callback(self.driver.stop)
             closing.push_async_callback(self.flush_threads.close)
+            closing.push_async_callback(self.password_threads.close)
             closing.push_async_callback(self.file_threads.close)
             closing.callback(self.upkeep.stop)
             if self.metrics_endpoint is not None:
@@ -282,5 +294,5 @@ class Host:
             closing.push_async_callback(self.stop_forwarders, timeout_s)
             if self.workers is not None:
                 closing.push_async_callback(self.workers.close)
-            listening = [listener for listener in self.listeners if listener.server]
+            listening = [listener for listener in self.listeners if listener.acceptor]
             await asyncio.gather(*(listener.close(timeout_s) for listener in listening))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
+import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 from odradek.broker.routing import Dispatcher
-from odradek.clock import Clock
+from odradek.clock import Clock, Timer
 from odradek.plugin.context import ConnectionContext
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.server.acceptor import Acceptor, Peer, listening_sockets
 from odradek.server.channel import Channel
 from odradek.server.large_frame import SHARED_BUFFER_BYTES
 
-BACKLOG = 4096
+log = logging.getLogger(__name__)
+
 WRITE_HIGH_WATER_BYTES = 1 << 20
 
 
@@ -35,18 +37,6 @@ class ListenerAddress:
         return f"{self.name}://{host}:{self.port}"
 
 
-def java_host_address(text: str) -> str:
-    """An address as Java's ``getHostAddress`` prints it, which is what a match pattern is compared with."""
-    address, _, scope = text.partition("%")
-    parsed = ipaddress.ip_address(address)
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    groups = ":".join(f"{int(group, 16):x}" for group in parsed.exploded.split(":"))
-    return f"{groups}%{scope}" if scope else groups
-
-
 class Listener:
     """Accepts connections and keeps their channels."""
 
@@ -56,6 +46,8 @@ class Listener:
         *,
         dispatcher: Dispatcher,
         clock: Clock,
+        timer: Timer,
+        quotas: ConnectionQuotas,
         node_id: int,
         max_request_bytes: int,
         disconnected: Callable[[str], None],
@@ -63,10 +55,16 @@ class Listener:
         self.address = address
         self.dispatcher = dispatcher
         self.clock = clock
+        self.timer = timer
+        self.quotas = quotas
         self.node_id = node_id
         self.max_request_bytes = max_request_bytes
         self.disconnected = disconnected
         self.channels: set[Channel] = set()
+        self.peers: dict[Channel, Peer] = {}
+        """Whose connection each channel is, from when it entered until it is gone."""
+        self.connecting: set[asyncio.Task[None]] = set()
+        """Connections that entered and have no transport yet."""
         self.accepted = 0
         self.refused = 0
         """Connections closed because of bytes that made no sense."""
@@ -76,7 +74,8 @@ class Listener:
         """Where the rest of large frames is received; see `LargeFrame`."""
         self.serial = count()
         self.loop: asyncio.AbstractEventLoop
-        self.server: asyncio.Server | None = None
+        self.acceptor: Acceptor | None = None
+        quotas.add_listener(address.name)
 
     async def start(self) -> None:
         """Listen.
@@ -85,39 +84,66 @@ class Listener:
             OSError: The address is in use or not this machine's.
         """
         self.loop = asyncio.get_running_loop()
-        self.server = await self.loop.create_server(
-            lambda: Channel(self), self.address.host or None, self.address.port, backlog=BACKLOG
-        )
+        sockets = await listening_sockets(self.address.host, self.address.port)
+        self.acceptor = Acceptor(self.address.name, sockets, self.quotas, self.timer, self.connect)
 
     @property
     def bound_port(self) -> int:
         """The real port, also where the configuration says 0."""
-        assert self.server is not None
-        return int(self.server.sockets[0].getsockname()[1])
+        assert self.acceptor is not None
+        return int(self.acceptor.sockets[0].getsockname()[1])
+
+    def connect(self, connection: socket.socket, peer: Peer) -> None:
+        """A connection entered: give it a channel."""
+        channel = Channel(self)
+        self.peers[channel] = peer
+        task = self.loop.create_task(self.attach(connection, channel))
+        self.connecting.add(task)
+        task.add_done_callback(self.connecting.discard)
+
+    async def attach(self, connection: socket.socket, channel: Channel) -> None:
+        """Let the loop make a transport for a channel."""
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self.loop.connect_accepted_socket(lambda: channel, connection)
+        except OSError as error:
+            log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
+            connection.close()
+            self.leave(channel)
+        self.quotas.displace()
 
     def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
         """A connection was accepted."""
         self.accepted += 1
         self.channels.add(channel)
         transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
-        connected: socket.socket | None = transport.get_extra_info("socket")
-        if connected is not None:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        local: tuple[Any, ...] = transport.get_extra_info("sockname") or ("unknown", 0)
-        remote: tuple[Any, ...] = transport.get_extra_info("peername") or ("0.0.0.0", 0)
+        local = transport.get_extra_info("sockname") or ("unknown", 0)
+        peer = self.peers[channel]
         return ConnectionContext(
-            connection_id=f"{local[0]}:{local[1]}-{remote[0]}:{remote[1]}-{next(self.serial)}",
+            connection_id=f"{local[0]}:{local[1]}-{peer.address}:{peer.port}-{next(self.serial)}",
             listener_name=self.address.name,
             security_protocol=self.address.security_protocol,
-            client_address=java_host_address(str(remote[0])),
-            client_port=int(remote[1]),
+            client_address=peer.address,
+            client_port=peer.port,
             node_id=self.node_id,
         )
 
     def closed(self, channel: Channel) -> None:
         """A connection is gone."""
         self.channels.discard(channel)
+        self.leave(channel)
         self.disconnected(channel.context.connection_id)
+
+    def leave(self, channel: Channel) -> None:
+        """Give back the place of a connection, once."""
+        peer = self.peers.pop(channel, None)
+        if peer is not None:
+            self.quotas.dec(self.address.name, peer.address)
+
+    def abort(self, channel: Channel) -> None:
+        """End a connection without sending what is left to send."""
+        channel.closing = True
+        channel.transport.abort()
 
     def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
         """Close the channels on which nothing happened for ``max_idle_ms``; how many."""
@@ -133,13 +159,15 @@ class Listener:
     async def close(self, timeout_s: float) -> None:
         """Accept no more, answer what is owed within ``timeout_s`` and close every channel."""
         self.draining = True
-        if self.server is not None:
-            self.server.close()
+        if self.acceptor is not None:
+            self.acceptor.close()
+        await asyncio.gather(*self.connecting, return_exceptions=True)
         for channel in list(self.channels):
             channel.drain()
         deadline_s = self.loop.time() + timeout_s
         while self.channels and self.loop.time() < deadline_s:
             await asyncio.sleep(0.01)
         for channel in list(self.channels):
-            channel.transport.abort()
+            self.abort(channel)
         await asyncio.sleep(0)  # lets the aborted channels hear of it
+        self.quotas.remove_listener(self.address.name)

@@ -1,0 +1,320 @@
+"""Who may connect, and when; after kafka.network.ConnectionQuotas.
+
+A connection that was accepted *arrives*: its rates are recorded. It *waits*, and its listener accepts no
+other, until the rates are back at their bounds and there is room for it. Then it *enters*: its address has a
+rate and a number of connections, too, and when these are exceeded it is turned away at once.
+
+The inter-broker listener is protected if there are others: the limits of the broker do not hold its
+connections up, and `ConnectionQuotas.over_limit` makes room for them among those of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from odradek.clock import Clock, Timer, TimerTask
+from odradek.metrics.registry import MeasuredMetric
+from odradek.plugin.config import ConfigError
+from odradek.quota.connection_limits import (
+    ConnectionLimits,
+    is_connection_key,
+    listener_key,
+    parse_limits,
+)
+from odradek.quota.connection_rates import ConnectionRates, ListenerRates
+from odradek.quota.host_names import HostNames, Lookup, look_nowhere, plain_address
+from odradek.quota.quota_config import QuotaConfig
+
+
+class TooManyConnections(Exception):
+    """An address has all the connections that it may have. This one was counted; `ConnectionQuotas.dec` it.
+
+    Args:
+        address: Whose.
+        limit: How many it may have.
+    """
+
+    def __init__(self, address: str, limit: int) -> None:
+        super().__init__(f"{address} has {limit} connections already, which is its limit")
+        self.address = address
+        self.limit = limit
+
+
+class ConnectionThrottled(Exception):
+    """An address connects too often. This connection is not counted.
+
+    Args:
+        address: Whose.
+        start_ms: When it was turned away.
+        throttle_ms: After which it may come again.
+    """
+
+    def __init__(self, address: str, start_ms: int, throttle_ms: int) -> None:
+        super().__init__(f"{address} connects too often, throttled for {throttle_ms} ms")
+        self.address = address
+        self.start_ms = start_ms
+        self.throttle_ms = throttle_ms
+
+
+@dataclass(slots=True, eq=False)
+class ListenerQuota:
+    """One listener's connections."""
+
+    name: str
+    max_connections: int
+    rates: ListenerRates
+    connections: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """A connection that was accepted and has not entered yet."""
+
+    listener: ListenerQuota
+    address: str
+    earliest_ms: int
+    """When the rates let it in."""
+    waits_since_ns: int = 0
+    on_entry: Callable[[], None] | None = None
+    task: TimerTask | None = None
+
+
+class ConnectionQuotas:
+    """Counts and rates of connections: of the broker, of each listener and of each address.
+
+    Args:
+        clock: Tells the time of arrivals.
+        timer: Ends the waits.
+        config: Windows of the rates.
+        properties: The limits of the configuration file, by key.
+        inter_broker_listener: The name of the listener that is protected.
+        lookup: Finds the addresses of hosts that limits name.
+
+    Raises:
+        ConfigError: A limit is wrong.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        timer: Timer,
+        config: QuotaConfig | None = None,
+        properties: Mapping[str, str] | None = None,
+        inter_broker_listener: str = "PLAINTEXT",
+        lookup: Lookup = look_nowhere,
+    ) -> None:
+        self.clock = clock
+        self.timer = timer
+        self.configured = dict(properties or {})
+        self.dynamic: dict[str, str] = {}
+        self.limits = parse_limits(self.configured)
+        self.inter_broker_listener = inter_broker_listener
+        self.hosts = HostNames(lookup)
+        self.rates = ConnectionRates(config or QuotaConfig(), clock, self.limits.creation_rate)
+        self.named_rates: dict[str, float] = {}
+        self.per_ip_overrides: dict[str, int] = {}
+        self.listeners: dict[str, ListenerQuota] = {}
+        self.counts: dict[str, int] = {}
+        self.total = 0
+        self.waiting: list[Arrival] = []
+        self.over_limit: Callable[[], None] | None = None
+        """Called when there are more connections than the broker may have; closes `excess` of them."""
+        self.resolve_overrides()
+
+    def add_listener(self, name: str) -> None:
+        """Count the connections of a listener. All are added before the first connection arrives."""
+        rates = self.rates.add_listener(name, self.limits.listener_creation_rate(name))
+        self.listeners[name] = ListenerQuota(name, self.limits.listener_connections(name), rates)
+        self.wake()
+
+    def remove_listener(self, name: str) -> None:
+        """A listener is gone."""
+        self.listeners.pop(name, None)
+        self.rates.remove_listener(name)
+        self.wake()
+
+    def is_protected(self, listener: str) -> bool:
+        """Whether the limits of the broker leave a listener alone."""
+        return listener == self.inter_broker_listener and len(self.listeners) > 1
+
+    def arrive(self, listener: str, address: str) -> Arrival:
+        """A connection was accepted.
+
+        Args:
+            listener: By whom.
+            address: Whose it is, as `odradek.wire.host_address` writes it.
+
+        Raises:
+            KeyError: The listener was not added.
+        """
+        quota = self.listeners[listener]
+        now_ms = self.clock.now_ms()
+        throttle_ms = self.rates.record_arrival(quota.rates, self.is_protected(listener), now_ms)
+        return Arrival(quota, without_scope(address), now_ms + throttle_ms)
+
+    def may_enter(self, arrival: Arrival) -> bool:
+        """Whether the rates are back at their bounds and there is room."""
+        return self.has_slot(arrival.listener) and self.clock.now_ms() >= arrival.earliest_ms
+
+    def has_slot(self, listener: ListenerQuota) -> bool:
+        """Whether there is room for one connection more."""
+        if listener.connections >= listener.max_connections:
+            return False
+        return self.total < self.limits.max_connections or self.is_protected(listener.name)
+
+    def wait(self, arrival: Arrival, on_entry: Callable[[], None]) -> None:
+        """Call back once, as soon as the connection may enter."""
+        arrival.on_entry = on_entry
+        arrival.waits_since_ns = self.clock.monotonic_ns()
+        self.waiting.append(arrival)
+        if arrival.earliest_ms > self.clock.now_ms():
+            arrival.task = self.timer.schedule(arrival.earliest_ms, self.wake)
+
+    def abandon(self, arrival: Arrival) -> None:
+        """Let a connection wait no longer: its listener is being closed."""
+        if arrival in self.waiting:
+            self.waiting.remove(arrival)
+        if arrival.task is not None:
+            arrival.task.cancel()
+
+    def wake(self) -> None:
+        """Let in who may enter now, in the order of arrival."""
+        for arrival in list(self.waiting):
+            if arrival in self.waiting and self.may_enter(arrival):
+                self.abandon(arrival)
+                waited_ns = self.clock.monotonic_ns() - arrival.waits_since_ns
+                arrival.listener.rates.blocked.record(waited_ns, self.clock.now_ms())
+                assert arrival.on_entry is not None
+                arrival.on_entry()
+
+    def enter(self, arrival: Arrival) -> None:
+        """Count a connection that waits no longer.
+
+        Raises:
+            ConnectionThrottled: Its address connects too often.
+            TooManyConnections: Its address has too many.
+        """
+        listener, address, now_ms = arrival.listener, arrival.address, self.clock.now_ms()
+        protected = self.is_protected(listener.name)
+        throttle_ms = self.rates.record_address(listener.rates, protected, address, now_ms)
+        if throttle_ms > 0:
+            raise ConnectionThrottled(address, now_ms, throttle_ms)
+        before = self.counts.get(address, 0)
+        self.counts[address] = before + 1
+        self.total += 1
+        listener.connections += 1
+        limit = self.per_ip_overrides.get(address, self.limits.max_connections_per_ip)
+        if before >= limit:
+            raise TooManyConnections(address, limit)
+
+    def dec(self, listener: str, address: str) -> None:
+        """A connection that was counted is gone.
+
+        Raises:
+            ValueError: The address has none.
+        """
+        address = without_scope(address)
+        count = self.counts.get(address, 0)
+        if count == 0:
+            raise ValueError(f"{address} has no connection")
+        if count == 1:
+            del self.counts[address]
+        else:
+            self.counts[address] = count - 1
+        self.total -= 1
+        if listener in self.listeners:
+            self.listeners[listener].connections -= 1
+        if self.waiting:
+            self.wake()
+
+    @property
+    def excess(self) -> int:
+        """Connections beyond the limit of the broker; those of listeners that are not protected go."""
+        return max(self.total - self.limits.max_connections, 0)
+
+    def displace(self) -> None:
+        """Make room when there are too many connections; to be called when one has a channel."""
+        if self.total > self.limits.max_connections and self.over_limit is not None:
+            self.over_limit()
+
+    def reconfigure(self, key: str, value: str | None, listener: str | None = None) -> None:
+        """Change one limit at run time.
+
+        Args:
+            key: One of the keys of `odradek.quota.connection_limits`.
+            value: As in the configuration; None for what the configuration file says.
+            listener: Whose limit it is; None for the broker's, or when the key has the prefix of a listener.
+
+        Raises:
+            ConfigError: The key is unknown, or the value is wrong. Nothing has changed then.
+        """
+        name = key if listener is None else listener_key(listener, key)
+        if not is_connection_key(name):
+            raise ConfigError(name, "is no limit of connections")
+        changed = {known: text for known, text in self.dynamic.items() if known != name}
+        self.update(changed if value is None else changed | {name: value})
+
+    def checked(self, properties: Mapping[str, str]) -> ConnectionLimits:
+        """The limits with these instead of what was set at run time before.
+
+        Raises:
+            ConfigError: They are wrong.
+        """
+        return parse_limits(self.configured | dict(properties))
+
+    def update(self, properties: Mapping[str, str]) -> None:
+        """Let these be all limits that were set at run time. Who waits for a slot has it as soon as there is
+        one; who waits for a rate waits as long as it was to.
+
+        Raises:
+            ConfigError: They are wrong. Nothing has changed then.
+        """
+        self.limits = self.checked(properties)
+        self.dynamic = dict(properties)
+        self.rates.set_bound(self.rates.broker, self.limits.creation_rate)
+        for listener in self.listeners.values():
+            listener.max_connections = self.limits.listener_connections(listener.name)
+            self.rates.set_bound(listener.rates.accepted, self.limits.listener_creation_rate(listener.name))
+        self.resolve_overrides()
+        self.wake()
+        self.displace()
+
+    def resolve_overrides(self) -> None:
+        """Find the addresses of the hosts that may have more or fewer connections than others."""
+        self.per_ip_overrides = {
+            address: limit
+            for host, limit in self.limits.overrides.items()
+            for address in self.hosts.addresses(host, self.resolve_overrides)
+        }
+
+    def update_ip_rate(self, ip: str | None, rate: float | None) -> None:
+        """Change how often an address may connect; usage stays.
+
+        Args:
+            ip: An address or the name of a host; None for all addresses that have no rate of their own.
+            rate: Connections per second; None to lift it.
+        """
+        if ip is None:
+            self.rates.set_default_rate(rate)
+            return
+        if plain_address(ip) is None:
+            if rate is None:
+                self.named_rates.pop(ip, None)
+            else:
+                self.named_rates[ip] = rate
+        for address in self.hosts.addresses(ip, lambda: self.update_ip_rate(ip, self.named_rates.get(ip))):
+            self.rates.set_address_rate(address, rate)
+
+    def expire(self, now_ms: int) -> int:
+        """Forget the rates of addresses that did not come for an hour; to be called every 30 s."""
+        return self.rates.metrics.expire(now_ms)
+
+    def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
+        """The metrics of KIP-612, under Kafka's names."""
+        yield from self.rates.measured(now_ms)
+
+
+def without_scope(address: str) -> str:
+    """Where a link-local address was seen does not tell two clients apart (Inet6Address.equals)."""
+    return address.partition("%")[0]

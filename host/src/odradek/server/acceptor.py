@@ -1,0 +1,204 @@
+"""Accepts the connections of one listener, as fast as `ConnectionQuotas` lets it.
+
+Nothing blocks: while a connection waits to enter, the listening sockets are not read, and the others wait in
+the kernel's backlog, in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+from typing import NamedTuple
+
+from odradek.clock import Timer
+from odradek.metrics.sensor import NEVER_MS
+from odradek.quota.connection_quotas import (
+    Arrival,
+    ConnectionQuotas,
+    ConnectionThrottled,
+    TooManyConnections,
+)
+from odradek.quota.throttled_channels import ThrottledChannels
+from odradek.wire.host_address import java_host_address
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 4096
+ACCEPTED_AT_ONCE = 64
+"""Connections that are accepted before the loop looks at the others again: a few milliseconds."""
+REST_AFTER_ERROR_S = 1.0
+"""How long nothing is accepted when the process is out of descriptors (asyncio's ACCEPT_RETRY_DELAY)."""
+MOST_THROTTLED = 1_000
+"""Sockets of throttled addresses that are kept open. Those beyond are closed at once: Kafka has no such
+limit, but a storm must not take the descriptors of others."""
+
+
+class Peer(NamedTuple):
+    """Who connected."""
+
+    address: str
+    """As Java prints it."""
+    port: int
+
+
+async def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen on every address of a host, all on one port.
+
+    Args:
+        host: A name or an address; empty for all addresses of this machine.
+        port: 0 takes any free port.
+
+    Raises:
+        OSError: The port is in use, or the address is not this machine's.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    sockets: list[socket.socket] = []
+    missing: OSError | None = None
+    try:
+        for family, address in dict.fromkeys((info[0], info[4]) for info in found):
+            taken = sockets[0].getsockname()[1] if sockets else port
+            try:
+                sockets.append(listening_socket(family, (address[0], taken, *address[2:])))
+            except OSError as error:
+                if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
+                    raise
+                missing = error  # such as IPv6 where it is switched off
+        if not sockets:
+            raise missing or OSError(errno.EADDRNOTAVAIL, "no address")
+    except OSError:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets
+
+
+def listening_socket(family: int, address: tuple[object, ...]) -> socket.socket:
+    """A socket that listens and does not block."""
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.setblocking(False)
+        listening.bind(address)
+        listening.listen(BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+class Acceptor:
+    """Takes connections from listening sockets and hands over those that entered.
+
+    Args:
+        listener: The name that the quotas know.
+        sockets: Listening sockets; closed with the acceptor.
+        connected: Takes a connection that was counted. Whoever takes it calls ``quotas.dec`` in the end.
+    """
+
+    def __init__(
+        self,
+        listener: str,
+        sockets: list[socket.socket],
+        quotas: ConnectionQuotas,
+        timer: Timer,
+        connected: Callable[[socket.socket, Peer], None],
+    ) -> None:
+        self.listener = listener
+        self.sockets = sockets
+        self.quotas = quotas
+        self.connected = connected
+        self.loop = asyncio.get_running_loop()
+        self.throttled = ThrottledChannels(timer)
+        """Sockets of addresses that connect too often: open but not read until their time is over."""
+        self.held: tuple[Arrival, socket.socket] | None = None
+        """The connection that waits to enter."""
+        self.rest: asyncio.TimerHandle | None = None
+        self.resume()
+
+    def resume(self) -> None:
+        """Accept."""
+        for listening in self.sockets:
+            self.loop.add_reader(listening, self.accept, listening)
+
+    def pause(self) -> None:
+        """Accept nothing."""
+        for listening in self.sockets:
+            self.loop.remove_reader(listening)
+
+    def accept(self, listening: socket.socket) -> None:
+        """Take what waits in the backlog, or a portion of it."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                connection, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                self.rest_after(error)
+                return
+            connection.setblocking(False)
+            self.arrived(connection, Peer(java_host_address(address[0]), address[1]))
+            if self.held is not None:
+                return
+
+    def rest_after(self, error: OSError) -> None:
+        """Leave the backlog alone for a while: a socket that cannot be accepted stays readable."""
+        log.error("cannot accept a connection", extra={"listener": self.listener, "why": str(error)})
+        self.pause()
+        self.rest = self.loop.call_later(REST_AFTER_ERROR_S, self.resume)
+
+    def arrived(self, connection: socket.socket, peer: Peer) -> None:
+        """Let a connection enter, now or once it may."""
+        arrival = self.quotas.arrive(self.listener, peer.address)
+        if self.quotas.may_enter(arrival):
+            self.enter(arrival, connection, peer)
+            return
+        self.held = arrival, connection
+        self.pause()
+        self.quotas.wait(arrival, lambda: self.waited(arrival, connection, peer))
+
+    def waited(self, arrival: Arrival, connection: socket.socket, peer: Peer) -> None:
+        """The connection that was held may enter."""
+        self.held = None
+        self.enter(arrival, connection, peer)
+        self.resume()
+
+    def enter(self, arrival: Arrival, connection: socket.socket, peer: Peer) -> None:
+        """Hand a connection over unless its address has too many of them."""
+        try:
+            self.quotas.enter(arrival)
+        except ConnectionThrottled as error:
+            self.close_later(connection, error)
+        except TooManyConnections as error:
+            log.info("rejected a connection", extra={"address": error.address, "limit": error.limit})
+            connection.close()
+            self.quotas.dec(self.listener, peer.address)
+        else:
+            self.connected(connection, peer)
+
+    def close_later(self, connection: socket.socket, error: ConnectionThrottled) -> None:
+        """Keep a socket open without reading it, so that its client does not come back at once."""
+        log.debug("throttled a connection", extra={"address": error.address, "for_ms": error.throttle_ms})
+        if self.throttled.size(error.start_ms) >= MOST_THROTTLED:
+            connection.close()
+        else:
+            self.throttled.throttle(error.throttle_ms, error.start_ms, on_end=connection.close)
+
+    def close(self) -> None:
+        """Close the listening sockets and all that did not enter."""
+        self.pause()
+        if self.rest is not None:
+            self.rest.cancel()
+        for listening in self.sockets:
+            listening.close()
+        if self.held is not None:
+            arrival, connection = self.held
+            self.held = None
+            self.quotas.abandon(arrival)
+            connection.close()
+        self.throttled.release(NEVER_MS)
