@@ -15,6 +15,7 @@ from odradek.broker.broker import Broker, BrokerSettings, Endpoint
 from odradek.broker.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
+from odradek.broker.throttling import Throttled
 from odradek.broker.topics import Topics
 from odradek.broker.transaction_participants import Participants
 from odradek.client.connection import answer_type
@@ -161,6 +162,8 @@ class BrokerClient:
     broker: Broker = field(default_factory=make_broker)
     connection: ConnectionContext = field(default_factory=make_connection)
     client_id: str | None = "test"
+    throttled: Throttled | None = None
+    """The newest answer, if the client is throttled after it."""
     dispatcher: Dispatcher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -175,12 +178,15 @@ class BrokerClient:
         header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)
         frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
         answer = self.dispatcher.answer(frame, 0, self.connection)
-        written: list[bytes] = []
+        written: list[bytes | Throttled] = []
         if isinstance(answer, PendingAnswer):
             answer.when_done(written.append)
         elif answer is not None:
             written.append(answer)
-        if not written:
+        last = written[0] if written else None
+        self.throttled = last if isinstance(last, Throttled) else None
+        response = last.frame if isinstance(last, Throttled) else last
+        if response is None:
             return None
-        _, start = read_response_header(written[0], 4, flexible_response_header(request, chosen))
-        return decode(answer_type(type(request)), chosen, written[0], start)
+        _, start = read_response_header(response, 4, flexible_response_header(request, chosen))
+        return decode(answer_type(type(request)), chosen, response, start)

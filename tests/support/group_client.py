@@ -48,7 +48,7 @@ class GroupClient(BrokerClient):
 
         if isinstance(answer, PendingAnswer):
             answer.when_done(read)
-        elif answer is not None:
+        elif isinstance(answer, bytes):
             read(answer)
         return answers
 

@@ -72,9 +72,9 @@ class Consumer:
         header = RequestHeader(FetchRequest.API_KEY, version, 1, "consumer")
         frame = request_header(header, flexible_request_header(request, version)) + encode(request, version)
         answer = self.client.dispatcher.answer(frame, 0, self.client.connection)
-        assert answer is not None
         if isinstance(answer, bytes):
             return self.decoded(answer, version)
+        assert isinstance(answer, PendingAnswer)
         self.pending = answer
         answer.when_done(lambda written: self.answers.append(self.decoded(written, version)))
         return None

@@ -93,7 +93,7 @@ class Reader:
         if isinstance(answer, PendingAnswer):
             answer.when_done(lambda written: self.answers.append(response_in(written)))
             return None
-        assert answer is not None
+        assert isinstance(answer, bytes)
         return response_in(answer).responses[0].partitions[0]
 
     def fetched(self, offset: int = 0, **fields: Any) -> PartitionData:

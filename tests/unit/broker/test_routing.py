@@ -11,6 +11,7 @@ import pytest
 
 from odradek.broker.deferred import Deferred
 from odradek.broker.routing import CloseConnection, Dispatcher, PendingAnswer, Route, answers, load_handlers
+from odradek.broker.throttling import Throttled
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -85,12 +86,12 @@ def frame_of(request: Any, version: int, client_id: str | None = "test") -> byte
     return request_header(header, flexible_request_header(request, version)) + encode(request, version)
 
 
-def written(answer: bytes | PendingAnswer | None) -> bytes:
+def written(answer: bytes | PendingAnswer | Throttled | None) -> bytes:
     """The frame of an answer that is there."""
     frames: list[bytes] = []
     if isinstance(answer, PendingAnswer):
         answer.when_done(frames.append)
-    elif answer is not None:
+    elif isinstance(answer, bytes):
         frames.append(answer)
     (frame,) = frames
     return frame

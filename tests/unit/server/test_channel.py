@@ -32,6 +32,9 @@ class Pending:
     def when_done(self, callback: Callable[[bytes], None]) -> None:
         self.deferred.when_done(callback)
 
+    def lost(self) -> None:
+        self.deferred.lost()
+
 
 class RecordingTransport(asyncio.Transport):
     def __init__(self) -> None:

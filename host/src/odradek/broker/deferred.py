@@ -24,6 +24,9 @@ class Deferred:
     hurry: Callable[[], None] | None = None
     """Set by the handler where it can answer early with what is there: the host is about to stop."""
 
+    around: Callable[[Callable[[], Any]], Any] | None = None
+    """Set by the dispatcher: runs what is left of the handler, to measure it."""
+
     def complete(self, response: Any) -> None:
         """Keep the promise. A second call is ignored: a time-out and an event may come in the same turn."""
         if self.done:
@@ -42,7 +45,7 @@ class Deferred:
         if self.done:
             return
         try:
-            result = response()
+            result = response() if self.around is None else self.around(response)
         except Exception as error:  # noqa: BLE001  see above
             result = error
         self.complete(result)

@@ -57,6 +57,14 @@ class FullContext:
     """Where a session is opened once the answer is there; None if none is wanted."""
     uses_topic_ids: bool
 
+    def draft(self, answers: Answers) -> FetchResponse:
+        """What `respond` would say, without an id of a session; nothing is remembered."""
+        return FetchResponse(responses=by_topic(answers))
+
+    def throttled(self) -> FetchResponse:
+        """Say nothing: no session is opened."""
+        return FetchResponse()
+
     def respond(self, answers: Answers, now_ms: int) -> FetchResponse:
         """Say everything."""
         session_id = NO_SESSION
@@ -79,17 +87,36 @@ class IncrementalContext:
     def partitions(self) -> Partitions:
         return self.session.partitions
 
+    def draft(self, answers: Answers) -> FetchResponse:
+        """What `respond` would say; nothing is remembered."""
+        told = self.new_to_client(answers)
+        return self.checked(FetchResponse(session_id=self.session.id, responses=by_topic(told)))
+
+    def throttled(self) -> FetchResponse:
+        """Say nothing: what is new stays so, and the session goes on."""
+        return self.checked(FetchResponse(session_id=self.session.id))
+
     def respond(self, answers: Answers, now_ms: int) -> FetchResponse:
         """Say what differs from what was said before."""
-        session = self.session
-        if session.epoch != self.epoch:
-            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        told = [row for row in answers if row[1].differs(row[2])]
-        for key, partition, answer in told:
-            partition.remember(answer)
-            if answer.records:
-                session.move_to_end(key)
-        return FetchResponse(session_id=session.id, responses=by_topic(told))
+        told = self.new_to_client(answers)
+        response = self.checked(FetchResponse(session_id=self.session.id, responses=by_topic(told)))
+        if not response.error_code:
+            for key, partition, answer in told:
+                partition.remember(answer)
+                if answer.records:
+                    self.session.move_to_end(key)
+        return response
+
+    @staticmethod
+    def new_to_client(answers: Answers) -> Answers:
+        """What differs from what was said before."""
+        return [row for row in answers if row[1].differs(row[2])]
+
+    def checked(self, response: FetchResponse) -> FetchResponse:
+        """The response, unless another request has moved the session on."""
+        if self.session.epoch == self.epoch:
+            return response
+        return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
 FetchContext = FullContext | IncrementalContext

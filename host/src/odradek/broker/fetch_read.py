@@ -13,6 +13,7 @@ from odradek.broker.fetch_context import TOPIC_ID_VERSION, Partitions
 from odradek.broker.fetch_session import CachedPartition, PartitionKey
 from odradek.broker.topics import LEADER_EPOCH, NO_EPOCH, Topics, check_leader_epoch
 from odradek.log.partition_log import PartitionLog
+from odradek.quota.replication_quota_manager import ReplicationQuotaManager
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import AbortedTransaction, FetchPartition, FetchRequest, PartitionData
@@ -32,10 +33,18 @@ class ReadParams:
     max_bytes: int
     """Of the whole response; zero or less lets the first batch through."""
     read_committed: bool
+    replication: ReplicationQuotaManager | None = None
+    """What holds up replicas that are marked; None for a consumer."""
 
     @classmethod
-    def of(cls, request: FetchRequest, version: int, fetch_max_bytes: int) -> ReadParams:
-        """A request's, within the host's own limit.
+    def of(
+        cls,
+        request: FetchRequest,
+        version: int,
+        limit_bytes: int,
+        replication: ReplicationQuotaManager | None = None,
+    ) -> ReadParams:
+        """A request's, within a limit of the host's own.
 
         Raises:
             ApiError: UNKNOWN_SERVER_ERROR for an isolation level that does not exist, as in Kafka.
@@ -43,7 +52,7 @@ class ReadParams:
         if request.isolation_level not in (0, READ_COMMITTED):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
         committed = request.isolation_level == READ_COMMITTED
-        return cls(version, min(request.max_bytes, fetch_max_bytes), committed)
+        return cls(version, min(request.max_bytes, limit_bytes), committed, replication)
 
 
 @dataclass(slots=True)
@@ -84,7 +93,7 @@ class Read:
             return
         try:
             self.check(partition, log)
-            answer = self.data(log, wanted)
+            answer = self.data(log, wanted, self.held_up(partition))
         except ApiError as error:
             self.failed = True
             answer = refused(wanted.partition, error.code)
@@ -121,11 +130,27 @@ class Read:
         if wanted.last_fetched_epoch > LEADER_EPOCH:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
 
-    def data(self, log: PartitionLog, wanted: FetchPartition) -> PartitionData:
-        """Whole batches within what is left of the limits."""
+    def held_up(self, partition: CachedPartition) -> bool:
+        """Whether a replica gets nothing now. The host has no replicas of its own, so none is in sync."""
+        quota = self.params.replication
+        topic, index = partition.topic, partition.wanted.partition
+        return quota is not None and topic is not None and quota.skips(topic, index, in_sync=False)
+
+    def replicated_bytes(self, quota: ReplicationQuotaManager) -> int:
+        """What was read of partitions that are marked."""
+        return sum(
+            len(answer.records or b"")
+            for _, partition, answer in self.rows
+            if partition.topic is not None and quota.is_throttled(partition.topic, answer.partition_index)
+        )
+
+    def data(self, log: PartitionLog, wanted: FetchPartition, held_up: bool) -> PartitionData:
+        """Whole batches within what is left of the limits; nothing for a replica that is held up."""
         stable_offset = log.last_stable_offset
         aborted = None
-        if self.params.read_committed:
+        if held_up:
+            records = b""
+        elif self.params.read_committed:
             records = self.committed(log, wanted, stable_offset)
             aborted = aborted_transactions(log, wanted.fetch_offset, records)
         else:

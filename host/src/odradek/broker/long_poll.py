@@ -10,7 +10,6 @@ from odradek.broker.deferred import Deferred
 from odradek.broker.fetch_read import Read
 from odradek.clock import TimerTask
 from odradek.log.partition_log import Listener, PartitionLog
-from odradek.wire.messages.fetch import FetchResponse
 
 MAX_WAIT_MS = 300_000
 """Nobody waits longer: a larger ``max_wait_ms`` is cut."""
@@ -34,7 +33,7 @@ class LongPoll:
     min_bytes: int
     first: Read
     again: Callable[[], Read]
-    respond: Callable[[Read], FetchResponse]
+    respond: Callable[[Read], object]
     deferred: Deferred = field(default_factory=Deferred)
     logs: list[PartitionLog] = field(init=False)
     missing_bytes: int = field(init=False)

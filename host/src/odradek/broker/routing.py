@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from odradek.broker.broker import Broker
 from odradek.broker.deferred import Deferred
+from odradek.broker.throttling import Charge, Exchange, Throttle, Throttled, charge_time
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import reader, writer
@@ -57,6 +58,8 @@ class Route:
     """What is parsed."""
     advertised: Versions
     """What ApiVersions says, which may be wider: clients infer features from it."""
+    charge: Charge
+    """What a request costs where quotas are set."""
 
 
 ROUTES: dict[int, Route] = {}
@@ -70,6 +73,7 @@ def answers(
     versions: Versions | None = None,
     advertised: Versions | None = None,
     refusal: Refusal | None = None,
+    charge: Charge = charge_time,
 ) -> Callable[[H], H]:
     """Register a handler.
 
@@ -80,12 +84,15 @@ def answers(
         advertised: What ApiVersions says, where that differs.
         refusal: Makes the response for an `ApiError`; by default a response with this ``error_code``,
             which will not do where the response has none at the top in every version.
+        charge: What a request costs where quotas are set, see ``broker/throttling.py``.
     """
 
     def register(handler: H) -> H:
         served = versions or request.VERSIONS
         refuse = refusal or (lambda _request, code, _message: response(error_code=code))
-        ROUTES[request.API_KEY] = Route(request, response, handler, refuse, served, advertised or served)
+        ROUTES[request.API_KEY] = Route(
+            request, response, handler, refuse, served, advertised or served, charge
+        )
         return handler
 
     return register
@@ -119,10 +126,14 @@ class CompiledRoute:
     write: Callable[[Any], bytes]
     flexible_request: bool
     flexible_response: bool
+    charge: Charge
+    tells_throttle: bool
+    """The response has a ``throttle_time_ms``."""
 
-    def frame(self, correlation_id: int, response: Any) -> bytes:
-        """The response as bytes, length in front."""
-        body = self.write(response)
+    def frame(self, correlation_id: int, response: Any, body: bytes | None = None) -> bytes:
+        """The response as bytes, length in front; ``body`` if it is encoded already."""
+        if body is None:
+            body = self.write(response)
         if self.flexible_response:
             return pack_tagged(len(body) + 5, correlation_id, 0) + body
         return pack_short(len(body) + 4, correlation_id) + body
@@ -137,21 +148,39 @@ class PendingAnswer:
     correlation_id: int
     request: Any
     deferred: Deferred
+    exchange: Exchange | None = None
+    """What is charged in the end, where quotas are set."""
 
-    def when_done(self, callback: Callable[[bytes], None]) -> None:
-        """Call back with the frame; with no bytes where there can be none: close the connection."""
-        self.deferred.when_done(lambda response: callback(self.frame(response)))
+    def __post_init__(self) -> None:
+        if self.exchange is not None:
+            self.deferred.around = self.exchange.timed
 
-    def frame(self, response: Any) -> bytes:
-        """The response, or the refusal that an exception means.
+    def when_done(self, callback: Callable[[Any], None]) -> None:
+        """Call back with what `answer` gives."""
+        self.deferred.when_done(lambda response: callback(self.answer(response)))
+
+    def lost(self) -> None:
+        """The connection is gone; what it asked for is charged all the same."""
+        self.deferred.lost()
+        if self.exchange is not None:
+            self.dispatcher.charge(self.route, self.exchange, None)
+
+    def answer(self, response: Any) -> bytes | Throttled:
+        """The response, or the refusal that an exception means; no bytes where there can be neither: close
+        the connection.
 
         Never raises: who keeps a promise is a timer, or another client's append, and must not be hit by it.
         """
+        dispatcher, route = self.dispatcher, self.route
         try:
             if isinstance(response, Exception):
-                response = self.dispatcher.refusal(self.route, self.request, response)
-            return self.dispatcher.frame(self.route, self.correlation_id, self.request, response)
+                response = dispatcher.refusal(route, self.request, response)
+            if self.exchange is not None:
+                return dispatcher.charged(route, self.exchange, response) or b""
+            return dispatcher.frame(route, self.correlation_id, self.request, response)
         except CloseConnection:
+            if self.exchange is not None:
+                dispatcher.charge(route, self.exchange, None)
             return b""
         except Exception:
             log.exception("refusal cannot be written", extra={"api_key": self.route.api_key})
@@ -167,21 +196,25 @@ class Dispatcher:
         self.compiled: dict[int, CompiledRoute] = {}
         """By API key and version as they stand in a request, read as one number."""
         self.now_ms = broker.clock.now_ms
+        self.monotonic_ns = broker.clock.monotonic_ns
+        self.quotas = broker.quotas
         self.unexpected_errors = 0
         """Exceptions that were bugs."""
 
     def answer(
         self, frame: bytes | memoryview, offset: int, connection: ConnectionContext
-    ) -> bytes | PendingAnswer | None:
+    ) -> bytes | PendingAnswer | Throttled | None:
         """Answer the request that starts at ``offset`` and ends with ``frame``.
 
         Returns:
-            The response frame; or a pending one; or None where the protocol has no answer.
+            The response frame; or a pending one; or one after which the client is throttled; or None where
+            the protocol has no answer.
 
         Raises:
             WireError: The bytes make no sense: close the connection.
             CloseConnection: The handler refuses by closing.
         """
+        started_ns = self.monotonic_ns() if self.quotas.is_enabled else 0
         try:
             api, correlation_id, client_id_bytes = unpack_header(frame, offset)
         except struct.error as error:
@@ -199,15 +232,68 @@ class Dispatcher:
         context = RequestContext(
             connection, route.api_key, route.version, correlation_id, client_id, self.now_ms()
         )
-        try:
-            response = route.handler(request, context, self.broker)
-        except (CloseConnection, WireError):
-            raise
-        except Exception as error:  # noqa: BLE001  a handler's bug must not end the connection or the host
-            response = self.refusal(route, request, error)
+        if started_ns:
+            return self.answer_and_charge(route, request, context, len(frame) - offset, started_ns)
+        response = self.respond(route, request, context)
         if response.__class__ is Deferred:
             return PendingAnswer(self, route, correlation_id, request, response)
         return None if response is None else self.frame(route, correlation_id, request, response)
+
+    def respond(self, route: CompiledRoute, request: Any, context: RequestContext) -> Any:
+        """What the handler says, or what its error means.
+
+        Raises:
+            WireError: The bytes make no sense.
+            CloseConnection: The handler refuses by closing, or the protocol has no answer to the request.
+        """
+        try:
+            return route.handler(request, context, self.broker)
+        except (CloseConnection, WireError):
+            raise
+        except Exception as error:  # noqa: BLE001  a handler's bug must not end the connection or the host
+            return self.refusal(route, request, error)
+
+    def answer_and_charge(
+        self, route: CompiledRoute, request: Any, context: RequestContext, request_bytes: int, started_ns: int
+    ) -> bytes | PendingAnswer | Throttled | None:
+        """`answer` while quotas are set; a client that makes the host close is charged too."""
+        exchange = Exchange(
+            context=context,
+            request=request,
+            request_bytes=request_bytes,
+            write=route.write,
+            monotonic_ns=self.monotonic_ns,
+        )
+        try:
+            response = self.respond(route, request, context)
+        except CloseConnection:
+            exchange.spent_ns = self.monotonic_ns() - started_ns
+            self.charge(route, exchange, None)
+            raise
+        exchange.spent_ns = self.monotonic_ns() - started_ns
+        if response.__class__ is Deferred:
+            return PendingAnswer(self, route, context.correlation_id, request, response, exchange)
+        return self.charged(route, exchange, response)
+
+    def charge(self, route: CompiledRoute, exchange: Exchange, response: Any) -> Throttle:
+        """Charge a request for what it cost."""
+        exchange.now_ms = self.now_ms()
+        exchange.response = response
+        return route.charge(exchange, self.quotas)
+
+    def charged(self, route: CompiledRoute, exchange: Exchange, response: Any) -> bytes | Throttled | None:
+        """Charge a request and write its response, which says how long the client is throttled."""
+        begin_ns = self.monotonic_ns()
+        throttle = self.charge(route, exchange, response)
+        response, frame = exchange.response, None
+        if response is not None:
+            if throttle.time_ms and route.tells_throttle:
+                response.throttle_time_ms = throttle.time_ms
+            correlation_id = exchange.context.correlation_id
+            frame = self.frame(route, correlation_id, exchange.request, response, exchange.body)
+        if exchange.network is not None:
+            exchange.network(self.monotonic_ns() - begin_ns)
+        return Throttled(frame, throttle, exchange) if throttle.time_ms else frame
 
     def refusal(self, route: CompiledRoute, request: Any, error: Exception) -> Any:
         """The response that an exception means: an `ApiError` says it, everything else is a bug.
@@ -225,10 +311,17 @@ class Dispatcher:
         )
         return route.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
 
-    def frame(self, route: CompiledRoute, correlation_id: int, request: Any, response: Any) -> bytes:
+    def frame(
+        self,
+        route: CompiledRoute,
+        correlation_id: int,
+        request: Any,
+        response: Any,
+        body: bytes | None = None,
+    ) -> bytes:
         """The response as bytes; one that cannot be written is a bug of its handler."""
         try:
-            return route.frame(correlation_id, response)
+            return route.frame(correlation_id, response, body)
         except Exception as error:  # noqa: BLE001  as in `answer`
             bug = error
         return route.frame(correlation_id, self.refusal(route, request, bug))
@@ -250,12 +343,16 @@ class Dispatcher:
             flexible_request=version in route.request.FLEXIBLE,
             # clients parse this response before they know anything: its header is always v0 (KIP-511)
             flexible_response=version in route.response.FLEXIBLE and api_key != API_VERSIONS_KEY,
+            charge=route.charge,
+            tells_throttle="throttle_time_ms" in route.response.__dataclass_fields__,
         )
         self.compiled[(api_key << 16) + version] = compiled
         return compiled
 
     def unsupported_api_versions(self, correlation_id: int) -> bytes:
-        """ApiVersions of a future: a v0 answer that names the versions of ApiVersions alone (KIP-511)."""
+        """ApiVersions of a future: a v0 answer that names the versions of ApiVersions alone (KIP-511). Free:
+        whose it is stands where nobody can read it.
+        """
         route = self.routes[API_VERSIONS_KEY]
         response = route.refusal(None, ErrorCode.UNSUPPORTED_VERSION, None)
         return self.compile(API_VERSIONS_KEY, 0).frame(correlation_id, response)

@@ -20,7 +20,7 @@ from odradek.quota.quota_config import SENSOR_EXPIRY_MS, UNBOUNDED, UNLIMITED, Q
 from odradek.quota.quota_entity import sanitize
 from odradek.quota.quota_levels import QuotaLevels, QuotaTypes
 from odradek.quota.throttle_time import throttle_time_ms
-from odradek.quota.throttled_channels import ThrottledChannels
+from odradek.quota.throttled_channels import ThrottledChannel, ThrottledChannels
 
 MAX_RESOLVED = 50_000
 """Clients whose sensors are remembered; all are looked up anew once there are more."""
@@ -109,17 +109,17 @@ class ClientQuotaManager:
         *,
         on_start: Callable[[], None] | None = None,
         on_end: Callable[[], None] | None = None,
-    ) -> None:
+    ) -> ThrottledChannel | None:
         """A channel is throttled from now on: count it.
 
         ``on_start`` is called at once, ``on_end`` when the time is over, by the timer. Callers that mute by
         their own means leave both out.
         """
         if throttle_ms <= 0:
-            return
+            return None
         now_ms = self.clock.now_ms() if now_ms is None else now_ms
         self.sensors(user, client_id, now_ms).throttle.record(throttle_ms, now_ms)
-        self.channels.throttle(throttle_ms, now_ms, on_start, on_end)
+        return self.channels.throttle(throttle_ms, now_ms, on_start, on_end)
 
     # What operators do.
 

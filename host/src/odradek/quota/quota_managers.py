@@ -37,7 +37,11 @@ class QuotaConfigs:
 
 
 class QuotaManagers:
-    """The managers, and the one place where a change of a quota comes in."""
+    """The managers, and the one place where a change of a quota comes in.
+
+    ``is_enabled`` says whether a client can be throttled at all: what every request reads before anything
+    else.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class QuotaManagers:
             "request_percentage": self.request,
             "controller_mutation_rate": self.controller_mutation,
         }
+        self.is_enabled = callback is not None
 
     @property
     def clients(self) -> tuple[ClientQuotaManager, ...]:
@@ -87,6 +92,7 @@ class QuotaManagers:
                 self.by_key[key].update_quota(entity, value)
             else:
                 log.warning("ignored an unknown quota", extra={"key": key, "entity": entity.names()})
+        self.is_enabled = any(manager.is_enabled for manager in self.clients)
 
     def apply_ip(self, ip: str | None, key: str, value: float | None) -> None:
         """Make a quota of an address effective."""

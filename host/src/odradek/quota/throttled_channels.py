@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from odradek.clock import Timer
+from odradek.clock import Timer, TimerTask
+
+COMPACT_FROM = 64
+"""A queue of so few places is never cleared of dead ones."""
 
 
 @dataclass(slots=True, eq=False)
@@ -16,7 +19,9 @@ class ThrottledChannel:
 
     end_ms: int
     on_end: Callable[[], None] | None = None
-    """Called once the time is over, also when the channel is long closed."""
+    """Called once the time is over."""
+    task: TimerTask | None = None
+    discarded: bool = False
 
     def delay_ms(self, now_ms: int) -> int:
         """Milliseconds left; negative when it is late."""
@@ -32,6 +37,8 @@ class ThrottledChannels:
 
     timer: Timer | None = None
     heap: list[tuple[int, int, ThrottledChannel]] = field(default_factory=list)
+    discarded: int = 0
+    """Of those in the heap."""
     serial: count[int] = field(default_factory=count)
 
     def throttle(
@@ -48,8 +55,20 @@ class ThrottledChannels:
             on_start()
         heapq.heappush(self.heap, (channel.end_ms, next(self.serial), channel))
         if self.timer is not None and on_end is not None:
-            self.timer.schedule(channel.end_ms, lambda: self.release_all(channel.end_ms))
+            channel.task = self.timer.schedule(channel.end_ms, lambda: self.release_all(channel.end_ms))
         return channel
+
+    def discard(self, channel: ThrottledChannel) -> None:
+        """Forget a channel that is closed: clients that come and go do not make the queue grow."""
+        channel.discarded, channel.on_end = True, None
+        if channel.task is not None:
+            channel.task.cancel()
+            channel.task = None
+        self.discarded += 1
+        if len(self.heap) > COMPACT_FROM and self.discarded * 2 > len(self.heap):
+            self.heap = [entry for entry in self.heap if not entry[2].discarded]
+            heapq.heapify(self.heap)
+            self.discarded = 0
 
     def release_all(self, now_ms: int) -> None:
         """`release` as an action of the timer."""
@@ -60,6 +79,9 @@ class ThrottledChannels:
         released = 0
         while self.heap and self.heap[0][0] <= now_ms:
             channel = heapq.heappop(self.heap)[2]
+            if channel.discarded:
+                self.discarded -= 1
+                continue
             released += 1
             if channel.on_end is not None:
                 channel.on_end()
@@ -68,4 +90,4 @@ class ThrottledChannels:
     def size(self, now_ms: int) -> int:
         """Channels that are throttled now."""
         self.release(now_ms)
-        return len(self.heap)
+        return len(self.heap) - self.discarded

@@ -1,8 +1,8 @@
 """One connection: frames in, answers out, in order.
 
 Requests of a connection are answered one after the other, as Kafka does: while an answer is pending the
-channel is *muted*, its further requests wait as bytes. Reading goes on up to `READ_AHEAD_BYTES`, so that a
-client that leaves is noticed.
+channel is *muted*, its further requests wait as bytes. So it is while the client is throttled. Reading goes
+on up to `READ_AHEAD_BYTES`, so that a client that leaves is noticed.
 
 The hot path is a chunk that holds exactly one frame: it is parsed where it lies, answered by a plain call and
 written, without a task, a queue or a copy. The answers to a chunk of several frames are written together,
@@ -17,6 +17,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from odradek.broker.routing import CloseConnection, PendingAnswer
+from odradek.broker.throttling import Throttled
 from odradek.plugin.context import ConnectionContext
 from odradek.server.large_frame import LargeFrame
 from odradek.wire.errors import WireError
@@ -56,7 +57,8 @@ class Channel(asyncio.Protocol):
         """Bytes that are not answered yet; None when there are none."""
         self.answers: list[bytes] | None = None
         """Answers to write together; None while each is written at once."""
-        self.pending: PendingAnswer | None = None
+        self.pending: PendingAnswer | Throttled | None = None
+        """Why the channel is muted: an answer that comes later, or one that throttles."""
         self.writing_paused = False
         self.reading_paused = False
         self.closing = False
@@ -76,7 +78,7 @@ class Channel(asyncio.Protocol):
         self.closing = True
         self.buffer = None
         if self.pending is not None:
-            self.pending.deferred.lost()
+            self.pending.lost()
             self.pending = None
         self.listener.closed(self)
 
@@ -118,7 +120,10 @@ class Channel(asyncio.Protocol):
                     self.write_together(answer)
             elif answer is not None:
                 self.write_answers()
-                self.wait_for(answer)  # type: ignore[arg-type]
+                if answer.__class__ is Throttled:
+                    self.throttle(answer)
+                else:
+                    self.wait_for(answer)  # type: ignore[arg-type]
 
     def write_together(self, answer: bytes) -> None:
         """Hold an answer back until the chunk is through, unless that is too much to hold."""
@@ -216,14 +221,34 @@ class Channel(asyncio.Protocol):
         self.pending = answer
         answer.when_done(self.resume)
 
-    def resume(self, frame: bytes) -> None:
+    def resume(self, answer: bytes | Throttled) -> None:
         """The pending answer came: write it and go on with the requests behind it; if empty, close."""
         self.pending = None
-        if not frame:
+        if not answer:
             self.close()
-            return
-        self.last_active_ms = self.listener.clock.now_ms()
-        self.transport.write(frame)
+        elif isinstance(answer, Throttled):
+            self.throttle(answer)
+            if self.listener.draining:
+                self.close()
+        else:
+            self.transport.write(answer)
+            self.go_on()
+
+    def throttle(self, answer: Throttled) -> None:
+        """Write an answer, and mute the channel until its client may go on."""
+        if answer.frame is not None:
+            self.transport.write(answer.frame)
+        self.pending = answer
+        answer.on_end = self.unmute
+
+    def unmute(self) -> None:
+        """The client is no longer throttled."""
+        self.pending = None
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Take the requests that have come while the channel was muted."""
+        self.last_active_ms = self.now_ms()
         if self.listener.draining:
             self.close()
         elif self.buffer is not None:
@@ -248,9 +273,9 @@ class Channel(asyncio.Protocol):
 
     def drain(self) -> None:
         """Close once the pending answer, if there is one, has been written: a push must not go unanswered,
-        its client would never push again.
+        its client would never push again. Who is throttled has the answer.
         """
-        if self.pending is None:
+        if self.pending is None or isinstance(self.pending, Throttled):
             self.close()
         elif self.pending.deferred.hurry is not None:
             self.pending.deferred.hurry()
@@ -263,5 +288,5 @@ class Channel(asyncio.Protocol):
         self.transport.close()
 
     def idle_since_ms(self) -> int | None:
-        """When the client was last active; None while it waits for an answer."""
+        """When the client was last active; None while it waits for an answer or is throttled."""
         return None if self.pending is not None else self.last_active_ms

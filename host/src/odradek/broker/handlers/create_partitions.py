@@ -5,8 +5,11 @@ Behavior:
     * A number that is not larger than what is there is INVALID_PARTITIONS, an assignment of other partitions
       than the new ones, or to another node, INVALID_REPLICA_ASSIGNMENT.
     * ``validate_only`` answers the same and changes nothing.
+    * New partitions that may be are charged to the quota of mutations (KIP-599), also with
+      ``validate_only``; while that is used up a topic is THROTTLING_QUOTA_EXCEEDED, and costs nothing.
 Versions:
-    * v2: flexible. v1 and v3: as the one before.
+    * v2: flexible. v1: as the one before.
+    * v3: before it the quota of mutations throttles, but refuses nothing.
 Ignored fields:
     * TimeoutMs: the partitions are there when the answer is.
 Differs from Kafka:
@@ -20,8 +23,10 @@ from collections import Counter
 from odradek.broker.broker import Broker
 from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.routing import answers
+from odradek.broker.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.topics import Topic, check_partitions
 from odradek.plugin.context import RequestContext
+from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_partitions import (
@@ -30,6 +35,8 @@ from odradek.wire.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
+
+STRICT_VERSION = 3
 
 
 def refuse(
@@ -43,10 +50,11 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitions
     return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
 
 
-@answers(CreatePartitionsRequest, CreatePartitionsResponse, refusal=refuse)
+@answers(CreatePartitionsRequest, CreatePartitionsResponse, refusal=refuse, charge=charge_mutations)
 def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, broker: Broker
-) -> CreatePartitionsResponse:
+) -> CreatePartitionsResponse | Mutated:
+    quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}
     results = []
@@ -54,15 +62,17 @@ def create_partitions(
         try:
             if times[name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            grow(topic, request.validate_only, broker)
+            grow(topic, request.validate_only, quota, broker)
         except ApiError as error:
             results.append(refused(name, error.code, error.message))
         else:
             results.append(CreatePartitionsTopicResult(name=name))
-    return CreatePartitionsResponse(results=results)
+    return mutated(CreatePartitionsResponse(results=results), quota)
 
 
-def grow(wanted: CreatePartitionsTopic, validate_only: bool, broker: Broker) -> None:
+def grow(
+    wanted: CreatePartitionsTopic, validate_only: bool, quota: ControllerMutationQuota, broker: Broker
+) -> None:
     """Add partitions to one topic, or check that they could be."""
     topic = broker.topics.named(wanted.name)
     if topic is None:
@@ -70,6 +80,7 @@ def grow(wanted: CreatePartitionsTopic, validate_only: bool, broker: Broker) -> 
     check_count(wanted.count, topic)
     if wanted.assignments is not None:
         check_assignments(wanted, len(topic.partitions), broker.settings.node_id)
+    quota.record(wanted.count - len(topic.partitions))
     if not validate_only:
         broker.topics.grow(topic, wanted.count)
 

@@ -9,8 +9,11 @@ Behavior:
     * A key that is given twice counts as it was given last; a null value is INVALID_CONFIG.
     * More than 10 000 partitions in one request are POLICY_VIOLATION for every topic.
     * ``validate_only`` answers the same, without an id, and creates nothing.
+    * The partitions of a topic that is right are charged to the quota of mutations (KIP-599), also with
+      ``validate_only``; while that is used up a topic is THROTTLING_QUOTA_EXCEEDED, and costs nothing.
 Versions:
     * v5 tells the outcome (partitions, factor, effective configuration), v7 the topic's id.
+    * v6: before it the quota of mutations throttles, but refuses nothing.
 Ignored fields:
     * TimeoutMs: the topic is there when the answer is.
 Differs from Kafka:
@@ -25,10 +28,12 @@ from collections.abc import Mapping
 from odradek.broker.broker import Broker
 from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.routing import answers
+from odradek.broker.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS
 from odradek.broker.topic_resource import entry
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
 from odradek.plugin.context import RequestContext
+from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_topics import (
@@ -42,6 +47,7 @@ from odradek.wire.messages.create_topics import (
 from odradek.wire.types import NIL_UUID
 
 DEFAULT = -1
+STRICT_VERSION = 6
 
 
 def refuse(request: CreateTopicsRequest, code: ErrorCode, message: str | None) -> CreateTopicsResponse:
@@ -53,26 +59,31 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
     return CreatableTopicResult(name=name, error_code=code, error_message=message)
 
 
-@answers(CreateTopicsRequest, CreateTopicsResponse, refusal=refuse)
+@answers(CreateTopicsRequest, CreateTopicsResponse, refusal=refuse, charge=charge_mutations)
 def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
-) -> CreateTopicsResponse:
+) -> CreateTopicsResponse | Mutated:
     check_total(request, broker)
+    quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}
     with broker.topics.creating():
-        results = [outcome(topic, times[name], request, broker) for name, topic in wanted.items()]
-    return CreateTopicsResponse(topics=results)
+        results = [outcome(topic, times[name], request, quota, broker) for name, topic in wanted.items()]
+    return mutated(CreateTopicsResponse(topics=results), quota)
 
 
 def outcome(
-    wanted: CreatableTopic, times: int, request: CreateTopicsRequest, broker: Broker
+    wanted: CreatableTopic,
+    times: int,
+    request: CreateTopicsRequest,
+    quota: ControllerMutationQuota,
+    broker: Broker,
 ) -> CreatableTopicResult:
     """What becomes of one topic."""
     try:
         if times > 1:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        return create(wanted, request.validate_only, broker)
+        return create(wanted, request.validate_only, quota, broker)
     except ApiError as error:
         return refused(wanted.name, error.code, error.message)
 
@@ -89,17 +100,17 @@ def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
         raise ApiError(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
-def create(wanted: CreatableTopic, validate_only: bool, broker: Broker) -> CreatableTopicResult:
+def create(
+    wanted: CreatableTopic, validate_only: bool, quota: ControllerMutationQuota, broker: Broker
+) -> CreatableTopicResult:
     """Create one topic, or check that it could be."""
     broker.topics.check_new_name(wanted.name)
     properties = properties_of(wanted)
     broker.topics.config_of(properties)
     partitions = partition_count(wanted, broker)
-    if validate_only:
-        broker.topics.check_new(wanted.name, partitions, properties)
-        topic_id = NIL_UUID
-    else:
-        topic_id = broker.topics.create(wanted.name, partitions, properties).id
+    check_partitions(partitions)
+    quota.record(partitions)
+    topic_id = NIL_UUID if validate_only else broker.topics.create(wanted.name, partitions, properties).id
     return CreatableTopicResult(
         name=wanted.name,
         topic_id=topic_id,

@@ -4,9 +4,12 @@ Behavior:
     * Each topic is deleted or refused on its own: UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID
       for an id, INVALID_REQUEST where both or neither is given, and for a topic named twice, which then
       stays and is answered once; by its name and by its id is twice.
+    * The partitions of a topic that may go are charged to the quota of mutations (KIP-599); while that is
+      used up a topic is THROTTLING_QUOTA_EXCEEDED, and stays.
     * Fetches that wait for one of its partitions are answered.
 Versions:
-    * v5: error messages. v6: by name or by id.
+    * v5: error messages; before it the quota of mutations throttles, but refuses nothing. v6: by name or by
+      id.
 Ignored fields:
     * TimeoutMs: the topic is gone when the answer is there.
 """
@@ -18,8 +21,10 @@ from collections.abc import Iterable
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import answers
+from odradek.broker.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.topics import Topic
 from odradek.plugin.context import RequestContext
+from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.delete_topics import (
@@ -30,6 +35,7 @@ from odradek.wire.messages.delete_topics import (
 )
 from odradek.wire.types import NIL_UUID
 
+STRICT_VERSION = 5
 Mention = tuple[str | None, bytes]
 """Name and id, as a client gives them."""
 
@@ -50,14 +56,14 @@ def refused(name: str | None, topic_id: bytes, code: ErrorCode, message: str | N
     return DeletableTopicResult(name=name, topic_id=topic_id, error_code=code, error_message=message)
 
 
-@answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse)
+@answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse, charge=charge_mutations)
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
-) -> DeleteTopicsResponse:
+) -> DeleteTopicsResponse | Mutated:
     times = Counter((state.name, state.topic_id) for state in mentioned(request))
-    return DeleteTopicsResponse(
-        responses=[delete(mention, times, broker) for mention in answered(times, broker)]
-    )
+    quota = mutation_quota(context, broker, STRICT_VERSION)
+    responses = [delete(mention, times, quota, broker) for mention in answered(times, broker)]
+    return mutated(DeleteTopicsResponse(responses=responses), quota)
 
 
 def answered(times: Counter[Mention], broker: Broker) -> list[Mention]:
@@ -73,7 +79,9 @@ def named(name: str | None, broker: Broker) -> Topic | None:
     return None if name is None else broker.topics.named(name)
 
 
-def delete(mention: Mention, times: Counter[Mention], broker: Broker) -> DeletableTopicResult:
+def delete(
+    mention: Mention, times: Counter[Mention], quota: ControllerMutationQuota, broker: Broker
+) -> DeletableTopicResult:
     """The outcome for one topic."""
     name, topic_id = mention
     try:
@@ -83,6 +91,7 @@ def delete(mention: Mention, times: Counter[Mention], broker: Broker) -> Deletab
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied."
             )
+        quota.record(len(topic.partitions))
         broker.topics.delete(topic)
     except ApiError as error:
         return refused(name, topic_id, error.code, error.message)

@@ -10,11 +10,15 @@ Behavior:
     * A partition that is named twice is answered once.
     * Session epoch 0 opens a session (KIP-227) if there is room; from then on an answer names what has
       changed. Partitions that had records go to the end, so that none starves under ``max_bytes``.
+    * A consumer is given no more at once than its quota grants it in all windows. While it is throttled its
+      answer is empty, and its session stays where it is.
+    * A replica (a replica id from 0 on) is held to the quota of replication alone, for partitions that are
+      marked.
 Versions:
     * v7: sessions. v9: leader epochs are checked. v12: so is the epoch of the last fetched record; it
       cannot diverge, there is one. v13: topics by id; a session cannot change sides.
 Ignored fields:
-    * RackId, ReplicaId, ReplicaState: there are no replicas.
+    * RackId; of ReplicaState the epoch: there are no replicas.
 Differs from Kafka:
     * A negative limit is none at all; Kafka answers UNKNOWN_SERVER_ERROR.
     * At most 500 partitions give records to one answer.
@@ -29,10 +33,21 @@ from odradek.broker.fetch_context import open_context
 from odradek.broker.fetch_read import Read, ReadParams, unread
 from odradek.broker.long_poll import LongPoll
 from odradek.broker.routing import answers
+from odradek.broker.throttling import (
+    Draft,
+    Exchange,
+    Throttle,
+    charge_exempt,
+    charge_fetch,
+    fetch_limit_bytes,
+)
 from odradek.plugin.context import RequestContext
+from odradek.quota.quota_managers import QuotaManagers
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse
+
+REPLICA_STATE_VERSION = 15
 
 
 def refuse(request: FetchRequest, code: ErrorCode, _message: str | None) -> FetchResponse:
@@ -51,20 +66,43 @@ def refuse(request: FetchRequest, code: ErrorCode, _message: str | None) -> Fetc
     return FetchResponse(error_code=code, responses=responses)
 
 
-@answers(FetchRequest, FetchResponse, refusal=refuse)
-def fetch(request: FetchRequest, context: RequestContext, broker: Broker) -> FetchResponse | Deferred:
+def is_replica(request: FetchRequest, version: int) -> bool:
+    """Whether another broker asks."""
+    return (request.replica_id if version < REPLICA_STATE_VERSION else request.replica_state.replica_id) >= 0
+
+
+def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Charge a consumer; replicas have a quota of their own."""
+    replica = is_replica(exchange.request, exchange.context.api_version)
+    return (charge_exempt if replica else charge_fetch)(exchange, quotas)
+
+
+@answers(FetchRequest, FetchResponse, refusal=refuse, charge=charge)
+def fetch(request: FetchRequest, context: RequestContext, broker: Broker) -> FetchResponse | Draft | Deferred:
     version, topics, now_ms = context.api_version, broker.topics, context.received_ms
-    params = ReadParams.of(request, version, broker.settings.fetch_max_bytes)
+    replica = is_replica(request, version)
+    if replica:
+        params = ReadParams.of(request, version, broker.settings.fetch_max_bytes, broker.quotas.leader)
+    else:
+        params = ReadParams.of(request, version, fetch_limit_bytes(context, broker))
     try:
         asked = open_context(request, version, topics, broker.fetch_sessions, now_ms)
     except ApiError as error:
         return FetchResponse(error_code=error.code)
+    drafts = broker.quotas.is_enabled and not replica
 
     def read() -> Read:
         return Read(params, topics).all(asked.partitions)
 
-    def respond(found: Read) -> FetchResponse:
-        return asked.respond(found.answers(), broker.clock.now_ms())
+    def respond(found: Read) -> FetchResponse | Draft:
+        rows = found.answers()
+        if drafts:
+            return Draft(
+                asked.draft(rows), lambda: asked.respond(rows, broker.clock.now_ms()), asked.throttled
+            )
+        if params.replication is not None:
+            params.replication.record(found.replicated_bytes(params.replication))
+        return asked.respond(rows, broker.clock.now_ms())
 
     found = read()
     min_bytes = min(request.min_bytes, params.max_bytes)

@@ -13,6 +13,7 @@ Behavior:
       the first batch asks for: INVALID_TXN_STATE up to v10, TRANSACTION_ABORTABLE from v11 on if it is not;
       INVALID_PRODUCER_EPOCH for a producer that was fenced. A batch outside the transaction its producer has
       open is INVALID_TXN_STATE.
+    * Its bytes are charged to the quota of producers, whatever becomes of them.
 Versions:
     * v12: the first batch brings the partition into the transaction (KIP-890), and a producer that the
       partition does not know begins with sequence 0, else OUT_OF_ORDER_SEQUENCE_NUMBER.
@@ -31,6 +32,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.deferred import Deferred
 from odradek.broker.flush_wait import FlushWait
 from odradek.broker.routing import CloseConnection, answers
+from odradek.broker.throttling import charge_produce
 from odradek.broker.topics import Topic
 from odradek.broker.transaction_join import TransactionJoin
 from odradek.log.log_validator import InvalidRecords
@@ -90,7 +92,7 @@ def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionPro
     return response
 
 
-@answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse)
+@answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse, charge=charge_produce)
 def produce(
     request: ProduceRequest, context: RequestContext, broker: Broker
 ) -> ProduceResponse | Deferred | None:

@@ -1,0 +1,224 @@
+"""What a request costs its client, and what follows: the one place where quotas meet requests.
+
+After KafkaApis, RequestHandlerHelper and QuotaManagers of Kafka 4.3. A request is charged once its response
+is known. The response goes out at once and says how long its client is throttled; the channel it came from is
+not read for so long. Of several throttles of one request the longest counts, alone.
+
+What a route is charged for is its `Charge`: most are charged for their time. A handler that has to know what
+was charged returns a `Draft` or a `Mutated`, but only while ``quotas.is_enabled``.
+
+A node that is broker and controller at once forwards nothing, so Kafka's rules for forwarded requests (the
+controller computes, the broker mutes) do not apply: who computes a throttle mutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from odradek.broker.broker import Broker
+from odradek.plugin.context import RequestContext
+from odradek.quota.client_quota_manager import ClientQuotaManager
+from odradek.quota.controller_mutation_quota import ControllerMutationQuota
+from odradek.quota.controller_mutation_quota_manager import UNBOUNDED_QUOTA
+from odradek.quota.quota_config import MAX_INT
+from odradek.quota.quota_managers import QuotaManagers
+from odradek.quota.throttled_channels import ThrottledChannel
+
+RESPONSE_SIZE_BYTES = 4
+"""The length in front of a response; Kafka counts it with a fetch's."""
+R = TypeVar("R")
+
+
+class Throttle(NamedTuple):
+    """For how long, and who counts it."""
+
+    manager: ClientQuotaManager
+    time_ms: int
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Exchange:
+    """A request and its response, as the quotas see them."""
+
+    context: RequestContext
+    request: Any
+    request_bytes: int
+    """Header and body."""
+    write: Callable[[Any], bytes]
+    """Encodes the response."""
+    monotonic_ns: Callable[[], int]
+    spent_ns: int = 0
+    """How long the handler took."""
+    now_ms: int = 0
+    """When it was charged: the same for all that it was charged for."""
+    response: Any = None
+    """None where there is none, also because the connection closes."""
+    body: bytes | None = None
+    """The response encoded, where its size was needed."""
+    network: Callable[[int], None] | None = None
+    """Takes the nanoseconds that writing the response took; nobody is throttled for these by themselves."""
+
+    @property
+    def client(self) -> tuple[str, str | None]:
+        """User and client id."""
+        return client_of(self.context)
+
+    def timed(self, run: Callable[[], R]) -> R:
+        """Let a late part of the handler run; its time counts too."""
+        started_ns = self.monotonic_ns()
+        try:
+            return run()
+        finally:
+            self.spent_ns += self.monotonic_ns() - started_ns
+
+
+Charge = Callable[[Exchange, QuotaManagers], Throttle]
+"""Records what an exchange costs; may put another response in its place."""
+
+
+class Throttled:
+    """An answer after which the channel is not read for a while."""
+
+    __slots__ = ("frame", "on_end", "place", "throttle", "throttle_ms")
+
+    def __init__(self, frame: bytes | None, throttle: Throttle, exchange: Exchange) -> None:
+        self.frame = frame
+        """None where the protocol has no answer."""
+        self.throttle = throttle
+        self.throttle_ms = throttle.time_ms
+        self.on_end: Callable[[], None] | None = None
+        """Set by the channel: called when it may be read again."""
+        self.place: ThrottledChannel | None = throttle.manager.throttled(
+            *exchange.client, throttle.time_ms, exchange.now_ms, on_end=self.end
+        )
+
+    def end(self) -> None:
+        """The time is over."""
+        self.place = None
+        if self.on_end is not None:
+            self.on_end()
+
+    def lost(self) -> None:
+        """The channel is gone: nobody is throttled any more."""
+        self.on_end = None
+        if self.place is not None:
+            self.throttle.manager.channels.discard(self.place)
+            self.place = None
+
+
+def client_of(context: RequestContext) -> tuple[str, str | None]:
+    """User and client id, as quotas tell them apart."""
+    return context.connection.principal.partition(":")[2], context.client_id
+
+
+def charge_time(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Charge for the time of the handler: what all requests of clients cost."""
+    manager, (user, client_id), now_ms = quotas.request, exchange.client, exchange.now_ms
+    exchange.network = lambda spent_ns: manager.record_network_ns(user, client_id, spent_ns, now_ms)
+    return Throttle(manager, manager.record_ns_and_throttle_ms(user, client_id, exchange.spent_ns, now_ms))
+
+
+def charge_exempt(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Measure the time of a request that nobody is throttled for."""
+    manager, now_ms = quotas.request, exchange.now_ms
+    exchange.network = lambda spent_ns: manager.record_exempt_ns(spent_ns, now_ms)
+    manager.record_exempt_ns(exchange.spent_ns, now_ms)
+    return Throttle(manager, 0)
+
+
+def charge_nothing(_exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Free: the authentication, whose client is not known yet."""
+    return Throttle(quotas.request, 0)
+
+
+def longer(own: Throttle, time: Throttle) -> Throttle:
+    """The throttle that counts; at the same length, that for time."""
+    return own if own.time_ms > time.time_ms else time
+
+
+def charge_produce(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Charge for the bytes of the request, whatever became of it; without an answer its time is exempt."""
+    time_ms = quotas.produce.record_and_throttle_ms(*exchange.client, exchange.request_bytes, exchange.now_ms)
+    bandwidth = Throttle(quotas.produce, time_ms)
+    charge = charge_exempt if exchange.request.acks == 0 else charge_time
+    return longer(bandwidth, charge(exchange, quotas))
+
+
+class Draft(NamedTuple):
+    """A response of Fetch that counts as sent only if it is."""
+
+    response: Any
+    """As large as the one that will be sent."""
+    settle: Callable[[], Any]
+    """Makes the response that is sent; from then on the client knows what it says."""
+    throttled: Callable[[], Any]
+    """Makes the empty one that is sent instead."""
+
+
+def charge_fetch(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Charge for the time, then for the bytes of the response.
+
+    Who is throttled gets no records, and does not pay for them: also where it is for the time alone.
+    """
+    time = charge_time(exchange, quotas)
+    draft = exchange.response
+    if not isinstance(draft, Draft):  # an error
+        return time
+    client, now_ms, size = exchange.client, exchange.now_ms, 0
+    if quotas.fetch.is_enabled:
+        exchange.body = exchange.write(draft.response)
+        size = len(exchange.body) + RESPONSE_SIZE_BYTES
+    bandwidth = Throttle(quotas.fetch, quotas.fetch.record_and_throttle_ms(*client, size, now_ms))
+    throttle = longer(bandwidth, time)
+    if throttle.time_ms:
+        quotas.fetch.unrecord(*client, size, now_ms)
+        exchange.response, exchange.body = draft.throttled(), None
+        return throttle
+    exchange.response = draft.settle()
+    if exchange.response.session_id != draft.response.session_id:
+        exchange.body = None
+    return throttle
+
+
+def fetch_limit_bytes(context: RequestContext, broker: Broker) -> int:
+    """What a consumer may be given at once: no more than its quota grants it in all windows."""
+    limit = broker.settings.fetch_max_bytes
+    if broker.quotas.fetch.is_enabled:
+        limit = int(min(limit, broker.quotas.fetch.max_value_in_quota_window(*client_of(context)), MAX_INT))
+    return limit
+
+
+class Mutated(NamedTuple):
+    """A response together with the quota that its topics were held to."""
+
+    response: Any
+    quota: ControllerMutationQuota
+
+
+def mutation_quota(context: RequestContext, broker: Broker, strict_from: int) -> ControllerMutationQuota:
+    """The quota that the topics of one request are held to.
+
+    Args:
+        context: The request.
+        broker: Its quotas.
+        strict_from: The first version whose clients know THROTTLING_QUOTA_EXCEEDED; older ones are throttled,
+            but never refused.
+    """
+    manager = broker.quotas.controller_mutation
+    return manager.quota_for(*client_of(context), context.api_version >= strict_from)
+
+
+def mutated(response: R, quota: ControllerMutationQuota) -> R | Mutated:
+    """The response for the dispatcher, with the quota if there is one."""
+    return response if quota is UNBOUNDED_QUOTA else Mutated(response, quota)
+
+
+def charge_mutations(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Charge for the time; what was charged for topics was charged by the handler."""
+    time = charge_time(exchange, quotas)
+    if not isinstance(exchange.response, Mutated):
+        return time
+    exchange.response, quota = exchange.response
+    return longer(Throttle(quotas.controller_mutation, quota.throttle_ms(exchange.now_ms)), time)
