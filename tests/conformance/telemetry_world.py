@@ -15,8 +15,9 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
-from odradek.telemetry.client_metrics_manager import ClientMetricsManager, PendingPush
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.pending_push import PendingPush
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.testing.clock import MockClock

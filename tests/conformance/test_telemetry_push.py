@@ -9,9 +9,11 @@ from typing import Any, cast
 import pytest
 
 from conformance.telemetry_world import DATA, DEFAULT_PROPERTIES, Broken, World, counted, otlp
+from odradek.telemetry.pending_push import PendingPush
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.push_telemetry import PushTelemetryResponse
 from odradek.wire.types import NIL_UUID
 
 NONE = ErrorCode.NONE
@@ -356,7 +358,7 @@ def test_large_payload_is_opened_elsewhere_and_finished_later() -> None:
 
     pending = world.pending_push(told, compress(Codec.ZSTD, data), Codec.ZSTD)
     before = world.counts(told)
-    answer = pending.finish(pending.work.run())
+    answer = finished(pending, pending.work.run())
 
     assert (before, answer.error_code) == (counted(), NONE)
     assert world.counts(told) == counted(export=1)
@@ -378,7 +380,7 @@ def test_large_payload_that_is_not_otlp_is_an_invalid_record() -> None:
     told = world.get()
     pending = world.pending_push(told, b"test-data")
 
-    answer = pending.finish(error_of(pending.work.run))
+    answer = finished(pending, error_of(pending.work.run))
 
     assert answer.error_code == INVALID_RECORD
     assert world.known(told).last_known_error == INVALID_RECORD
@@ -390,7 +392,7 @@ def test_large_payload_beyond_all_bounds_is_too_large() -> None:
     told = world.get()
     pending = world.pending_push(told, compress(Codec.ZSTD, otlp("m" * 300_000)), Codec.ZSTD)
 
-    answer = pending.finish(error_of(pending.work.run))
+    answer = finished(pending, error_of(pending.work.run))
 
     assert (answer.error_code, world.counts(told)) == (TOO_LARGE, counted(error=1))
 
@@ -401,7 +403,7 @@ def test_instance_may_be_gone_when_a_large_payload_is_finished() -> None:
     pending = world.pending_push(told, DATA)
     world.manager.connection_closed("conn-1")
 
-    answer = pending.finish(pending.work.run())
+    answer = finished(pending, pending.work.run())
 
     assert (answer.error_code, world.metric_count(), len(world.receiver.payloads)) == (NONE, 3, 1)
 
@@ -414,7 +416,7 @@ def test_worker_that_died_is_no_fault_of_the_client(policy: ErrorPolicy, code: E
     told = world.get()
     pending = world.pending_push(told, DATA)
 
-    answer = pending.finish(EOFError("worker died"))
+    answer = finished(pending, EOFError("worker died"))
 
     assert (answer.error_code, world.counts(told)) == (code, counted(error=1))
 
@@ -424,3 +426,10 @@ def error_of(run: Any) -> Exception:
     with pytest.raises(Exception, match=r".*") as raised:
         run()
     return raised.value
+
+
+def finished(pending: PendingPush, outcome: bytes | BaseException) -> PushTelemetryResponse:
+    """What the client hears when its payload was opened elsewhere."""
+    answer = pending.finish(outcome)
+    assert isinstance(answer, PushTelemetryResponse)
+    return answer

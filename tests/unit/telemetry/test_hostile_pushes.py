@@ -9,7 +9,8 @@ import pytest
 
 from conformance.telemetry_world import World
 from odradek.plugin import RequestContext
-from odradek.telemetry.client_metrics_manager import PendingPush
+from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.pending_push import PendingPush
 from odradek.telemetry.protobuf_fields import delimited
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
@@ -70,6 +71,7 @@ def cheapest_push(
         started = time.process_time()
         answer = world.manager.push_telemetry(request, context)
         costs.append(time.process_time() - started)
+    assert not isinstance(answer, AcceptedPush)
     return min(costs), answer
 
 
@@ -122,4 +124,6 @@ def finished(pending: PendingPush) -> PushTelemetryResponse:
         outcome: bytes | Exception = pending.work.run()
     except Exception as error:  # noqa: BLE001 - as a worker process would
         outcome = error
-    return pending.finish(outcome)
+    answer = pending.finish(outcome)
+    assert isinstance(answer, PushTelemetryResponse)
+    return answer

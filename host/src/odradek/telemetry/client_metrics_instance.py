@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from odradek.clock import TimerTask
+from odradek.plugin.context import ConnectionContext
 from odradek.telemetry.client_metrics_stats import InstanceStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata
 from odradek.telemetry.labels import EncodedLabels
@@ -15,6 +16,10 @@ from odradek.wire.error_code import ErrorCode
 
 MAX_LABELED_CONNECTIONS = 8
 """Connections of one instance whose labels are remembered. A client has one or two."""
+
+RecordHead = tuple[ConnectionContext, str | None, bytes, bytes]
+"""Connection and client id of a push, and what is the same in the records of all such pushes: the key, the
+client's headers."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,6 +51,8 @@ class ClientMetricsInstance:
     """None until the first push."""
     other_labels: dict[str, EncodedLabels | None] | None = None
     """By connection, for the rare client that has several."""
+    record_head: RecordHead | None = None
+    """Of the connection that pushed last."""
     on_expiry: Callable[[ClientMetricsInstance], None] | None = None
 
     @property
@@ -83,7 +90,7 @@ class ClientMetricsInstance:
 
     def drop_labels(self) -> None:
         """Make room."""
-        self.labels_connection_id = self.labels = self.other_labels = None
+        self.labels_connection_id = self.labels = self.other_labels = self.record_head = None
 
     def expire(self) -> None:
         """The action of the timer: a bound method is all the memory it takes."""

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from odradek.clock import Clock, Timer
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.telemetry.accepted_push import AcceptedPush, TelemetrySink
 from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.labels import EncodedLabels
 from odradek.telemetry.payload import MAX_FIELDS, PayloadLimits, PayloadWork, label
+from odradek.telemetry.pending_push import Opening, PendingPush
 from odradek.telemetry.protobuf_fields import TooMuchWork
+from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.subscriptions import Subscriptions
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -58,16 +60,6 @@ INLINE_FIELDS: Final = 2_000
 """Protobuf fields to look at one by one on the event loop: about two milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingPush:
-    """A push whose payload is too large for the event loop."""
-
-    work: PayloadWork
-    """May be pickled; ``work.run()`` takes milliseconds."""
-    finish: Callable[[bytes | BaseException], PushTelemetryResponse]
-    """Call once, on the event loop, with what ``run`` returned or raised."""
-
-
 class ClientMetricsManager:
     """Answers GetTelemetrySubscriptions and PushTelemetry."""
 
@@ -85,6 +77,9 @@ class ClientMetricsManager:
         self.random_uuid = random_uuid
         self.plugin = plugin
         self.enrichers = enrichers
+        self.sink: TelemetrySink | None = None
+        """Where accepted pushes are kept before the plugins see them."""
+        self.accounts = PushAccounts()
         self.now_ms = clock.now_ms
         self.monotonic_ns = clock.monotonic_ns
         self.subscriptions = Subscriptions()
@@ -175,13 +170,21 @@ class ClientMetricsManager:
 
     # PushTelemetry
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anybody takes pushes; if nobody does, the telemetry APIs are not advertised."""
+        return self.sink is not None or not self.plugin.is_empty
+
     def push_telemetry(
         self, request: PushTelemetryRequest, context: RequestContext
-    ) -> PushTelemetryResponse | PendingPush:
-        """Check a push and give it to the plugins, now or when its payload has been opened elsewhere."""
+    ) -> PushTelemetryResponse | PendingPush | AcceptedPush:
+        """Check a push and give it to the plugins, now, or when its payload has been opened elsewhere and
+        when it is kept.
+        """
+        self.accounts.received += 1
         client_instance_id = request.client_instance_id
         if not client_instance_id or client_instance_id in RESERVED_UUIDS:
-            return PushTelemetryResponse(error_code=ErrorCode.INVALID_REQUEST)
+            return self.rejected(ErrorCode.INVALID_REQUEST)
         now_ms = self.now_ms()
         instance = self.client_instances.instance(client_instance_id, context, now_ms)
         refusal = self.refusal(instance, request, now_ms)
@@ -189,11 +192,18 @@ class ClientMetricsManager:
         instance.terminating = request.terminating
         if refusal is not NONE:
             instance.last_known_error = refusal
-            return PushTelemetryResponse(error_code=refusal)
+            return self.rejected(refusal)
         if not request.metrics:
-            instance.last_known_error = NONE
-            return PushTelemetryResponse()
+            payload = ClientTelemetryPayload(client_instance_id, request.terminating, b"")
+            return self.keep(
+                AcceptedPush(instance, context, payload, request.compression_type, True, 0, self.settled)
+            )
         return self.open(instance, request, context)
+
+    def rejected(self, code: ErrorCode) -> PushTelemetryResponse:
+        """The answer to a push that is not accepted."""
+        self.accounts.reject(code)
+        return PushTelemetryResponse(error_code=code)
 
     def refusal(
         self, instance: ClientMetricsInstance, request: PushTelemetryRequest, now_ms: int
@@ -218,7 +228,7 @@ class ClientMetricsManager:
 
     def open(
         self, instance: ClientMetricsInstance, request: PushTelemetryRequest, context: RequestContext
-    ) -> PushTelemetryResponse | PendingPush:
+    ) -> PushTelemetryResponse | PendingPush | AcceptedPush:
         """Open the payload here if it is small."""
         started_ns = self.monotonic_ns()
         labels = self.labels(instance, context)
@@ -230,12 +240,14 @@ class ClientMetricsManager:
             outcome = None
         except WireError as error:
             outcome = error
+        opened = Opening(instance, context, request.terminating, request.compression_type, started_ns)
         if outcome is not None:
-            return self.deliver(instance, request.terminating, context, started_ns, outcome)
+            return self.opened(opened, outcome)
         work = PayloadWork(
             codec=request.compression_type, data=request.metrics, labels=labels, limits=self.limits
         )
-        return PendingPush(work, partial(self.deliver, instance, request.terminating, context, started_ns))
+        self.accounts.waiting += 1
+        return PendingPush(work, partial(self.opened_elsewhere, opened))
 
     def small(self, request: PushTelemetryRequest) -> bytes | None:
         """The payload decompressed; None if it is larger than the event loop should see."""
@@ -265,34 +277,59 @@ class ClientMetricsManager:
         instance.remember_labels(connection_id, labels)
         return labels
 
-    def deliver(
-        self,
-        instance: ClientMetricsInstance,
-        terminating: bool,
-        context: RequestContext,
-        started_ns: int,
-        outcome: bytes | BaseException,
-    ) -> PushTelemetryResponse:
-        """Give an opened payload to the plugins, or say what was wrong with it.
-
-        The instance may be forgotten by now: then this is the last that is heard of it.
+    def opened_elsewhere(
+        self, opening: Opening, outcome: bytes | BaseException
+    ) -> PushTelemetryResponse | AcceptedPush:
+        """A worker has opened a payload. The instance may be forgotten by now: then this is the last that is
+        heard of it.
         """
-        taken = False
-        error_code = NONE
-        if isinstance(outcome, bytes):
-            payload = ClientTelemetryPayload(instance.client_instance_id, terminating, outcome)
-            taken = self.plugin.export(context, payload, instance.push_interval_ms, self.kafka_policy)
-            if self.kafka_policy and not taken:
-                error_code = ErrorCode.INVALID_RECORD
-        else:
-            error_code = self.blame(outcome)
-        if taken:
-            elapsed_ms = (self.monotonic_ns() - started_ns) / 1_000_000
-            instance.stats.record_export(elapsed_ms, self.now_ms())
-        else:
+        self.accounts.waiting -= 1
+        return self.opened(opening, outcome)
+
+    def opened(
+        self, opening: Opening, outcome: bytes | BaseException
+    ) -> PushTelemetryResponse | AcceptedPush:
+        """Keep an opened payload, or say what was wrong with it."""
+        instance, context, terminating, codec, started_ns = opening
+        if not isinstance(outcome, bytes):
+            instance.last_known_error = self.blame(outcome)
             instance.stats.record_error(self.now_ms())
-        instance.last_known_error = error_code
+            return self.rejected(instance.last_known_error)
+        payload = ClientTelemetryPayload(instance.client_instance_id, terminating, outcome)
+        opened_ns = self.monotonic_ns() - started_ns
+        return self.keep(AcceptedPush(instance, context, payload, codec, False, opened_ns, self.settled))
+
+    def keep(self, push: AcceptedPush) -> PushTelemetryResponse | AcceptedPush:
+        """Hand a push to the sink; the response, or the push itself when the response comes later."""
+        kept = True if self.sink is None else self.sink.take(push)
+        self.accounts.waiting += 1
+        return push if kept is None else self.settled(push, kept)
+
+    def settled(self, push: AcceptedPush, kept: bool) -> PushTelemetryResponse:
+        """The response to a push that is kept, or that there is no room for: its client shall come again."""
+        self.accounts.waiting -= 1
+        instance = push.instance
+        if not kept:
+            instance.last_known_error = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+            return self.rejected(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        if push.is_empty:
+            self.accounts.empty += 1
+            instance.last_known_error = NONE
+            return PushTelemetryResponse()
+        self.accounts.appended += 1
+        instance.last_known_error = error_code = self.export(push)
         return PushTelemetryResponse(error_code=error_code)
+
+    def export(self, push: AcceptedPush) -> ErrorCode:
+        """Give a push to the plugins."""
+        instance, started_ns = push.instance, self.monotonic_ns()
+        taken = self.plugin.export(push.context, push.payload, instance.push_interval_ms, self.kafka_policy)
+        if taken:
+            elapsed_ms = (self.monotonic_ns() - started_ns + push.opened_ns) / 1_000_000
+            instance.stats.record_export(elapsed_ms, self.now_ms())
+            return NONE
+        instance.stats.record_error(self.now_ms())
+        return ErrorCode.INVALID_RECORD if self.kafka_policy else NONE
 
     def blame(self, failure: BaseException) -> ErrorCode:
         """What a client hears when its payload could not be opened.

@@ -59,7 +59,7 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
             return refuse(request, ErrorCode.INVALID_REQUEST, None)
         context.connection.client_software_name = name
         context.connection.client_software_version = version
-    hidden = TELEMETRY_KEYS if broker.telemetry.plugin.is_empty else frozenset()
+    hidden = TELEMETRY_KEYS if not broker.telemetry.is_wanted else frozenset()
     return ApiVersionsResponse(
         api_keys=[listing(key) for key in sorted(ROUTES) if key not in hidden],
         supported_features=[

@@ -24,7 +24,8 @@ from odradek.broker.broker import Broker
 from odradek.broker.deferred import Deferred
 from odradek.broker.routing import answers
 from odradek.plugin.context import RequestContext
-from odradek.telemetry.client_metrics_manager import PendingPush
+from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.pending_push import PendingPush
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 
@@ -41,7 +42,27 @@ def push_telemetry(
     outcome = broker.telemetry.push_telemetry(request, context)
     if outcome.__class__ is PushTelemetryResponse:
         return outcome
-    assert isinstance(outcome, PendingPush)
-    finish, deferred = outcome.finish, Deferred()
-    broker.offload(outcome.work, lambda result: deferred.complete_by(lambda: finish(result)))
+    deferred = Deferred()
+    if outcome.__class__ is AcceptedPush:
+        outcome.reply = deferred.complete
+    else:
+        assert isinstance(outcome, PendingPush)
+        finish = outcome.finish
+        broker.offload(outcome.work, lambda result: answer_opened(deferred, finish, result))
     return deferred
+
+
+def answer_opened(
+    deferred: Deferred,
+    finish: Callable[[bytes | BaseException], PushTelemetryResponse | AcceptedPush],
+    result: bytes | BaseException,
+) -> None:
+    """A payload was opened elsewhere; the push may have to wait once more, until it is kept."""
+    try:
+        outcome: object = finish(result)
+    except Exception as error:  # noqa: BLE001  a bug is the response, for the dispatcher to answer
+        outcome = error
+    if isinstance(outcome, AcceptedPush):
+        outcome.reply = deferred.complete
+    else:
+        deferred.complete(outcome)

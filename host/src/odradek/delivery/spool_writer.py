@@ -1,0 +1,178 @@
+"""Group commit: records that come within ``telemetry.linger.ms`` are one batch of their partition.
+
+Sans-io: where a batch goes, what runs elsewhere and what time it is are handed in. All is called on one
+thread, the host's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
+
+from odradek.clock import Clock, Timer, TimerTask
+from odradek.delivery.delivery_ledger import count
+from odradek.wire.api_error import ApiError
+from odradek.wire.compression import Codec
+from odradek.wire.record import encoded_varint
+from odradek.wire.record_batch import batch_of
+
+BATCH_BYTES: Final = 128 << 10
+"""A batch that has so many is written at once, and takes no more: compressing it holds up the loop for half a
+millisecond. A larger record is a batch of its own, compressed elsewhere."""
+
+Append = Callable[[int, bytes], None]
+"""Append a batch to a partition.
+
+Raises:
+    ApiError: It cannot be written now.
+"""
+WhenFlushed = Callable[[int, Callable[[ApiError | None], None]], None]
+"""Call back once all that a partition has now is on the disk, or with why it is not."""
+Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+"""Run work elsewhere and call back with what it returned or with the exception it raised."""
+
+
+class Waiter(Protocol):
+    """Who wants to know what became of a record."""
+
+    def settle(self, kept: bool) -> None:
+        """Called once, never from within `SpoolWriter.append`."""
+
+
+class Entry(NamedTuple):
+    """One record that waits."""
+
+    timestamp_ms: int
+    parts: Sequence[bytes]
+    """Behind the offset delta: key, value, headers."""
+    size_bytes: int
+    waiter: Waiter
+
+
+@dataclass(slots=True, eq=False)
+class PartitionBuffer:
+    """What waits for one partition."""
+
+    entries: deque[Entry] = field(default_factory=deque)
+    size_bytes: int = 0
+    is_elsewhere: bool = False
+    """A batch is being compressed: the next has to wait, so that the order is kept."""
+
+
+@dataclass(slots=True, eq=False)
+class SpoolWriter:
+    """Gathers, writes and tells."""
+
+    clock: Clock
+    timer: Timer
+    write: Append
+    offload: Offload
+    linger_ms: int
+    max_bytes: int
+    """Of all records that wait."""
+    when_flushed: WhenFlushed | None = None
+    """If given, a record is kept when it is on the disk, not when it is written."""
+    codec: Codec = Codec.ZSTD
+    held_bytes: int = 0
+    """Of the records that are not settled."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Records that were not kept, by reason."""
+    last_error: str | None = None
+    buffers: dict[int, PartitionBuffer] = field(default_factory=dict)
+    commit_task: TimerTask | None = None
+    hurried: bool = False
+
+    def append(self, partition: int, timestamp_ms: int, parts: Sequence[bytes], waiter: Waiter) -> bool:
+        """Take a record; False when there is no room, then the waiter hears nothing."""
+        size_bytes = sum(map(len, parts))
+        if self.held_bytes + size_bytes > self.max_bytes:
+            count(self.refused, "telemetry.buffer.max.bytes", 1)
+            return False
+        buffer = self.buffers.get(partition)
+        if buffer is None:
+            buffer = self.buffers[partition] = PartitionBuffer()
+        buffer.entries.append(Entry(timestamp_ms, parts, size_bytes, waiter))
+        buffer.size_bytes += size_bytes
+        self.held_bytes += size_bytes
+        if self.commit_task is None:
+            self.commit_task = self.timer.schedule(self.clock.now_ms() + self.linger_ms, self.commit)
+        elif buffer.size_bytes >= BATCH_BYTES and not self.hurried:
+            self.hurried = True
+            self.commit_task.cancel()
+            self.commit_task = self.timer.schedule(self.clock.now_ms(), self.commit)
+        return True
+
+    def commit(self) -> None:
+        """Write what has gathered, batch by batch."""
+        self.commit_task, self.hurried = None, False
+        for partition, buffer in self.buffers.items():
+            self.commit_partition(partition, buffer)
+
+    def commit_partition(self, partition: int, buffer: PartitionBuffer) -> None:
+        while buffer.entries and not buffer.is_elsewhere:
+            batch = self.next_batch(buffer)
+            build = partial(built, batch, self.codec)
+            if len(batch) > 1 or batch[0].size_bytes <= BATCH_BYTES:
+                self.finish(partition, batch, build())
+            else:
+                buffer.is_elsewhere = True
+                self.offload(build, partial(self.built_elsewhere, partition, buffer, batch))
+
+    def next_batch(self, buffer: PartitionBuffer) -> list[Entry]:
+        """The next records, up to `BATCH_BYTES` or a single larger one."""
+        batch = [buffer.entries.popleft()]
+        size_bytes = batch[0].size_bytes
+        while buffer.entries and size_bytes + buffer.entries[0].size_bytes <= BATCH_BYTES:
+            batch.append(buffer.entries.popleft())
+            size_bytes += batch[-1].size_bytes
+        buffer.size_bytes -= size_bytes
+        return batch
+
+    def built_elsewhere(
+        self, partition: int, buffer: PartitionBuffer, batch: list[Entry], outcome: bytes | Exception
+    ) -> None:
+        """A large batch is ready to be written; then what came meanwhile."""
+        buffer.is_elsewhere = False
+        self.finish(partition, batch, outcome)
+        self.commit_partition(partition, buffer)
+
+    def finish(self, partition: int, batch: list[Entry], outcome: bytes | Exception) -> None:
+        """Write a batch and tell, or let the disk tell."""
+        if isinstance(outcome, Exception):
+            self.settle(batch, outcome)
+            return
+        try:
+            self.write(partition, outcome)
+        except ApiError as error:
+            self.settle(batch, error)
+            return
+        if self.when_flushed is None:
+            self.settle(batch, None)
+        else:
+            self.when_flushed(partition, partial(self.settle, batch))
+
+    def settle(self, batch: list[Entry], error: Exception | None) -> None:
+        """Let all waiters of a batch know."""
+        self.held_bytes -= sum(entry.size_bytes for entry in batch)
+        if error is not None:
+            reason = error.code.name if isinstance(error, ApiError) else type(error).__name__
+            count(self.refused, reason, len(batch))
+            self.last_error = str(error)
+        for entry in batch:
+            entry.waiter.settle(error is None)
+
+
+def built(entries: Sequence[Entry], codec: Codec) -> bytes:
+    """One batch of some records, compressed."""
+    base_ms = max_ms = entries[0].timestamp_ms
+    pieces: list[bytes] = []
+    for index, (timestamp_ms, parts, size_bytes, _) in enumerate(entries):
+        max_ms = max(max_ms, timestamp_ms)
+        deltas = b"\x00" + encoded_varint(timestamp_ms - base_ms) + encoded_varint(index)
+        pieces.append(encoded_varint(size_bytes + len(deltas)))
+        pieces.append(deltas)
+        pieces += parts
+    return batch_of(b"".join(pieces), len(entries), base_ms, max_ms, codec=codec)

@@ -1,0 +1,32 @@
+"""What became of every PushTelemetry: the first half of the accounting law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from odradek.wire.error_code import ErrorCode
+
+
+@dataclass(slots=True, eq=False)
+class PushAccounts:
+    """Counts since the start. A push is in exactly one of them, apart from ``received``."""
+
+    received: int = 0
+    appended: int = 0
+    """Accepted, with metrics: in the log, or taken by whoever listens where nothing is logged."""
+    empty: int = 0
+    """Accepted, without metrics."""
+    waiting: int = 0
+    """For a worker to open them, or for the log."""
+    rejected: dict[ErrorCode, int] = field(default_factory=dict)
+    """By what the client was told."""
+
+    def reject(self, code: ErrorCode) -> None:
+        """Count a push that was not accepted."""
+        self.rejected[code] = self.rejected.get(code, 0) + 1
+
+    @property
+    def balanced(self) -> bool:
+        """The law: each push that was received is in exactly one place."""
+        settled = self.appended + self.empty + sum(self.rejected.values())
+        return self.received == settled + self.waiting

@@ -1,0 +1,206 @@
+"""Pushes that are kept before they are answered, and the accounts of all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from conformance.telemetry_world import DATA, World
+from odradek.plugin import ClientTelemetryPayload, RequestContext, decode_record, encode_headers, record_key
+from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.record_parts import partition_of, record_parts
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from odradek.wire.record import Record, append_record, parse_records
+
+
+@dataclass
+class Sink:
+    """Keeps, refuses or waits."""
+
+    answer: bool | None = None
+    pushes: list[AcceptedPush] = field(default_factory=list)
+
+    def take(self, push: AcceptedPush) -> bool | None:
+        self.pushes.append(push)
+        return self.answer
+
+
+@dataclass
+class Receiver:
+    seen: list[ClientTelemetryPayload] = field(default_factory=list)
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        self.seen.append(payload)
+
+
+@dataclass
+class Kept:
+    """A manager with a sink and one receiver."""
+
+    world: World
+    sink: Sink = field(default_factory=Sink)
+    receiver: Receiver = field(default_factory=Receiver)
+
+    def __post_init__(self) -> None:
+        self.world.manager.sink = self.sink
+        self.world.manager.plugin.add_receiver("receiver", self.receiver)
+        self.world.update("all", {"metrics": "*", "interval.ms": "100"})
+
+    def push(
+        self, told: GetTelemetrySubscriptionsResponse, metrics: bytes = DATA, terminating: bool = False
+    ) -> PushTelemetryResponse | AcceptedPush:
+        request = PushTelemetryRequest(
+            client_instance_id=told.client_instance_id,
+            subscription_id=told.subscription_id,
+            terminating=terminating,
+            metrics=metrics,
+        )
+        answer = self.world.manager.push_telemetry(request, self.world.context())
+        assert isinstance(answer, PushTelemetryResponse | AcceptedPush)
+        assert self.world.manager.accounts.balanced
+        return answer
+
+    def settled(self, push: PushTelemetryResponse | AcceptedPush, kept: bool) -> ErrorCode:
+        """What the client of a push that waits hears in the end."""
+        assert isinstance(push, AcceptedPush)
+        heard: list[PushTelemetryResponse] = []
+        push.reply = heard.append
+        push.settle(kept)
+        assert self.world.manager.accounts.balanced
+        return ErrorCode(heard[0].error_code)
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept(World())
+
+
+def test_receivers_see_a_push_when_it_is_kept(kept: Kept) -> None:
+    push = kept.push(kept.world.get())
+    seen_before = list(kept.receiver.seen)
+
+    code = kept.settled(push, True)
+
+    assert seen_before == []
+    assert code is ErrorCode.NONE
+    assert [payload.data for payload in kept.receiver.seen] == [DATA]
+    assert kept.world.manager.accounts.appended == 1
+
+
+def test_a_push_that_cannot_be_kept_is_throttled_and_nobody_sees_it(kept: Kept) -> None:
+    told = kept.world.get()
+
+    code = kept.settled(kept.push(told), False)
+
+    assert code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert kept.receiver.seen == []
+    assert kept.world.known(told).last_known_error is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert kept.world.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
+
+
+@pytest.mark.parametrize(
+    ("taken", "code"), [(True, ErrorCode.NONE), (False, ErrorCode.THROTTLING_QUOTA_EXCEEDED)]
+)
+def test_a_sink_may_decide_at_once(kept: Kept, taken: bool, code: ErrorCode) -> None:
+    kept.sink.answer = taken
+
+    answer = kept.push(kept.world.get())
+
+    assert isinstance(answer, PushTelemetryResponse)
+    assert answer.error_code == code
+    assert len(kept.receiver.seen) == taken
+
+
+def test_an_empty_push_is_kept_and_receivers_are_not_called(kept: Kept) -> None:
+    push = kept.push(kept.world.get(), b"")
+
+    code = kept.settled(push, True)
+
+    assert code is ErrorCode.NONE
+    assert kept.sink.pushes[0].payload.data == b""
+    assert kept.receiver.seen == []
+    assert (kept.world.manager.accounts.empty, kept.world.manager.accounts.appended) == (1, 0)
+
+
+def test_a_terminating_push_says_so(kept: Kept) -> None:
+    kept.push(kept.world.get(), b"", terminating=True)
+
+    assert kept.sink.pushes[0].payload.terminating
+    assert kept.sink.pushes[0].record().payload.terminating
+
+
+def test_pushes_that_the_gate_refuses_do_not_reach_the_sink(kept: Kept) -> None:
+    told = kept.world.get()
+    kept.push(told)
+
+    kept.push(told)
+
+    assert len(kept.sink.pushes) == 1
+    assert kept.world.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
+
+
+def test_a_bug_behind_the_sink_is_the_response(kept: Kept) -> None:
+    push = kept.push(kept.world.get())
+    assert isinstance(push, AcceptedPush)
+    heard: list[object] = []
+    push.reply = heard.append
+    error = RuntimeError("bug")
+
+    def broken(_push: AcceptedPush, _kept: bool) -> PushTelemetryResponse:
+        raise error
+
+    push.answer = broken
+    push.settle(True)
+
+    assert heard == [error]
+
+
+def test_the_telemetry_apis_are_wanted_because_of_a_sink(kept: Kept) -> None:
+    manager = kept.world.manager
+    manager.plugin.receivers = manager.plugin.exporters = ()
+    assert manager.is_wanted
+
+    manager.sink = None
+
+    assert not manager.is_wanted
+
+
+@pytest.mark.parametrize("terminating", [False, True])
+def test_the_fast_encoder_writes_the_public_format(kept: Kept, terminating: bool) -> None:
+    kept.push(kept.world.get(), DATA, terminating)
+    push = kept.sink.pushes[0]
+    body = b"".join((b"\x00\x00\x00", *record_parts(push)))
+    expected: list[bytes] = []
+    record = push.record()
+    key = record_key(push.payload.client_instance_id)
+
+    append_record(expected, Record(key, DATA, 0, tuple(encode_headers(record))), 0, 0)
+
+    assert b"".join(expected).endswith(body)
+    read = next(iter(parse_records(b"".join(expected), 1, 0, 0)))
+    assert decode_record(read.key, read.value, read.headers).payload.terminating is terminating
+
+
+def test_a_client_on_another_connection_has_other_headers(kept: Kept) -> None:
+    told = kept.world.get()
+    kept.push(told)
+    kept.world.clock.advance(100)
+    kept.push(told)
+
+    first, second = (record_parts(push)[-1] for push in kept.sink.pushes)
+
+    connection = kept.sink.pushes[1].context.connection.connection_id.encode()
+    assert connection in second
+    assert connection not in first
+
+
+def test_an_instance_always_has_the_same_partition() -> None:
+    ids = [bytes([number]) * 16 for number in range(200)]
+
+    partitions = [partition_of(instance_id, 4) for instance_id in ids]
+
+    assert partitions == [partition_of(instance_id, 4) for instance_id in ids]
+    assert set(partitions) == {0, 1, 2, 3}
