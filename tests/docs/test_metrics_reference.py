@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.server.metrics import INSTRUMENTS, forwarder_rows
-from odradek.telemetry.client_metrics_stats import ClientMetricsStats
+from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
+from odradek.testing.clock import MockClock
 from support.reference_page import page, rows
 
 ROWS = rows(page("reference/metrics.md"))
@@ -15,6 +21,20 @@ WITHOUT_ROWS = {"odradek.up"}
 
 def labels(name: str) -> set[str]:
     return {label for label in WRITTEN[name][3].split(", ") if label}
+
+
+def quota_metrics() -> Iterator[MetricRow]:
+    """The rows of quotas that were used."""
+    clock = MockClock()
+    quotas, now_ms = QuotaManagers(QuotaConfigs(), clock), clock.now_ms()
+    for key in quotas.by_key:
+        quotas.apply(ClientQuotaEntity(user="u", client_id="c"), {key: 1.0})
+    for manager in quotas.clients:
+        manager.record_and_throttle_ms("u", "c", 1, now_ms)
+    for replication in quotas.replications:
+        replication.record(1, now_ms)
+    quotas.request.record_exempt_ns(1, now_ms)
+    yield from quota_rows(quotas, now_ms)
 
 
 def test_every_instrument_has_its_kind_and_unit() -> None:
@@ -31,9 +51,13 @@ def test_labels_are_those_of_the_rows() -> None:
         in_flight=0, queued_bytes=0, last_error=None,
     )  # fmt: skip
 
-    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder)]
+    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder), *quota_metrics()]
 
-    assert len(found) > 10
+    assert len(found) > 25
     assert {INSTRUMENTS[row.name].name: set(row.attributes) for row in found} == {
         INSTRUMENTS[row.name].name: labels(INSTRUMENTS[row.name].name) for row in found
     }
+
+
+def test_every_metric_of_the_quotas_has_an_instrument() -> None:
+    assert {row.name for row in quota_metrics()} == set(QUOTA_INSTRUMENTS)

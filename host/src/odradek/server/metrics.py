@@ -11,7 +11,7 @@ import asyncio
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 import prometheus_client
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
@@ -23,6 +23,8 @@ from odradek import __version__
 from odradek.broker.broker import Endpoint
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.config import ConfigError
+from odradek.server.instrument import Instrument
+from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 if TYPE_CHECKING:
@@ -33,15 +35,6 @@ ROWS_PER_STEP = 500
 SCRAPE_TIMEOUT_S = 10
 MAX_SERIES = 1_000_000
 """Per instrument; the SDK's own limit of 2 000 is less than the instance cache."""
-
-
-class Instrument(NamedTuple):
-    """How a row is offered."""
-
-    name: str
-    kind: Literal["counter", "gauge"]
-    unit: str
-    description: str
 
 
 KAFKA = "kafka.server.client.metrics"
@@ -124,6 +117,7 @@ INSTRUMENTS = {
     "forwarder-queued": Instrument(
         "odradek.forwarder.queued", "gauge", "{push}", "Pushes that wait or are on their way"
     ),
+    **QUOTA_INSTRUMENTS,
 }
 """By row name."""
 
@@ -144,6 +138,7 @@ def rows(host: Host) -> Iterator[MetricRow]:
         yield MetricRow("plugin-slow", "counter", labels, plugin.slow)
     for runner in host.forwarders:
         yield from forwarder_rows(runner.name, runner.stats())
+    yield from quota_rows(host.broker.quotas, host.clock.now_ms())
 
 
 def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:
