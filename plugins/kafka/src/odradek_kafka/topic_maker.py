@@ -1,0 +1,78 @@
+"""Topics that are not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from odradek_kafka.kafka_settings import KafkaSettings
+from odradek_kafka.producer_session import described, library_log
+
+log = logging.getLogger(__name__)
+
+NOT_OURS_TO_MAKE = frozenset(
+    {
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    }
+)
+"""Somebody else made the topic, or will: producing tells."""
+
+
+class TopicMaker:
+    """Makes each topic once, unless it exists; the liveness topic compacted."""
+
+    def __init__(self, settings: KafkaSettings, make: Callable[..., Any] = AdminClient) -> None:
+        self.settings = settings
+        self.make = make
+        self.ready: set[str] = set()
+
+    async def ensure(self, topics: Iterable[str], timeout_s: float) -> str | None:
+        """Make those that are missing.
+
+        Returns:
+            None when all are there or are not ours to make; else what is wrong, with the name of the topic.
+        """
+        missing = set(topics) - self.ready
+        problem = None
+        if missing and self.settings.topic_create:
+            problem = await self.create(sorted(missing), timeout_s)
+        if problem is None:
+            self.ready |= missing
+        return problem
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """They may be gone: somebody deleted them, or the cluster is a new one."""
+        self.ready.difference_update(topics)
+
+    async def create(self, topics: list[str], timeout_s: float) -> str | None:
+        client = self.make(dict(self.settings.options), logger=library_log)
+        futures = client.create_topics([self.new_topic(topic) for topic in topics], request_timeout=timeout_s)
+        problems = [await self.made(topic, asyncio.wrap_future(future)) for topic, future in futures.items()]
+        return next((problem for problem in problems if problem), None)
+
+    async def made(self, topic: str, answer: asyncio.Future[None]) -> str | None:
+        """What is wrong, unless the topic may be there."""
+        try:
+            await answer
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            if reason.code() in NOT_OURS_TO_MAKE:
+                extra = {"topic": topic, "problem": described(reason)}
+                log.warning("not allowed to create the topic", extra=extra)
+            elif reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                return f"topic {topic} cannot be created: {described(reason)}"
+        else:
+            log.info("topic created", extra={"topic": topic})
+        return None
+
+    def new_topic(self, name: str) -> NewTopic:
+        compacted = {"cleanup.policy": "compact"} if name == self.settings.liveness_topic else {}
+        return NewTopic(
+            name, self.settings.topic_partitions, self.settings.topic_replication_factor, config=compacted
+        )
