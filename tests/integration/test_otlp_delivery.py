@@ -20,6 +20,7 @@ from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin import (
     ClientTelemetryPayload,
     ConnectionContext,
+    Forwarder,
     PluginConfig,
     RequestContext,
     TelemetryRecord,
@@ -115,7 +116,7 @@ def free_port() -> int:
 @contextmanager
 def running(table: Mapping[str, object]) -> Iterator[ForwarderRunner]:
     forwarder = odradek_forwarder(PluginConfig("plugins.otlp", table))
-    assert forwarder is not None
+    assert isinstance(forwarder, Forwarder)
     runner = ForwarderRunner("otlp", forwarder, SETTINGS)
     runner.start()
     try:
@@ -141,9 +142,11 @@ def settled(stats: ForwarderStats) -> bool:
 
 def names_of(bodies: list[bytes]) -> list[str]:
     return [
-        resource.scope_metrics[0].metrics[0].name
+        metric.name
         for body in bodies
         for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
     ]
 
 

@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 
 from odradek.plugin import PluginConfig, Reject, Retry
 from odradek_otlp.otlp_forwarder import OtlpForwarder
-from odradek_otlp.otlp_settings import read_settings
+from odradek_otlp.otlp_table import read_settings
 
 if TYPE_CHECKING:
     from plugins.otlp.tests.conftest import Kit, Sink

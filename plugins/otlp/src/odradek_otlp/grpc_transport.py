@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 import grpc
@@ -11,7 +12,11 @@ import grpc.aio
 from odradek.plugin import Reject, Retry
 from odradek_otlp.otlp_settings import Compression, OtlpSettings
 from odradek_otlp.rpc_status import RpcStatus, read_status
-from odradek_otlp.transport import refusal
+from odradek_otlp.tls_files import BadCertificate
+from odradek_otlp.transport import Unauthorized, refusal, titled
+from odradek_otlp.watched_files import WatchedFiles
+
+log = logging.getLogger(__name__)
 
 METHOD = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 STATUS_DETAILS = "grpc-status-details-bin"
@@ -36,33 +41,57 @@ class GrpcTransport:
 
     def __init__(self, settings: OtlpSettings, user_agent: str) -> None:
         self.settings = settings
-        self.metadata = tuple(settings.headers.items())
+        self.certificates = WatchedFiles(settings.tls.paths())
+        self.silent = False
+        """The far side did not answer in time: the connection may be dead, which gRPC would not notice."""
         self.options = (
             ("grpc.primary_user_agent", user_agent),
             ("grpc.initial_reconnect_backoff_ms", RECONNECT_MS),
             ("grpc.max_reconnect_backoff_ms", RECONNECT_MAX_MS),
+            # In spite of its name the time that one attempt may take.
+            ("grpc.min_reconnect_backoff_ms", settings.connect_timeout_ms),
+            # Otherwise channels of one target share connections, a new one gets the dead one again.
+            ("grpc.use_local_subchannel_pool", 1),
         )
         self.channel: grpc.aio.Channel | None = None
 
     async def open(self) -> None:
+        self.certificates.changed()
         gzip = self.settings.compression is Compression.GZIP
         compression = grpc.Compression.Gzip if gzip else grpc.Compression.NoCompression
         if self.settings.secure:
             self.channel = grpc.aio.secure_channel(
-                self.settings.target, grpc.ssl_channel_credentials(), self.options, compression
+                self.settings.target,
+                grpc.ssl_channel_credentials(**self.settings.tls.contents()),
+                self.options,
+                compression,
             )
         else:
             self.channel = grpc.aio.insecure_channel(self.settings.target, self.options, compression)
 
-    async def send(self, body: bytes) -> bytes:
+    async def refresh(self) -> None:
+        if not self.silent and not (self.certificates.paths and self.certificates.changed()):
+            return
+        self.silent = False
+        before = self.channel
+        try:
+            await self.open()
+        except BadCertificate as error:
+            log.warning("certificate not renewed", extra={"problem": str(error)})
+        else:
+            if before is not None:
+                await before.close(None)
+
+    async def send(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         assert self.channel is not None, "send before open"
         # Without serializers gRPC passes bytes through.
         export = self.channel.unary_unary(METHOD, None, None)
         try:
             answer: bytes = await export(
-                body, timeout=self.settings.timeout_ms / 1000, metadata=self.metadata
+                body, timeout=self.settings.timeout_ms / 1000, metadata=tuple(headers.items())
             )
         except grpc.aio.AioRpcError as error:
+            self.silent |= error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
             raise refused(error) from error
         return answer
 
@@ -76,6 +105,8 @@ def refused(error: grpc.aio.AioRpcError) -> Retry | Reject:
     """Retry or reject, as the specification's table of status codes says."""
     code = error.code()
     said = status_details(error)
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        return Unauthorized(titled(f"gRPC {code.name}", error.details() or said.message))
     retryable = code in RETRYABLE
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         retryable = said.retry_after_s is not None

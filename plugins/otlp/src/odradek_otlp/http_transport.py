@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import time
 from collections.abc import Mapping
 from datetime import UTC
@@ -15,9 +16,14 @@ import zstandard
 from odradek.plugin import Retry
 from odradek_otlp.otlp_settings import Compression, OtlpSettings
 from odradek_otlp.rpc_status import read_status
-from odradek_otlp.transport import refusal
+from odradek_otlp.tls_files import BadCertificate
+from odradek_otlp.transport import Unauthorized, refusal, titled
+from odradek_otlp.watched_files import WatchedFiles
+
+log = logging.getLogger(__name__)
 
 PROTOBUF = "application/x-protobuf"
+UNAUTHORIZED = 401
 RETRYABLE = frozenset({429, 502, 503, 504})
 MAX_ANSWER_BYTES = 1 << 20
 """The answer to a push is small; what is longer is not read."""
@@ -30,23 +36,51 @@ class HttpTransport:
 
     def __init__(self, settings: OtlpSettings, user_agent: str) -> None:
         self.settings = settings
-        self.headers = {"user-agent": user_agent} | dict(settings.headers) | {"content-type": PROTOBUF}
+        self.headers = {"user-agent": user_agent, "content-type": PROTOBUF}
         if settings.compression is not Compression.NONE:
             self.headers["content-encoding"] = settings.compression.value
+        self.certificates = WatchedFiles(settings.tls.paths())
         self.session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
-        timeout = aiohttp.ClientTimeout(total=self.settings.timeout_ms / 1000)
-        self.session = aiohttp.ClientSession(headers=self.headers, timeout=timeout)
+        self.certificates.changed()
+        settings = self.settings
+        timeout = aiohttp.ClientTimeout(
+            total=settings.timeout_ms / 1000, sock_connect=settings.connect_timeout_ms / 1000
+        )
+        # A context reads the CAs of the machine: not for an endpoint without TLS.
+        self.session = aiohttp.ClientSession(
+            headers=self.headers,
+            timeout=timeout,
+            connector=aiohttp.TCPConnector(
+                ssl=settings.tls.context() if settings.secure else True, limit=settings.requests_in_flight
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
 
-    async def send(self, body: bytes) -> bytes:
+    async def refresh(self) -> None:
+        if self.certificates.paths and self.certificates.changed():
+            before = self.session
+            try:
+                await self.open()
+            except BadCertificate as error:
+                log.warning("certificate not renewed", extra={"problem": str(error)})
+            else:
+                if before is not None:
+                    await before.close()
+
+    async def send(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         assert self.session is not None, "send before open"
         packed = compressed(body, self.settings.compression)
         data = packed if len(packed) <= LARGE_BODY_BYTES else BytesIO(packed)
         try:
             # A redirect would turn the POST into a GET: whoever moved the endpoint says so in the table.
-            async with self.session.post(self.settings.target, data=data, allow_redirects=False) as response:
+            async with self.session.post(
+                self.settings.target, data=data, headers=headers, allow_redirects=False
+            ) as response:
                 answer = await bounded_body(response)
+        except aiohttp.ConnectionTimeoutError as error:
+            raise Retry(f"no connection within {self.settings.connect_timeout_ms} ms") from error
         except TimeoutError as error:
             raise Retry(f"no answer within {self.settings.timeout_ms} ms") from error
         except (aiohttp.ClientError, OSError) as error:
@@ -88,12 +122,15 @@ def judged(status: int, headers: Mapping[str, str], content_type: str, answer: b
 
     Raises:
         Retry: The status is one of those that the specification calls retryable.
+        Unauthorized: It is 401.
         Reject: It is any other.
     """
     if 200 <= status < 300:
         return answer if content_type == PROTOBUF else b""
     said = read_status(answer) if content_type == PROTOBUF else None
     message = said.message if said else answer[:1000].decode(errors="replace")
+    if status == UNAUTHORIZED:
+        raise Unauthorized(titled(f"HTTP {status}", message))
     after_s = retry_after_s(headers.get("Retry-After"), time.time())
     raise refusal(f"HTTP {status}", message, status in RETRYABLE, after_s)
 

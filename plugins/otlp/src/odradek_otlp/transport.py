@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from odradek.plugin import Reject, Retry
@@ -10,20 +11,28 @@ MAX_MESSAGE_LENGTH = 120
 """Of what the far side says: it becomes part of a reason, which becomes a label."""
 
 
+class Unauthorized(Reject):
+    """The far side does not accept the credentials: 401, UNAUTHENTICATED."""
+
+
 class Transport(Protocol):
     """One destination. ``open`` works while the far side is down; ``close`` without ``open`` and twice."""
 
     async def open(self) -> None:
         """Make the client; runs on the forwarder's loop."""
 
-    async def send(self, body: bytes) -> bytes:
-        """Send one serialized ``ExportMetricsServiceRequest``.
+    async def refresh(self) -> None:
+        """Use certificates that changed. Called while nothing is in flight."""
+
+    async def send(self, body: bytes, headers: Mapping[str, str]) -> bytes:
+        """Send one serialized ``ExportMetricsServiceRequest``. Several may be in flight.
 
         Returns:
             The serialized ``ExportMetricsServiceResponse``, or nothing when the far side sent none.
 
         Raises:
             Retry: The far side cannot take it now, or is not there.
+            Unauthorized: It does not accept the credentials.
             Reject: It will never take it.
         """
 
@@ -33,6 +42,11 @@ class Transport(Protocol):
 
 def refusal(title: str, message: str, retryable: bool, after_s: float | None) -> Retry | Reject:
     """The error for an answer that is not success."""
-    text = " ".join(message.split())[:MAX_MESSAGE_LENGTH]
-    reason = f"{title}: {text}" if text else title
+    reason = titled(title, message)
     return Retry(reason, after_s) if retryable else Reject(reason)
+
+
+def titled(title: str, message: str) -> str:
+    """What happened, and one line of what the far side said about it."""
+    text = " ".join(message.split())[:MAX_MESSAGE_LENGTH]
+    return f"{title}: {text}" if text else title

@@ -1,0 +1,231 @@
+"""The plugin's table, with the variables that OpenTelemetry defines as defaults."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import unquote
+
+from odradek.plugin import PluginConfig
+from odradek_otlp.credentials import OURS, BadSecret, Credentials, SecretKind
+from odradek_otlp.endpoints import grpc_target, metrics_url
+from odradek_otlp.otlp_settings import Compression, OtlpProtocol, OtlpSettings
+from odradek_otlp.tls_files import BadCertificate, TlsFiles
+
+PREFIXES = ("OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_")
+"""The variable for metrics wins over the one for all signals."""
+DESTINATIONS = "destinations."
+DESTINATION_NAME = re.compile(r"[a-z0-9_-]{1,50}")
+HEADER_NAME = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
+GRPC_HEADER_NAME = re.compile(r"[a-z0-9_.-]+")
+HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a setting stands: a key of the table, or a variable."""
+
+    config: PluginConfig
+    key: str
+    variable: bool = False
+
+
+def read_destinations(config: PluginConfig, environ: Mapping[str, str]) -> dict[str, OtlpSettings]:
+    """``[plugins.otlp.destinations.<name>]`` by name; or the one destination of the table itself, or of the
+    variables, under the empty name; or nothing.
+
+    Raises:
+        ConfigError: A value makes no sense, or both are there. Names the key or the variable.
+    """
+    tables: dict[str, dict[str, object]] = {}
+    for key, value in config.values.items():
+        if key.startswith(DESTINATIONS):
+            name, _, rest = key.removeprefix(DESTINATIONS).partition(".")
+            if not DESTINATION_NAME.fullmatch(name) or not rest:
+                raise config.error(key, "expected destinations.NAME.KEY, the name of a-z, 0-9, _ and -")
+            tables.setdefault(name, {})[rest] = value
+            config.known.add(key)
+    if not tables:
+        settings = read_settings(config, environ)
+        return {} if settings is None else {"": settings}
+    found = {}
+    for name in sorted(tables):
+        table = PluginConfig(f"{config.path}.{DESTINATIONS}{name}", tables[name])
+        settings = read_settings(table, {})
+        if settings is None:
+            raise table.error("endpoint", "expected an endpoint in each destination")
+        table.finish()
+        found[name] = settings
+    for key in own_keys(config):
+        raise config.error(key, "belongs into one of the destinations")
+    return found
+
+
+def own_keys(config: PluginConfig) -> list[str]:
+    """Keys of a destination that stand in the plugin's own table, where nobody would read them."""
+    known = PluginConfig(config.path, {"endpoint": "http://localhost"})
+    read_settings(known, {})
+    return [key for key in config.values if key in known.known or key.startswith("headers.")]
+
+
+def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSettings | None:
+    """One destination; None when no endpoint is given anywhere.
+
+    A key of the table wins over a variable. Without an endpoint the variables are not judged: they may be
+    meant for another program.
+
+    Raises:
+        ConfigError: A value makes no sense; names the key or the variable.
+    """
+    defaults = environ if has_endpoint(config, environ) else {}
+    protocol = OtlpProtocol(choice(origin(config, "protocol", defaults), OtlpProtocol, OtlpProtocol.HTTP))
+    compression = Compression(choice(origin(config, "compression", defaults), Compression, Compression.NONE))
+    if protocol is OtlpProtocol.GRPC and compression is Compression.ZSTD:
+        found = origin(config, "compression", defaults)
+        raise found.config.error(found.key, "expected none or gzip for grpc, found 'zstd'")
+    timeout = origin(config, "timeout.ms", defaults)
+    timeout_ms = timeout.config.integer(timeout.key, 10_000, least=1)
+    connect_timeout_ms = config.integer("connect.timeout.ms", min(timeout_ms, 5_000), least=1)
+    requests_in_flight = config.integer("requests.in.flight", 4, least=1, most=100)
+    headers = headers_of(config, defaults, protocol)
+    secrets = secrets_of(config, headers)
+    metrics = tuple(config.texts("metrics"))
+    if not all(metrics):
+        raise config.error("metrics", "expected prefixes of names, found an empty one")
+    insecure = origin(config, "insecure", defaults)
+    plain = insecure.config.boolean(insecure.key, default=False)
+    endpoint = origin(config, "endpoint", defaults)
+    text = endpoint.config.text(endpoint.key)
+    tls = tls_of(config, defaults)
+    if text is None:
+        return None
+    target, secure = destination(endpoint, text, protocol, plain)
+    refuse_idle_certificates(config, tls, secure)
+    return OtlpSettings(
+        protocol=protocol,
+        target=target,
+        secure=secure,
+        tls=tls,
+        headers=headers,
+        secrets=secrets,
+        compression=compression,
+        timeout_ms=timeout_ms,
+        connect_timeout_ms=connect_timeout_ms,
+        requests_in_flight=requests_in_flight,
+        metrics=() if "*" in metrics else metrics,
+    )
+
+
+def has_endpoint(config: PluginConfig, environ: Mapping[str, str]) -> bool:
+    return config.value("endpoint") is not None or origin(config, "endpoint", environ).variable
+
+
+def origin(config: PluginConfig, key: str, environ: Mapping[str, str]) -> Origin:
+    """The table if it has the key, else the first variable that is set and not empty, else the table."""
+    name = key.removesuffix(".ms").removesuffix(".file").replace(".", "_").upper()
+    if config.value(key) is None:
+        for prefix in PREFIXES:
+            value = environ.get(prefix + name, "").strip()
+            if value:
+                return Origin(PluginConfig("", {prefix + name: value}), prefix + name, variable=True)
+    return Origin(config, key)
+
+
+def choice(found: Origin, choices: type[StrEnum], default: StrEnum) -> str:
+    return found.config.choice(found.key, default, [item.value for item in choices])
+
+
+def destination(endpoint: Origin, text: str, protocol: OtlpProtocol, plain: bool) -> tuple[str, bool]:
+    """Target, and whether it speaks TLS."""
+    try:
+        if protocol is OtlpProtocol.GRPC:
+            return grpc_target(text, plain)
+        as_it_is = endpoint.variable and endpoint.key.startswith(PREFIXES[0])
+        return metrics_url(text, as_it_is), text.strip().lower().startswith("https:")
+    except ValueError as error:
+        raise endpoint.config.error(endpoint.key, str(error)) from None
+
+
+def tls_of(config: PluginConfig, environ: Mapping[str, str]) -> TlsFiles:
+    """CA, certificate and key, tried out."""
+    found = [
+        origin(config, f"{key}.file", environ) for key in ("certificate", "client.certificate", "client.key")
+    ]
+    ca, certificate, key = [each.config.file(each.key) for each in found]
+    if (certificate is None) != (key is None):
+        missing = found[1] if certificate is None else found[2]
+        raise missing.config.error(
+            missing.key, "expected a client certificate and its key, found one of them"
+        )
+    tls = TlsFiles(ca=ca, certificate=certificate, key=key)
+    if tls.paths():
+        try:
+            tls.context()
+        except BadCertificate as error:
+            first = next(each for each, path in zip(found, (ca, certificate, key), strict=True) if path)
+            raise first.config.error(first.key, str(error)) from error
+    return tls
+
+
+def refuse_idle_certificates(config: PluginConfig, tls: TlsFiles, secure: bool) -> None:
+    """Certificates in the table for an endpoint without TLS are a mistake; in variables they may be meant for
+    others.
+    """
+    for key in ("certificate.file", "client.certificate.file"):
+        if tls.paths() and not secure and config.value(key) is not None:
+            raise config.error(key, "the endpoint is without TLS: expected https://")
+
+
+def secrets_of(config: PluginConfig, headers: Mapping[str, str]) -> dict[SecretKind, Path]:
+    """Files with secrets, read once to see that they can be."""
+    found = {kind: path for kind in SecretKind if (path := config.file(kind.value)) is not None}
+    if SecretKind.BEARER in found and SecretKind.BASIC in found:
+        raise config.error(SecretKind.BASIC, f"expected one of this and {SecretKind.BEARER.value}")
+    for kind, path in found.items():
+        try:
+            Credentials({}, {kind: path})
+        except (OSError, BadSecret) as error:
+            raise config.error(kind.value, str(error)) from error
+        if kind is not SecretKind.HEADERS and "authorization" in headers:
+            raise config.error(kind.value, "headers has an authorization already")
+    return found
+
+
+def headers_of(config: PluginConfig, environ: Mapping[str, str], protocol: OtlpProtocol) -> dict[str, str]:
+    """The table's headers; those of a variable when the table has none.
+
+    An error never shows a value: it may be a secret.
+    """
+    path = "headers"
+    if config.value(path) is not None:
+        raise config.error(path, "expected a table of strings")
+    rows = config.table(path)
+    found = origin(config, path, environ)
+    if not rows and found.variable:
+        config, path = found.config, found.key
+        rows = listed_headers(found)
+    names = GRPC_HEADER_NAME if protocol is OtlpProtocol.GRPC else HEADER_NAME
+    for name, value in rows.items():
+        key = path if found.variable else f"{path}.{name}"
+        lower = name.lower()
+        if not names.fullmatch(lower) or lower.endswith("-bin"):
+            raise config.error(key, f"expected a header's name, found {name!r}")
+        if lower in OURS or (protocol is OtlpProtocol.GRPC and lower.startswith("grpc-")):
+            raise config.error(key, f"the header {lower} is set by the plugin")
+        if not HEADER_VALUE.fullmatch(value):
+            raise config.error(key, f"expected printable ASCII in the value of {lower}")
+    return {name.lower(): value for name, value in rows.items()}
+
+
+def listed_headers(found: Origin) -> dict[str, str]:
+    """``name=value,name=value``, percent-encoded, as in the variable."""
+    rows: dict[str, str] = {}
+    for item in found.config.texts(found.key):
+        name, separator, value = item.partition("=")
+        if not separator:
+            raise found.config.error(found.key, "expected name=value,name=value")
+        rows[unquote(name.strip())] = unquote(value.strip())
+    return rows
