@@ -232,6 +232,7 @@ def test_an_unknown_key_names_its_path_and_the_known_ones(install: Install) -> N
 def test_a_table_without_a_plugin_names_the_installed_ones_and_how_to_install(install: Install) -> None:
     install("paint", GOOD)
     manager = load_plugins()
+    manager.installed.pop("kafka", None)
 
     with pytest.raises(ConfigError, match=r"paint.*stdout.*pip install 'odradek\[kafka\]'") as caught:
         activate(manager, {"kafka": {}})
