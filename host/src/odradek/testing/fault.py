@@ -1,0 +1,85 @@
+"""What a host is told to do wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from odradek.plugin.context import RequestContext
+from odradek.testing.arrivals import Arrivals
+from odradek.wire.error_code import ErrorCode
+
+Drop = Literal["before", "after"]
+GARBAGE = b"\xff" * 16
+"""A body that no response begins with: lengths and counts of it are far too large."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Fault:
+    """One order, for requests of one API."""
+
+    api: str
+    arrivals: Arrivals = field(repr=False)
+    client_id: str | None = None
+    times: int | None = 1
+    error: ErrorCode | None = None
+    delay_ms: int = 0
+    drop: Drop | None = None
+    throttle_ms: int = 0
+    garbage: bytes | None = None
+    used: int = 0
+    """How many requests it has hit."""
+
+    def hits(self, api: str, context: RequestContext) -> bool:
+        """Whether a request is meant."""
+        return (
+            api == self.api
+            and (self.times is None or self.used < self.times)
+            and (self.client_id is None or fnmatchcase(context.client_id or "", self.client_id))
+        )
+
+    def wait(self, timeout_s: float = 5, *, times: int = 1) -> None:
+        """Wait until it has hit ``times`` requests.
+
+        Raises:
+            NothingCame: It has not, in time.
+        """
+        wanted = f"request that {self} hits"
+        self.arrivals.wait_for(lambda: True if self.used >= times else None, timeout_s, wanted)
+
+    def remove(self) -> None:
+        """Hit nothing more."""
+        self.times = self.used
+
+    def __str__(self) -> str:
+        effects = [
+            f"error={self.error.name}" if self.error is not None else "",
+            f"delay_ms={self.delay_ms}" if self.delay_ms else "",
+            f"drop={self.drop}" if self.drop else "",
+            f"throttle_ms={self.throttle_ms}" if self.throttle_ms else "",
+            "garbage" if self.garbage is not None else "",
+        ]
+        client = f" client_id={self.client_id}" if self.client_id is not None else ""
+        return f"{self.api}{client} {' '.join(filter(None, effects))} ({self.used} of {self.times or 'all'})"
+
+
+def error_code(error: ErrorCode | str | int) -> ErrorCode:
+    """An error by its name or its number.
+
+    Raises:
+        ValueError: There is none of it.
+    """
+    if not isinstance(error, str):
+        return ErrorCode(error)
+    if error not in ErrorCode.__members__:
+        raise ValueError(f"no error is called {error!r}{meant(error, ErrorCode.__members__)}")
+    return ErrorCode[error]
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A question about a name that is not known."""
+    close = get_close_matches(name, list(known), 1)
+    return f": {close[0]}?" if close else ""

@@ -1,0 +1,124 @@
+"""A host on an event loop and a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from odradek.clock import Clock
+from odradek.server.config import HostConfig
+from odradek.server.host import Host
+from odradek.server.plugins import HostPluginManager
+
+START_TIMEOUT_S = 20
+STOP_TIMEOUT_S = 30
+CALL_TIMEOUT_S = 10
+Result = TypeVar("Result")
+
+
+class HostThread:
+    """Starts a host, and ends with nothing left behind: no task, thread, socket or file.
+
+    Args:
+        config: Of the host.
+        clock: Its time; None for the machine's.
+        plugins: What is installed; None to look for it.
+        before_start: Called on the host's loop with the host that is made, before it listens.
+    """
+
+    def __init__(
+        self,
+        config: HostConfig,
+        clock: Clock | None = None,
+        plugins: HostPluginManager | None = None,
+        before_start: Callable[[Host], object] | None = None,
+    ) -> None:
+        self.config, self.clock, self.plugins = config, clock, plugins
+        self.before_start = before_start
+        self.host: Host
+        self.loop: asyncio.AbstractEventLoop
+        self.ready: Future[None] = Future()
+        self.ended: asyncio.Event
+        self.failure: BaseException | None = None
+        self.thread = threading.Thread(target=self.run, name="odradek-host", daemon=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Of the first listener."""
+        listener = self.host.listeners[0]
+        return listener.address.host, listener.bound_port
+
+    @property
+    def bootstrap(self) -> str:
+        """The same as ``host:port``."""
+        return "{}:{}".format(*self.address)
+
+    def start(self) -> None:
+        """Return when the host takes connections.
+
+        Raises:
+            ConfigError: The configuration is not usable. Nothing is left running.
+        """
+        self.thread.start()
+        try:
+            self.ready.result(START_TIMEOUT_S)
+        except BaseException:
+            self.thread.join(STOP_TIMEOUT_S)
+            raise
+
+    def run(self) -> None:
+        """The thread."""
+        try:
+            asyncio.run(self.live())
+        except BaseException as error:  # noqa: BLE001  it is raised in the thread that starts or stops the host
+            if self.ready.done():
+                self.failure = error
+            else:
+                self.ready.set_exception(error)
+
+    async def live(self) -> None:
+        """From the start of the host to its end."""
+        self.loop, self.ended = asyncio.get_running_loop(), asyncio.Event()
+        self.host = Host(self.config, self.clock, self.plugins)
+        try:
+            if self.before_start is not None:
+                self.before_start(self.host)
+            await self.host.start()
+            self.ready.set_result(None)
+            await self.ended.wait()
+        finally:
+            await self.host.stop()
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Run something on the host's loop, and return what it returns.
+
+        Raises:
+            RuntimeError: The host is stopped.
+        """
+        if threading.current_thread() is self.thread:
+            return function()
+
+        async def on_loop() -> Result:
+            return function()
+
+        if not self.thread.is_alive():
+            raise RuntimeError("the host is stopped")
+        return asyncio.run_coroutine_threadsafe(on_loop(), self.loop).result(CALL_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Stop the host and wait for its thread.
+
+        Raises:
+            RuntimeError: It does not end.
+        """
+        if self.thread.is_alive():
+            self.loop.call_soon_threadsafe(self.ended.set)
+        self.thread.join(STOP_TIMEOUT_S)
+        if self.thread.is_alive():
+            raise RuntimeError(f"the host has not stopped after {STOP_TIMEOUT_S} s")
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure

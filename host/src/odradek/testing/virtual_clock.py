@@ -1,0 +1,50 @@
+"""The time of a running host, in the hand of its test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from odradek.clock import SystemClock
+from odradek.testing.clock import MockClock
+
+if TYPE_CHECKING:
+    from odradek.testing.host_thread import HostThread
+
+
+class VirtualClock:
+    """A clock for one host: it stands still until `advance`.
+
+    How long something takes is measured by the machine's clock still: request quotas count that.
+    Clients have a clock of their own, so they push when they like; the host thinks that no time has passed.
+    """
+
+    monotonic_ns = staticmethod(SystemClock.monotonic_ns)
+
+    def __init__(self) -> None:
+        self.mock = MockClock()
+        self.thread: HostThread | None = None
+
+    def now_ms(self) -> int:
+        """Epoch milliseconds, as the host sees them."""
+        return self.mock.time_ms
+
+    def drive(self, thread: HostThread) -> None:
+        """Be the time of a host that is about to start.
+
+        Raises:
+            RuntimeError: It is that of another host.
+        """
+        if self.thread is not None:
+            raise RuntimeError("a virtual clock belongs to one host: make another one")
+        self.thread = thread
+        self.mock.timer = thread.host.timer
+
+    def advance(self, elapsed_ms: int) -> None:
+        """Let time pass; what is due in it has been done, in order, when this returns. From any thread.
+
+        Raises:
+            RuntimeError: No host has this clock, or it is stopped.
+        """
+        if self.thread is None:
+            raise RuntimeError("no host has this clock: start one with odradek.testing.host(clock=...)")
+        self.thread.call(lambda: self.mock.advance(elapsed_ms))

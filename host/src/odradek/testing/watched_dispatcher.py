@@ -1,0 +1,170 @@
+"""A dispatcher that tells a test what it answers, and does wrong what the test orders.
+
+It stands around the host's handlers: the host itself knows nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from odradek.broker.broker import Broker
+from odradek.broker.deferred import Deferred
+from odradek.broker.routing import CloseConnection, CompiledRoute, Dispatcher, Route
+from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.testing.fault import Fault
+from odradek.testing.request_log import Request, RequestLog
+from odradek.testing.telemetry_log import TelemetryLog
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+
+HEADER_BYTES = (4, 5)
+"""Of a response: the correlation id, and an empty tag section where there is one."""
+
+
+def api_name(request: type[Any]) -> str:
+    """``PushTelemetry`` of ``PushTelemetryRequest``."""
+    return request.__name__.removesuffix("Request")
+
+
+class WatchedDispatcher(Dispatcher):
+    """Answers as its parent does, unless a fault says otherwise."""
+
+    def __init__(
+        self, broker: Broker, routes: dict[int, Route], requests: RequestLog, telemetry: TelemetryLog
+    ) -> None:
+        super().__init__(broker, routes)
+        self.requests = requests
+        self.telemetry = telemetry
+        self.faults: list[Fault] = []
+        self.request_bytes = 0
+        self.current: Request | None = None
+        """Whose response is written next: handlers, and what keeps their promises, run one at a time."""
+
+    def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Any:
+        self.request_bytes = len(frame) - offset
+        return super().answer(frame, offset, connection)
+
+    def compile(self, api_key: int, version: int) -> CompiledRoute:
+        compiled = super().compile(api_key, version)
+        compiled.handler = partial(self.handle, self.routes[api_key], compiled.handler)
+        compiled.write = partial(self.write, compiled.write, HEADER_BYTES[compiled.flexible_response])
+        return compiled
+
+    def refusal(self, route: CompiledRoute, request: Any, error: Exception) -> Any:
+        if isinstance(error, CloseConnection):
+            raise error
+        return super().refusal(route, request, error)
+
+    def write(self, write: Callable[[Any], bytes], header_bytes: int, response: Any) -> bytes:
+        """Encode the response to the current request, or spoil it."""
+        request, fault = self.current, self.current.fault if self.current is not None else None
+        if fault is not None and fault.throttle_ms and hasattr(response, "throttle_time_ms"):
+            response.throttle_time_ms = max(response.throttle_time_ms, fault.throttle_ms)
+        body = write(response) if fault is None or fault.garbage is None else fault.garbage
+        if request is not None:
+            request.response_bytes = header_bytes + len(body)
+        return body
+
+    def handle(
+        self,
+        route: Route,
+        handler: Callable[[Any, RequestContext, Broker], Any],
+        request: Any,
+        context: RequestContext,
+        broker: Broker,
+    ) -> Any:
+        """Stand in for the handler of an API."""
+        api = api_name(route.request)
+        fault = next((each for each in self.faults if each.hits(api, context)), None)
+        row = Request(
+            api=api,
+            version=context.api_version,
+            client_id=context.client_id,
+            context=context,
+            request_bytes=self.request_bytes,
+            fault=fault,
+        )
+        if fault is not None:
+            fault.used += 1
+        self.requests.add(row)
+        try:
+            response = self.outcome(route, handler, request, context, fault)
+        except ApiError as error:
+            response = route.refusal(request, error.code, error.message)
+        except Exception:
+            self.finish(row, request, None)
+            raise
+        if isinstance(response, Deferred) or (fault is not None and fault.delay_ms and response is not None):
+            return self.later(row, request, response)
+        self.finish(row, request, response)
+        if row.drops == "after":
+            raise CloseConnection(str(fault))
+        return response
+
+    def outcome(
+        self,
+        route: Route,
+        handler: Callable[[Any, RequestContext, Broker], Any],
+        request: Any,
+        context: RequestContext,
+        fault: Fault | None,
+    ) -> Any:
+        """What the handler says, or the fault in its place."""
+        if fault is not None and fault.drop == "before":
+            raise CloseConnection(str(fault))
+        if fault is None or fault.error is None:
+            return handler(request, context, self.broker)
+        if isinstance(request, PushTelemetryRequest):
+            self.refuse_push(request, fault.error)
+        if "error_code" in route.response.__dataclass_fields__:
+            return route.response(error_code=fault.error)
+        return route.refusal(request, fault.error, None)
+
+    def refuse_push(self, request: PushTelemetryRequest, error: ErrorCode) -> None:
+        """Remember a refusal as the manager would have: it decides what the client may ask next."""
+        instance = self.broker.telemetry.client_instances.cached.get(request.client_instance_id)
+        if instance is not None:
+            instance.maybe_update_push(self.now_ms())
+            instance.last_known_error = error
+
+    def later(self, row: Request, request: Any, response: Any) -> Deferred:
+        """A promise that is kept when the handler's is, and when the fault's delay is over."""
+        inner = response if isinstance(response, Deferred) else Deferred(response=response, done=True)
+        outer = Deferred(abandon=inner.lost, hurry=lambda: None if inner.hurry is None else inner.hurry())
+        inner.around = lambda run: run() if outer.around is None else outer.around(run)
+        delay_ms = 0 if row.fault is None else row.fault.delay_ms
+
+        def keep(found: Any) -> None:
+            self.finish(row, request, found)
+            outer.complete(CloseConnection(str(row.fault)) if row.drops == "after" else found)
+
+        def arrived(found: Any) -> None:
+            if not delay_ms:
+                keep(found)
+                return
+            task = self.broker.timer.schedule(self.now_ms() + delay_ms, lambda: keep(found))
+            outer.abandon, outer.hurry = task.cancel, lambda: keep(found)
+
+        inner.when_done(arrived)
+        return outer
+
+    def finish(self, row: Request, request: Any, response: Any) -> None:
+        """The outcome of a request is known; its response, if it has one, is written next."""
+        self.current = row
+        error = None if row.drops else error_of(response)
+        if isinstance(request, PushTelemetryRequest):
+            self.telemetry.answered(row.context, request, error, row.fault)
+        with self.requests.arrivals.condition:
+            row.error, row.answered = error, True
+            self.requests.arrivals.condition.notify_all()
+
+
+def error_of(response: Any) -> ErrorCode | None:
+    """The error of a response as a whole, also where it is wrapped for the quotas."""
+    if isinstance(response, ApiError):
+        return response.code
+    code = getattr(getattr(response, "response", response), "error_code", None)
+    return None if code is None else ErrorCode(code)

@@ -1,0 +1,199 @@
+"""A host in a test: how it starts, what it takes, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import odradek.testing
+from odradek.plugin import ConfigError
+from odradek.testing import RunningHost, VirtualClock
+from odradek.testing.host_context import memory_folder
+from odradek.testing.host_thread import HostThread
+from odradek.wire.api_error import ApiError
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from support.wire_client import WireClient
+
+STARTS = 100
+
+
+def left_behind() -> dict[str, set[str]]:
+    """What a process and its temporary folders have."""
+    gc.collect()
+    temporary = [Path(folder) for folder in {memory_folder() or "/tmp", "/tmp"}]
+    descriptors = Path("/proc/self/fd")
+    open_files = {str(link.readlink()) for link in descriptors.iterdir() if link.exists()}
+    return {
+        "threads": {thread.name for thread in threading.enumerate()},
+        "open": {f"{len(list(descriptors.iterdir()))} descriptors", *open_files},
+        "folders": {str(path) for folder in temporary for path in folder.glob("odradek-*")},
+    }
+
+
+def test_a_hundred_starts_and_stops_leave_nothing_behind() -> None:
+    with odradek.testing.host() as host, WireClient(host.address) as client:
+        client.introduce()
+    before = left_behind()
+    spent_s = []
+
+    for _ in range(STARTS):
+        begin_s = time.perf_counter()
+        with odradek.testing.host() as host:
+            spent_s.append(time.perf_counter() - begin_s)
+            with WireClient(host.address) as client:
+                client.introduce()
+
+    assert left_behind() == before
+    assert sorted(spent_s)[STARTS // 2] < 0.3
+
+
+def test_a_test_that_fails_stops_its_host_too() -> None:
+    threads = threading.active_count()
+
+    context = odradek.testing.host()
+    client = WireClient(context.__enter__().address)
+    client.introduce()
+
+    context.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+
+    assert client.closed_by_peer()
+    client.socket.close()
+    assert threading.active_count() == threads
+
+
+def test_a_host_stops_while_a_client_waits_for_an_answer() -> None:
+    with odradek.testing.host() as host:
+        host.fault("ApiVersions", delay_ms=60_000)
+        client = WireClient(host.address)
+        client.send_bytes(
+            client.frame(ApiVersionsRequest(client_software_name="raw", client_software_version="1"), 3)
+        )
+        host.requests.arrivals.wait_for(lambda: len(host.requests) or None, 5, "request")
+
+    client.socket.close()
+
+
+def test_a_host_is_entered_by_a_coroutine_too() -> None:
+    async def use() -> str:
+        async with odradek.testing.host() as host:
+            await asyncio.to_thread(host.subscribe)
+            return host.bootstrap
+
+    assert asyncio.run(use()).startswith("127.0.0.1:")
+
+
+def test_keys_of_the_configuration_are_keyword_arguments() -> None:
+    with odradek.testing.host(
+        telemetry_max_bytes=1_234, num_partitions=3, subscriptions={"all": {"metrics": "*"}}
+    ) as host:
+        assert host.host.config.telemetry.telemetry_max_bytes == 1_234
+        assert host.host.config.broker.num_partitions == 3
+        assert list(host.host.telemetry.subscriptions.by_name) == ["all"]
+
+
+@pytest.mark.parametrize("config", [{"no_such_key": 1}, {"telemetry_max_bytes": "much"}])
+def test_what_is_wrong_in_the_configuration_is_raised_where_the_host_is_entered(
+    config: dict[str, object],
+) -> None:
+    before = left_behind()
+
+    with pytest.raises(ConfigError):
+        odradek.testing.host(**config).__enter__()  # type: ignore[arg-type]
+
+    assert left_behind() == before
+
+
+def test_a_host_that_cannot_listen_leaves_nothing_behind() -> None:
+    with odradek.testing.host() as first:
+        before = left_behind()
+
+        with pytest.raises(ConfigError, match="listeners: cannot listen"):
+            odradek.testing.host(listeners=f"PLAINTEXT://{first.bootstrap}").__enter__()
+
+        assert left_behind() == before
+
+
+def test_data_in_a_folder_of_the_test_are_there_for_the_next_host(tmp_path: Path) -> None:
+    with odradek.testing.host(data_dir=tmp_path) as first:
+        first.topics.create("kept", 2, retention_ms=1_000)
+        first.subscribe("org.", name="kept")
+
+    with odradek.testing.host(data_dir=tmp_path) as second:
+        assert second.topics.names() == ["kept"]
+        assert "kept" in second.host.telemetry.subscriptions.by_name
+
+
+def test_installed_plugins_stay_out_unless_they_are_named() -> None:
+    with odradek.testing.host() as bare, odradek.testing.host(plugins={"stdout": {}}) as with_one:
+        assert bare.host.plugins == []
+        assert [plugin.name for plugin in with_one.host.plugins] == ["stdout"]
+
+
+def test_a_plugin_that_is_not_installed_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no such plugin"):
+        odradek.testing.host(plugins={"absent": {}}).__enter__()
+
+
+def test_a_stopped_host_says_so() -> None:
+    with odradek.testing.host() as host:
+        pass
+
+    with pytest.raises(RuntimeError, match="the host is stopped"):
+        host.subscribe()
+
+
+def test_a_virtual_clock_belongs_to_one_host() -> None:
+    clock = VirtualClock()
+    with pytest.raises(RuntimeError, match="no host has this clock"):
+        clock.advance(1)
+
+    with odradek.testing.host(clock=clock), pytest.raises(RuntimeError, match="belongs to one host"):
+        odradek.testing.host(clock=clock).__enter__()
+
+
+def test_a_failure_while_stopping_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = odradek.testing.host(data_dir=tmp_path)
+    host = context.__enter__()
+    stop = host.host.stop
+
+    async def fail() -> None:
+        await stop()
+        raise OSError("disk is gone")
+
+    monkeypatch.setattr(host.host, "stop", fail)
+
+    with pytest.raises(OSError, match="disk is gone"):
+        context.__exit__()
+
+
+def test_topics_are_made_and_read_past_the_protocol(odradek_host: RunningHost) -> None:
+    odradek_host.topics.create("numbers", partitions=2, cleanup_policy="compact")
+
+    assert odradek_host.topics.names() == ["numbers"]
+    assert odradek_host.topics.records("numbers") == []
+    with pytest.raises(ApiError, match="no topic absent"):
+        odradek_host.topics.records("absent")
+
+
+def test_hosts_of_one_test_are_different(odradek_hosts: Callable[..., RunningHost]) -> None:
+    first, second = odradek_hosts(node_id=1), odradek_hosts(node_id=2)
+
+    first.topics.create("here")
+
+    assert first.bootstrap != second.bootstrap
+    assert second.topics.names() == []
+
+
+def test_a_host_can_be_told_apart_by_what_runs_in_its_thread(odradek_host: RunningHost) -> None:
+    thread = odradek_host.thread
+
+    inside = odradek_host.call(lambda: odradek_host.call(threading.current_thread))
+
+    assert isinstance(thread, HostThread)
+    assert inside is thread.thread
