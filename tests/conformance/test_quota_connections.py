@@ -1,0 +1,445 @@
+"""K1 to K21: who may connect and when, as Kafka's ConnectionQuotasTest has it, on a clock of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from odradek.plugin.config import ConfigError
+from odradek.quota.connection_limits import MAX_CONNECTION_CREATION_RATE as RATE
+from odradek.quota.connection_limits import MAX_CONNECTIONS as MOST
+from odradek.quota.connection_limits import MAX_CONNECTIONS_PER_IP as MOST_PER_IP
+from odradek.quota.connection_quotas import (
+    Arrival,
+    ConnectionQuotas,
+    ConnectionThrottled,
+    TooManyConnections,
+)
+from odradek.quota.connection_rates import UNLIMITED_RATE
+from odradek.quota.quota_config import MAX_INT, QuotaConfig
+from odradek.testing.clock import MockClock
+
+EXTERNAL, ADMIN, REPLICATION = "EXTERNAL", "ADMIN", "REPLICATION"
+ADDRESSES = {EXTERNAL: "192.168.1.1", ADMIN: "192.168.1.2", REPLICATION: "192.168.1.3"}
+OTHER = "192.168.1.4"
+
+
+class World:
+    """Three listeners, the last of which is that of the brokers; two windows of a second."""
+
+    def __init__(
+        self, broker: Mapping[str, int] | None = None, listener: Mapping[str, int] | None = None
+    ) -> None:
+        self.clock = MockClock()
+        each = {MOST: MAX_INT, RATE: MAX_INT, **(listener or {})}
+        own = {f"listener.name.{name.lower()}.{key}": each[key] for name in ADDRESSES for key in each}
+        properties = {key: str(value) for key, value in {**(broker or {}), **own}.items()}
+        self.quotas = ConnectionQuotas(
+            self.clock, self.clock.timer, QuotaConfig(samples=2), properties, REPLICATION
+        )
+        for name in ADDRESSES:
+            self.quotas.add_listener(name)
+
+    def inc(self, listener: str, address: str | None = None) -> Entry:
+        """One connection; it may have to wait."""
+        return Entry(self.quotas, listener, address or ADDRESSES[listener])
+
+    def dec(self, listener: str) -> None:
+        self.quotas.dec(listener, ADDRESSES[listener])
+
+    def count(self, listener: str) -> int:
+        return self.quotas.counts.get(ADDRESSES[listener], 0)
+
+    def run(self, *loads: Load) -> None:
+        """Let loads run side by side until the last has made all its connections."""
+        for load in loads:
+            load.attempt()
+        for _ in range(60_000):
+            if all(load.done for load in loads):
+                return
+            self.clock.advance(1)
+        raise AssertionError("connections wait for ever")
+
+    def every_listener(self, count: int, interval_ms: int) -> list[Load]:
+        """The same load on each listener at once."""
+        loads = [Load(self, name, count, interval_ms) for name in ADDRESSES]
+        self.run(*loads)
+        return loads
+
+    def blocked(self, listener: str) -> float:
+        """Share of the time that an acceptor waited."""
+        rates = self.quotas.rates.listeners[listener]
+        return rates.blocked.measure(self.clock.now_ms())
+
+    def measured(self, name: str, **tags: str) -> float:
+        """A metric by its name and tags."""
+        found = {
+            (metric.name.name, metric.name.tags): metric.value
+            for metric in self.quotas.measured(self.clock.now_ms())
+        }
+        return found[name, tuple(tags.items())]
+
+    def accept_rate(self, listener: str) -> float:
+        return self.measured("connection-accept-rate", listener=listener)
+
+    def throttle_ms(self, listener: str) -> float:
+        return self.measured("connection-accept-throttle-time", listener=listener)
+
+    def ip_throttle_ms(self, listener: str) -> float:
+        return self.measured("ip-connection-accept-throttle-time", listener=listener)
+
+
+class Entry:
+    """What became of one connection."""
+
+    def __init__(self, quotas: ConnectionQuotas, listener: str, address: str) -> None:
+        self.quotas = quotas
+        self.entered = False
+        self.on_entry: Callable[[], None] | None = None
+        self.error: TooManyConnections | ConnectionThrottled | None = None
+        arrival = quotas.arrive(listener, address)
+        if quotas.may_enter(arrival):
+            self.enter(arrival)
+        else:
+            quotas.wait(arrival, lambda: self.enter(arrival))
+
+    def enter(self, arrival: Arrival) -> None:
+        try:
+            self.quotas.enter(arrival)
+        except (TooManyConnections, ConnectionThrottled) as error:
+            self.error = error
+        self.entered = True
+        if self.on_entry is not None:
+            self.on_entry()
+
+
+class Load:
+    """One connection after the other on a listener, each at its time or once the one before has entered."""
+
+    def __init__(
+        self, world: World, listener: str, count: int, interval_ms: int, address: str | None = None
+    ) -> None:
+        self.world, self.listener, self.address = world, listener, address
+        self.left, self.interval_ms = count, interval_ms
+        self.next_ms = self.start_ms = world.clock.now_ms()
+        self.accepted = self.turned_away = 0
+        self.done = False
+        self.end_ms = 0
+
+    @property
+    def rate(self) -> float:
+        """Connections per second that were accepted."""
+        return self.accepted / (self.end_ms - self.start_ms) * 1000
+
+    def attempt(self) -> None:
+        if self.left == 0:
+            self.done = True
+            self.end_ms = self.world.clock.now_ms()
+            return
+        self.left -= 1
+        self.next_ms += self.interval_ms
+        entry = self.world.inc(self.listener, self.address)
+        if entry.entered:
+            self.go_on(entry)
+        else:
+            entry.on_entry = lambda: self.go_on(entry)
+
+    def go_on(self, entry: Entry) -> None:
+        self.turned_away += entry.error is not None
+        self.accepted += entry.error is None
+        self.world.clock.timer.schedule(max(self.next_ms, self.world.clock.now_ms()), self.attempt)
+
+
+def nothing_is_blocked(world: World) -> bool:
+    return not any(world.blocked(name) for name in ADDRESSES)
+
+
+def test_K1_a_listener_that_was_not_added_has_no_connections() -> None:
+    clock = MockClock()
+    quotas = ConnectionQuotas(clock, clock.timer)
+
+    with pytest.raises(KeyError):
+        quotas.arrive(EXTERNAL, ADDRESSES[EXTERNAL])
+
+
+def test_K2_an_address_without_connections_gives_none_back() -> None:
+    world = World()
+
+    with pytest.raises(ValueError, match="has no connection"):
+        world.dec(EXTERNAL)
+
+
+def test_K3_without_limits_everybody_connects() -> None:
+    world = World()
+
+    world.every_listener(10_000, 0)
+
+    assert [world.count(name) for name in ADDRESSES] == [10_000] * 3
+    assert all(world.accept_rate(name) > 0 for name in ADDRESSES)
+    assert nothing_is_blocked(world)
+    for name in ADDRESSES:
+        world.dec(name)
+    assert [world.count(name) for name in ADDRESSES] == [9_999] * 3
+
+
+def test_K4_an_address_has_its_number_of_connections() -> None:
+    world = World({MOST_PER_IP: 17})
+
+    first = [world.inc(EXTERNAL).error for _ in range(17)]
+    beyond = [world.inc(EXTERNAL).error for _ in range(2)]
+    counted = world.count(EXTERNAL)
+    other = [world.inc(EXTERNAL, OTHER).error for _ in range(17)]
+    for _ in range(4):
+        world.dec(EXTERNAL)
+    later = [world.inc(EXTERNAL).error for _ in range(2)]
+
+    assert [*first, *other, *later] == [None] * 36
+    assert all(isinstance(error, TooManyConnections) and error.limit == 17 for error in beyond)
+    assert counted == 19
+    assert world.count(EXTERNAL) == 17
+
+
+def test_K5_the_broker_has_its_number_of_connections() -> None:
+    world = World({MOST: 800})
+    world.run(Load(world, EXTERNAL, 800, 0))
+    before = world.blocked(EXTERNAL), world.quotas.excess
+
+    waiting = world.inc(EXTERNAL)
+    world.clock.advance(101)
+    waited = not waiting.entered
+    world.dec(EXTERNAL)
+
+    assert before == (0, 0)
+    assert waited
+    assert waiting.entered
+    assert world.count(EXTERNAL) == 800
+    assert world.blocked(EXTERNAL) > 0
+
+
+def test_K6_the_listener_of_the_brokers_goes_beyond_the_limit_of_the_broker() -> None:
+    world = World({MOST: 800})
+    world.run(Load(world, EXTERNAL, 800, 0))
+
+    first = world.inc(REPLICATION).entered
+    exceeded = world.quotas.excess, world.quotas.is_protected(EXTERNAL)
+    waiting = world.inc(ADMIN)
+    second = world.inc(REPLICATION).entered
+    released = []
+    for _ in range(3):
+        world.dec(EXTERNAL)
+        world.clock.advance(100)
+        released.append(waiting.entered)
+
+    assert first
+    assert second
+    assert exceeded == (1, False)
+    assert released == [False, False, True]
+
+
+def test_K7_each_listener_has_its_number_of_connections() -> None:
+    world = World({MOST: 800}, {MOST: 200})
+    world.every_listener(200, 0)
+
+    waiting = {name: world.inc(name) for name in ADDRESSES}
+    world.clock.advance(100)
+    before = [entry.entered for entry in waiting.values()]
+    for name in ADDRESSES:
+        world.dec(name)
+
+    assert before == [False] * 3
+    assert all(entry.entered for entry in waiting.values())
+    assert [world.count(name) for name in ADDRESSES] == [200] * 3
+
+
+def test_K8_below_the_rate_of_the_broker_nobody_waits() -> None:
+    world = World({RATE: 125})
+
+    world.every_listener(200, 25)
+
+    assert nothing_is_blocked(world)
+
+
+def test_K9_above_the_rate_of_the_broker_all_but_brokers_wait() -> None:
+    world = World({RATE: 90})
+
+    world.every_listener(400, 10)
+
+    assert [world.count(name) for name in ADDRESSES] == [400] * 3
+    assert world.blocked(EXTERNAL) > 0
+    assert world.blocked(ADMIN) > 0
+    assert world.blocked(REPLICATION) == 0
+
+
+def test_K10_below_the_rate_of_the_listener_nobody_waits() -> None:
+    world = World({RATE: 125}, {RATE: 50})
+
+    world.every_listener(200, 25)
+
+    assert nothing_is_blocked(world)
+
+
+def test_K11_above_the_rate_of_the_listener_everybody_waits() -> None:
+    world = World({RATE: 125}, {RATE: 30})
+
+    loads = world.every_listener(600, 25)
+
+    assert [load.rate for load in loads] == pytest.approx([30] * 3, abs=7)
+    assert all(world.blocked(name) > 0 and world.throttle_ms(name) > 0 for name in ADDRESSES)
+
+
+def test_K12_below_the_rate_of_its_address_nobody_is_turned_away() -> None:
+    world = World()
+    world.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 30)
+
+    limited = Load(world, EXTERNAL, 200, 40)
+    world.run(limited)
+    free = Load(world, ADMIN, 200, 20)
+    world.run(free)
+
+    assert limited.rate == 25
+    assert free.rate == 50
+    assert limited.turned_away == free.turned_away == 0
+    assert nothing_is_blocked(world)
+    assert math.isnan(world.ip_throttle_ms(EXTERNAL))
+
+
+def test_K13_above_the_rate_of_its_address_connections_are_turned_away() -> None:
+    world = World()
+    world.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 20)
+
+    first = Load(world, EXTERNAL, 80, 25)
+    world.run(first)
+    world.quotas.update_ip_rate(None, 20)
+    second = Load(world, ADMIN, 80, 25)
+    world.run(second)
+
+    assert [first.rate, second.rate] == pytest.approx([20, 20], abs=1)
+    assert world.ip_throttle_ms(EXTERNAL) > 0
+    assert world.ip_throttle_ms(ADMIN) > 0
+    assert math.isnan(world.ip_throttle_ms(REPLICATION))
+    assert nothing_is_blocked(world)
+
+
+def test_K14_a_listener_that_waits_holds_addresses_to_their_rates() -> None:
+    world = World(listener={RATE: 35})
+    world.quotas.update_ip_rate(None, 25)
+
+    loads = [Load(world, EXTERNAL, 35, 0, address) for address in (ADDRESSES[EXTERNAL], OTHER)]
+    world.run(*loads)
+
+    assert world.blocked(EXTERNAL) > 0
+    assert sum(load.turned_away > 0 for load in loads) < 2
+
+
+@pytest.mark.parametrize("listener", [EXTERNAL, REPLICATION])
+def test_K15_what_is_turned_away_counts_nowhere(listener: str) -> None:
+    world = World()
+    world.quotas.update_ip_rate(ADDRESSES[listener], 0)
+
+    entry = world.inc(listener)
+
+    assert isinstance(entry.error, ConnectionThrottled)
+    assert world.measured("connection-accept-rate", ip=ADDRESSES[listener]) == 0
+    assert world.accept_rate(listener) == 0
+    assert world.measured("broker-connection-accept-rate") == 0
+    assert world.count(listener) == 0
+
+
+def test_K16_the_rate_of_a_listener_cannot_be_zero() -> None:
+    world = World()
+
+    with pytest.raises(ConfigError, match=r"listener\.name\.external\.max\.connection\.creation\.rate"):
+        world.quotas.reconfigure(RATE, "0", EXTERNAL)
+
+
+def test_K17_the_rate_of_a_listener_changes_while_it_is_in_use() -> None:
+    world = World()
+    world.quotas.reconfigure(RATE, "20", EXTERNAL)
+    world.quotas.reconfigure(RATE, None, EXTERNAL)
+
+    world.run(Load(world, EXTERNAL, 1000, 0))
+    free = world.blocked(EXTERNAL)
+    world.quotas.reconfigure(RATE, "10", EXTERNAL)
+    limited = Load(world, EXTERNAL, 200, 10)
+    world.run(limited)
+
+    assert free == 0
+    assert world.blocked(EXTERNAL) > 0
+    assert limited.rate == pytest.approx(10, abs=3)
+
+
+def test_K18_the_rate_of_the_broker_changes_while_it_is_in_use() -> None:
+    world = World()
+    world.quotas.reconfigure(RATE, "50")
+
+    load = Load(world, EXTERNAL, 400, 5)
+    world.run(load)
+
+    assert load.rate == pytest.approx(50, abs=20)
+    assert world.blocked(EXTERNAL) > 0
+
+
+def test_K19_rates_of_addresses_fall_back_to_that_of_all() -> None:
+    world, (external, admin) = World(), (ADDRESSES[EXTERNAL], ADDRESSES[ADMIN])
+    seen = []
+    for ip, rate in ((None, 50.0), (external, 30.0), (None, 20.0), (None, None), (external, None)):
+        world.quotas.update_ip_rate(ip, rate)
+        world.inc(EXTERNAL)
+        world.inc(ADMIN)
+        sensors = world.quotas.rates.metrics.sensors.values()
+        quotas = [metric.config.quota for sensor in sensors for metric in sensor.metrics]
+        rates = [world.quotas.rates.rate_of(address) for address in (external, admin)]
+        seen.append((rates, [quota.bound for quota in quotas if quota]))
+
+    assert [rates for rates, _ in seen] == [
+        [50, 50],
+        [30, 50],
+        [30, 20],
+        [30, UNLIMITED_RATE],
+        [UNLIMITED_RATE, UNLIMITED_RATE],
+    ]
+    assert [bounds for _, bounds in seen[:3]] == [[50, 50], [30, 50], [30, 20]]
+
+
+def test_K20_the_rate_of_an_address_changes_while_it_is_in_use() -> None:
+    world, external = World(), ADDRESSES[EXTERNAL]
+
+    def attempts(listener: str) -> int:
+        """40 at one instant; how many the address has then."""
+        for _ in range(40):
+            world.inc(listener)
+        return world.count(listener)
+
+    world.quotas.update_ip_rate(external, 20)
+    first = [world.inc(EXTERNAL).error for _ in range(40)]
+    counts = [world.count(EXTERNAL)]
+    world.quotas.update_ip_rate(external, 30)
+    counts.append(attempts(EXTERNAL))
+    world.quotas.update_ip_rate(external, None)
+    counts.append(attempts(EXTERNAL))
+    counts.append(attempts(ADMIN))
+    world.quotas.update_ip_rate(None, 20)
+    counts.append(attempts(ADMIN))
+
+    assert first[:20] == [None] * 20
+    assert all(isinstance(error, ConnectionThrottled) for error in first[20:])
+    assert counts == [20, 30, 70, 40, 60]
+    assert nothing_is_blocked(world)
+
+
+def test_K21_rate_and_number_of_the_broker_hold_together() -> None:
+    world = World({RATE: 25, MOST: 350})
+
+    load = Load(world, EXTERNAL, 350, 10)
+    world.run(load)
+    waiting = world.inc(EXTERNAL)
+    world.clock.advance(5_000)
+    waited = not waiting.entered
+    world.dec(EXTERNAL)
+
+    assert load.rate == pytest.approx(25, abs=8)
+    assert waited
+    assert waiting.entered
+    assert world.count(EXTERNAL) == 350
