@@ -196,6 +196,7 @@ class Acceptor:
             self.rest.cancel()
         for listening in self.sockets:
             listening.close()
+        self.sockets = []
         if self.held is not None:
             arrival, connection = self.held
             self.held = None

@@ -1,0 +1,255 @@
+"""D1 to D7 and a storm: limits of connections over real sockets, changed while the host runs."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.hosts import ThreadedHost, running_host
+
+API_VERSIONS = bytes.fromhex("0000000e 0012 0000 00000001 0004 74657374".replace(" ", ""))
+PLAINTEXT, INTERNAL = 0, 1
+BOTH = "listeners=PLAINTEXT://127.0.0.1:0,PLAINTEXT_INTERNAL://127.0.0.1:0"
+SHORT_WINDOWS = "quota.window.num=2"
+RATE = "max.connection.creation.rate"
+
+
+class Client:
+    """One connection, with the answer to a request of it."""
+
+    def __init__(self, host: ThreadedHost, listener: int = PLAINTEXT, source: str = "127.0.0.1") -> None:
+        port = host.host.listeners[listener].bound_port
+        self.socket = socket.create_connection(("127.0.0.1", port), 5, (source, 0))
+        with contextlib.suppress(OSError):  # it may be closed already
+            self.socket.sendall(API_VERSIONS)
+
+    def outcome(self, timeout_s: float = 5) -> str:
+        """Whether it was answered, closed, or still waits."""
+        self.socket.settimeout(timeout_s)
+        try:
+            return "answered" if self.socket.recv(65_536) else "closed"
+        except TimeoutError:
+            return "waiting"
+        except ConnectionError:
+            return "closed"
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class Storm(threading.Thread):
+    """Connects as fast as the host lets it, several at once, until it is told to end."""
+
+    def __init__(
+        self, host: ThreadedHost, seconds: float, listener: int = PLAINTEXT, source: str = "127.0.0.1"
+    ) -> None:
+        super().__init__(daemon=True)
+        self.host, self.listener, self.source = host, listener, source
+        self.seconds = seconds
+        self.answered = 0
+        self.start()
+
+    def run(self) -> None:
+        workers = [threading.Thread(target=self.connect, daemon=True) for _ in range(6)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+    def connect(self) -> None:
+        until_s = time.monotonic() + self.seconds
+        while time.monotonic() < until_s:
+            with contextlib.suppress(OSError):
+                client = Client(self.host, self.listener, self.source)
+                self.answered += client.outcome(max(until_s - time.monotonic(), 0.01)) == "answered"
+                client.close()
+
+    def rate(self) -> float:
+        """Answered connections per second."""
+        self.join()
+        return self.answered / self.seconds
+
+
+@pytest.fixture
+def clients() -> Iterator[list[Client]]:
+    opened: list[Client] = []
+    yield opened
+    for client in opened:
+        client.close()
+
+
+def reconfigure(host: ThreadedHost, key: str, value: str, listener: str | None = None) -> None:
+    host.call(lambda: host.host.broker.connection_quotas.reconfigure(key, value, listener))
+
+
+def total(host: ThreadedHost) -> int:
+    return int(host.call(lambda: host.host.broker.connection_quotas.total))
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    until_s = time.monotonic() + 10
+    while not condition():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def connect(host: ThreadedHost, clients: list[Client], count: int, listener: int = PLAINTEXT) -> list[str]:
+    """So many connections more, and what becomes of them."""
+    added = [Client(host, listener) for _ in range(count)]
+    clients += added
+    return [client.outcome() for client in added]
+
+
+def test_D1_an_address_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
+    with running_host(tmp_path) as host:
+        reconfigure(host, "max.connections.per.ip", "5")
+
+        first = connect(host, clients, 6)
+        clients.pop(0).close()
+        free = eventually(lambda: total(host) == 4)
+        again = connect(host, clients, 1)
+
+    assert first == ["answered"] * 5 + ["closed"]
+    assert free
+    assert again == ["answered"]
+
+
+def test_D2_a_host_has_a_number_of_its_own(tmp_path: Path, clients: list[Client]) -> None:
+    with running_host(tmp_path) as host:
+        reconfigure(host, "max.connections.per.ip", "5")
+        reconfigure(host, "max.connections.per.ip.overrides", "localhost:7")
+        known = eventually(lambda: "127.0.0.1" in host.host.broker.connection_quotas.per_ip_overrides)
+
+        outcomes = connect(host, clients, 8)
+
+    assert known
+    assert outcomes == ["answered"] * 7 + ["closed"]
+
+
+def test_D3_the_broker_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
+    with running_host(tmp_path) as host:
+        reconfigure(host, "max.connections", "5")
+
+        first = connect(host, clients, 5)
+        late = Client(host)
+        before = late.outcome(0.2)
+        clients.append(late)
+        clients.pop(0).close()
+        after = late.outcome()
+
+    assert first == ["answered"] * 5
+    assert (before, after) == ("waiting", "answered")
+
+
+def test_D4_listeners_have_numbers_and_brokers_displace_clients(
+    tmp_path: Path, clients: list[Client]
+) -> None:
+    limits = [f"listener.name.{name}.max.connections=5" for name in ("plaintext", "plaintext_internal")]
+    with running_host(tmp_path, BOTH, "max.connections=10", *limits) as host:
+        first = connect(host, clients, 5, INTERNAL) + connect(host, clients, 5, PLAINTEXT)
+        late = Client(host, INTERNAL)
+        before = late.outcome(0.2)
+        clients.pop(0).close()
+        after = late.outcome()
+        internal = [*clients[:4], late]
+
+        reconfigure(host, "max.connections", "7", "PLAINTEXT")
+        more = connect(host, clients, 2, PLAINTEXT)
+        within = eventually(lambda: total(host) == 10)
+        left = [client.outcome(0.05) for client in internal]
+        clients.append(late)
+
+    assert first == ["answered"] * 10
+    assert (before, after) == ("waiting", "answered")
+    assert more == ["answered"] * 2
+    assert within
+    assert sorted(left[:4]) == ["closed"] * 2 + ["waiting"] * 2
+    assert left[4] == "waiting"  # the one that was used last stays
+
+
+@pytest.mark.slow
+def test_D5_the_broker_has_its_rate(tmp_path: Path) -> None:
+    with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
+        reconfigure(host, f"listener.name.plaintext.{RATE}", "2147483647")
+        reconfigure(host, RATE, "9")
+
+        held, free = Storm(host, 13, INTERNAL), Storm(host, 3, PLAINTEXT)
+        rates = held.rate(), free.rate()
+
+    assert 8 <= rates[0] <= 1.2 * 9
+    assert rates[1] > 100
+
+
+@pytest.mark.slow
+def test_D6_each_listener_has_its_rate(tmp_path: Path) -> None:
+    with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
+        reconfigure(host, RATE, "4", "PLAINTEXT")
+        reconfigure(host, RATE, "4", "PLAINTEXT_INTERNAL")
+
+        storms = [Storm(host, 13, listener) for listener in (PLAINTEXT, INTERNAL)]
+        rates = [storm.rate() for storm in storms]
+        reconfigure(host, RATE, "12", "PLAINTEXT")
+        later = Storm(host, 13, PLAINTEXT).rate()
+
+    assert all(3 <= rate <= 1.2 * 4 for rate in rates)
+    assert 10 <= later <= 1.2 * 12
+
+
+@pytest.mark.slow
+def test_D7_each_address_has_its_rate(tmp_path: Path) -> None:
+    with running_host(tmp_path, SHORT_WINDOWS) as host:
+        quotas = host.host.broker.connection_quotas
+        host.call(lambda: quotas.update_ip_rate(None, 10))
+        first = Storm(host, 13).rate()
+        host.call(lambda: quotas.update_ip_rate("127.0.0.1", 18))
+        second = Storm(host, 13).rate()
+
+    assert 8 <= first <= 12
+    assert 14 <= second <= 21.6
+
+
+def test_a_storm_of_one_address_is_held_to_its_rate_and_another_connects_at_full_speed(
+    tmp_path: Path,
+) -> None:
+    with running_host(tmp_path, SHORT_WINDOWS) as host:
+        host.call(lambda: host.host.broker.connection_quotas.update_ip_rate("127.0.0.2", 20))
+
+        storm = Storm(host, 3, source="127.0.0.2")
+        outcomes = []
+        for _ in range(300):
+            client = Client(host)
+            outcomes.append(client.outcome())
+            client.close()
+        during = storm.is_alive()
+        rate = storm.rate()
+
+    assert outcomes == ["answered"] * 300
+    assert during
+    assert 1 <= rate <= 1.5 * 20
+
+
+def test_limits_of_the_configuration_hold_from_the_start(tmp_path: Path, clients: list[Client]) -> None:
+    overrides = "max.connections.per.ip.overrides=127.0.0.1:2"
+    with running_host(tmp_path, "max.connections.per.ip=0", overrides) as host:
+        outcomes = connect(host, clients, 3)
+
+    assert outcomes == ["answered"] * 2 + ["closed"]
+
+
+def test_a_host_stops_while_a_connection_waits(tmp_path: Path, clients: list[Client]) -> None:
+    with running_host(tmp_path, "max.connections=1") as host:
+        connect(host, clients, 1)
+        late = Client(host)
+        clients.append(late)
+        before = late.outcome(0.2)
+    after = late.outcome()
+
+    assert (before, after) == ("waiting", "closed")

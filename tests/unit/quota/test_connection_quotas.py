@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import pytest
+
+from odradek.plugin.config import ConfigError
+from odradek.quota.connection_limits import is_connection_key, parse_limits
+from odradek.quota.connection_quotas import Arrival, ConnectionQuotas, ConnectionThrottled
+from odradek.testing.clock import MockClock
+
+PLAINTEXT, INTERNAL = "PLAINTEXT", "PLAINTEXT_INTERNAL"
+OVERRIDES = "max.connections.per.ip.overrides"
+ADDRESS = "10.0.0.1"
+
+
+class Names:
+    """A look-up that answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Callable[[Sequence[str]], None]]] = []
+
+    def __call__(self, host: str, found: Callable[[Sequence[str]], None]) -> None:
+        self.asked.append((host, found))
+
+    def answer(self, *addresses: str) -> None:
+        for _, found in self.asked:
+            found(addresses)
+        self.asked.clear()
+
+
+@pytest.fixture
+def clock() -> MockClock:
+    return MockClock()
+
+
+@pytest.fixture
+def names() -> Names:
+    return Names()
+
+
+@pytest.fixture
+def quotas(clock: MockClock, names: Names) -> ConnectionQuotas:
+    quotas = ConnectionQuotas(clock, clock.timer, properties={"max.connections": "100"}, lookup=names)
+    quotas.add_listener(PLAINTEXT)
+    quotas.add_listener(INTERNAL)
+    return quotas
+
+
+def enter(quotas: ConnectionQuotas, listener: str = INTERNAL, address: str = ADDRESS) -> None:
+    quotas.enter(quotas.arrive(listener, address))
+
+
+@pytest.mark.parametrize(
+    ("properties", "key"),
+    [
+        ({"max.connections": "-1"}, "max.connections"),
+        ({"max.connections": "many"}, "max.connections"),
+        ({"max.connections": "2147483648"}, "max.connections"),
+        ({"max.connections": "1" * 5_000}, "max.connections"),
+        ({"max.connections": "1.5"}, "max.connections"),
+        ({"max.connections.per.ip": "0"}, "max.connections.per.ip"),
+        ({"max.connection.creation.rate": ""}, "max.connection.creation.rate"),
+        ({"listener.name.a.max.connections": "0"}, "listener.name.a.max.connections"),
+        ({"listener.name.a.max.connections.per.ip": "5"}, "listener.name.a.max.connections.per.ip"),
+        ({OVERRIDES: "127.0.0.1"}, OVERRIDES),
+        ({OVERRIDES: ":5"}, OVERRIDES),
+        ({OVERRIDES: "no host:5"}, OVERRIDES),
+        ({OVERRIDES: "127.0.0.1:-5"}, OVERRIDES),
+        ({OVERRIDES: "127.0.0.1:"}, OVERRIDES),
+        ({"num.partitions": "1"}, "num.partitions"),
+    ],
+)
+def test_wrong_limits_name_their_key(properties: dict[str, str], key: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_limits(properties)
+
+    assert error.value.path == key
+
+
+def test_limits_are_read_from_texts() -> None:
+    limits = parse_limits({"max.connections.per.ip": "0", OVERRIDES: "10.0.0.1:7, ::1:8,a.example.org:9"})
+
+    assert limits.max_connections_per_ip == 0
+    assert limits.overrides == {"10.0.0.1": 7, "::1": 8, "a.example.org": 9}
+
+
+def test_a_listener_without_a_limit_has_that_of_the_broker() -> None:
+    limits = parse_limits({"max.connections": "5", "listener.name.plaintext_internal.max.connections": "3"})
+
+    assert limits.listener_connections(PLAINTEXT) == 5
+    assert limits.listener_connections(INTERNAL) == 3
+
+
+def test_only_limits_of_connections_are_keys_of_it() -> None:
+    keys = [
+        "max.connections",
+        OVERRIDES,
+        "listener.name.a.max.connections",
+        "listener.name.a.sasl",
+        "log.dirs",
+    ]
+
+    assert [is_connection_key(key) for key in keys] == [True, True, True, False, False]
+
+
+def test_a_limit_that_is_removed_falls_back_to_the_configuration(quotas: ConnectionQuotas) -> None:
+    quotas.reconfigure("max.connections", "5")
+    changed = quotas.limits.max_connections
+    quotas.reconfigure("max.connections", None)
+
+    assert changed == 5
+    assert quotas.limits.max_connections == 100
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "listener"),
+    [("max.connections", "-1", None), ("max.connections", "0", INTERNAL), ("log.dirs", "x", None)],
+)
+def test_a_wrong_change_changes_nothing(
+    quotas: ConnectionQuotas, key: str, value: str, listener: str | None
+) -> None:
+    before = quotas.limits
+
+    with pytest.raises(ConfigError):
+        quotas.reconfigure(key, value, listener)
+
+    assert quotas.limits is before
+    assert quotas.dynamic == {}
+
+
+def test_a_limit_of_a_listener_may_be_named_by_its_whole_key(quotas: ConnectionQuotas) -> None:
+    quotas.reconfigure("listener.name.plaintext_internal.max.connections", "3")
+    quotas.reconfigure("max.connections", "4", PLAINTEXT)
+
+    assert quotas.listeners[INTERNAL].max_connections == 3
+    assert quotas.listeners[PLAINTEXT].max_connections == 4
+
+
+def test_a_higher_limit_lets_in_who_waits_for_room(quotas: ConnectionQuotas) -> None:
+    quotas.reconfigure("max.connections", "1", INTERNAL)
+    enter(quotas)
+    entered: list[str] = []
+    quotas.wait(quotas.arrive(INTERNAL, ADDRESS), lambda: entered.append("one"))
+
+    quotas.reconfigure("max.connections", "2", INTERNAL)
+
+    assert entered == ["one"]
+
+
+def test_a_higher_rate_does_not_shorten_a_wait(quotas: ConnectionQuotas, clock: MockClock) -> None:
+    quotas.reconfigure("max.connection.creation.rate", "1", INTERNAL)
+    arrivals = [quotas.arrive(INTERNAL, ADDRESS) for _ in range(12)]
+    entered: list[str] = []
+    quotas.wait(arrivals[-1], lambda: entered.append("one"))
+
+    quotas.reconfigure("max.connection.creation.rate", "1000", INTERNAL)
+    clock.advance(999)
+    early = list(entered)
+    clock.advance(1)
+
+    assert early == []
+    assert entered == ["one"]
+
+
+def test_who_waits_enters_in_the_order_of_arrival(quotas: ConnectionQuotas) -> None:
+    quotas.reconfigure("max.connections", "1")
+    quotas.reconfigure("max.connections", "9", PLAINTEXT)
+    quotas.add_listener("PLAINTEXT_OTHER")
+    enter(quotas)
+    entered: list[str] = []
+
+    def let_in(arrival: Arrival) -> None:
+        entered.append(arrival.listener.name)
+        quotas.enter(arrival)
+
+    for name in (INTERNAL, "PLAINTEXT_OTHER"):
+        arrival = quotas.arrive(name, ADDRESS)
+        quotas.wait(arrival, partial(let_in, arrival))
+
+    quotas.dec(INTERNAL, ADDRESS)
+
+    assert entered == [INTERNAL]
+
+
+def test_who_is_abandoned_never_enters(quotas: ConnectionQuotas, clock: MockClock) -> None:
+    quotas.reconfigure("max.connection.creation.rate", "1", INTERNAL)
+    arrival = [quotas.arrive(INTERNAL, ADDRESS) for _ in range(12)][-1]
+    entered: list[str] = []
+    quotas.wait(arrival, lambda: entered.append("one"))
+
+    quotas.abandon(arrival)
+    clock.advance(60_000)
+
+    assert entered == []
+    assert len(clock.timer) == 0
+
+
+def test_a_lower_limit_makes_room_at_once(quotas: ConnectionQuotas) -> None:
+    closed: list[int] = []
+    quotas.over_limit = lambda: closed.append(quotas.excess)
+    for _ in range(3):
+        enter(quotas)
+
+    quotas.reconfigure("max.connections", "1")
+
+    assert closed == [2]
+
+
+def test_a_removed_listener_leaves_its_connections_counted(quotas: ConnectionQuotas) -> None:
+    enter(quotas)
+
+    quotas.remove_listener(INTERNAL)
+    total = quotas.total
+    quotas.dec(INTERNAL, ADDRESS)
+
+    assert (total, quotas.total, quotas.counts) == (1, 0, {})
+    assert not quotas.is_protected(PLAINTEXT)
+
+
+def test_X9_a_host_name_stands_for_its_addresses(quotas: ConnectionQuotas, names: Names) -> None:
+    quotas.update_ip_rate("localhost", 0)
+    names.answer("127.0.0.1", "::1")
+
+    for address in ("127.0.0.1", "0:0:0:0:0:0:0:1"):
+        with pytest.raises(ConnectionThrottled):
+            enter(quotas, address=address)
+    enter(quotas, address=ADDRESS)
+
+
+def test_a_rate_that_is_removed_before_its_host_is_known_never_holds(
+    quotas: ConnectionQuotas, names: Names
+) -> None:
+    quotas.update_ip_rate("localhost", 0)
+    quotas.update_ip_rate("localhost", None)
+    names.answer("127.0.0.1")
+
+    enter(quotas, address="127.0.0.1")
+
+    assert quotas.counts == {"127.0.0.1": 1}
+
+
+def test_an_override_holds_once_its_host_is_known(quotas: ConnectionQuotas, names: Names) -> None:
+    quotas.reconfigure(OVERRIDES, "localhost:7,10.0.0.1:8")
+    before = dict(quotas.per_ip_overrides)
+    names.answer("127.0.0.1")
+
+    assert before == {ADDRESS: 8}
+    assert quotas.per_ip_overrides == {"127.0.0.1": 7, ADDRESS: 8}
+
+
+def test_a_host_without_addresses_is_logged(
+    quotas: ConnectionQuotas, names: Names, caplog: pytest.LogCaptureFixture
+) -> None:
+    quotas.update_ip_rate("no.invalid", 5)
+
+    with caplog.at_level(logging.WARNING):
+        names.answer()
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "a limit has no effect: its host has no address"
+    ]
+
+
+def test_where_an_address_was_seen_makes_no_difference(quotas: ConnectionQuotas) -> None:
+    quotas.update_ip_rate("fe80::1", 0)
+
+    with pytest.raises(ConnectionThrottled):
+        enter(quotas, address="fe80:0:0:0:0:0:0:1%eth0")
+
+
+def test_addresses_that_do_not_come_for_an_hour_are_forgotten(
+    quotas: ConnectionQuotas, clock: MockClock
+) -> None:
+    quotas.update_ip_rate(None, 5)
+    enter(quotas)
+    clock.advance(3_600_001)
+
+    forgotten = quotas.expire(clock.now_ms())
+
+    assert forgotten == 1
+    names = [(metric.name.name, dict(metric.name.tags)) for metric in quotas.measured(clock.now_ms())]
+    assert ("connection-accept-rate", {"ip": ADDRESS}) not in names
+    assert ("connection-accept-rate", {"listener": INTERNAL}) in names
+    assert ("broker-connection-accept-rate", {}) in names

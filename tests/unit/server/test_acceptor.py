@@ -1,0 +1,217 @@
+"""The acceptor on sockets of the loopback interface; what the loop would call is called by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import cast
+
+import pytest
+
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.quota.quota_config import QuotaConfig
+from odradek.server import acceptor as acceptor_module
+from odradek.server.acceptor import Acceptor, Peer, listening_socket, listening_sockets
+from odradek.testing.clock import MockClock
+
+LISTENER = "EXTERNAL"
+
+
+class World:
+    """An acceptor and its clients, all on 127.0.0.1."""
+
+    def __init__(self, closing: ExitStack) -> None:
+        self.closing = closing
+        self.clock = MockClock()
+        self.quotas = ConnectionQuotas(self.clock, self.clock.timer, QuotaConfig(samples=2))
+        self.quotas.add_listener(LISTENER)
+        self.taken: list[socket.socket] = []
+        self.peers: list[Peer] = []
+        self.loop = asyncio.new_event_loop()
+        closing.callback(self.loop.close)
+        self.acceptor = self.loop.run_until_complete(self.make())
+        closing.callback(self.acceptor.close)
+
+    async def make(self) -> Acceptor:
+        sockets = await listening_sockets("127.0.0.1", 0)
+        return Acceptor(LISTENER, sockets, self.quotas, self.clock.timer, self.take)
+
+    def take(self, connection: socket.socket, peer: Peer) -> None:
+        self.closing.callback(connection.close)
+        self.taken.append(connection)
+        self.peers.append(peer)
+
+    @property
+    def listening(self) -> socket.socket:
+        return self.acceptor.sockets[0]
+
+    @property
+    def accepts(self) -> bool:
+        """Whether the loop watches the listening socket."""
+        watching = self.loop.remove_reader(self.listening)
+        if watching:
+            self.acceptor.resume()
+        return watching
+
+    def connect(self, count: int = 1) -> list[socket.socket]:
+        """Clients connect, and the acceptor is told."""
+        clients = []
+        for _ in range(count):
+            client = socket.create_connection(self.listening.getsockname(), timeout=5)
+            self.closing.callback(client.close)
+            clients.append(client)
+        if self.accepts:
+            self.acceptor.accept(self.listening)
+        return clients
+
+    def throttled(self) -> int:
+        return self.acceptor.throttled.size(self.clock.now_ms())
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with ExitStack() as closing:
+        yield World(closing)
+
+
+def is_open(client: socket.socket) -> bool:
+    """Whether the other end has not closed the connection. Between two ends of the loopback interface there
+    is nothing to wait for.
+    """
+    client.setblocking(False)
+    try:
+        return client.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        return False
+
+
+def test_all_that_wait_are_taken(world: World) -> None:
+    clients = world.connect(3)
+
+    assert [peer.address for peer in world.peers] == ["127.0.0.1"] * 3
+    assert [peer.port for peer in world.peers] == [client.getsockname()[1] for client in clients]
+    assert world.quotas.counts == {"127.0.0.1": 3}
+
+
+def test_D8_a_throttled_connection_is_closed_when_its_time_is_over(world: World) -> None:
+    world.quotas.update_ip_rate("127.0.0.1", 5)
+
+    clients = world.connect(6)
+    seen = [world.throttled()]
+    clients += world.connect()
+    seen.append(world.throttled())
+    open_before = [is_open(client) for client in clients]
+    world.clock.advance(2000)
+    seen.append(world.throttled())
+    again = world.connect()
+
+    assert seen == [1, 2, 0]
+    assert all(open_before)
+    assert [is_open(client) for client in clients] == [True] * 5 + [False] * 2
+    assert is_open(again[0])
+    assert len(world.taken) == 6
+
+
+def test_a_throttled_connection_is_closed_at_its_own_deadline(world: World) -> None:
+    world.quotas.update_ip_rate("127.0.0.1", 0)
+    early = world.connect()[0]
+    world.clock.advance(100)
+    late = world.connect()[0]
+
+    world.clock.advance(910)
+
+    assert not is_open(early)
+    assert is_open(late)
+
+
+def test_D9_a_shutdown_closes_throttled_connections(world: World) -> None:
+    world.quotas.update_ip_rate("127.0.0.1", 5)
+    clients = world.connect(6)
+
+    world.acceptor.close()
+
+    assert not is_open(clients[-1])
+
+
+def test_D10_a_connection_beyond_those_of_its_address_is_closed(world: World) -> None:
+    world.quotas.reconfigure("max.connections.per.ip", "2")
+
+    clients = world.connect(3)
+
+    assert [is_open(client) for client in clients] == [True, True, False]
+    assert world.quotas.counts == {"127.0.0.1": 2}
+
+
+def test_no_more_is_accepted_while_a_connection_waits(world: World) -> None:
+    world.quotas.reconfigure("max.connection.creation.rate", "2", LISTENER)
+    world.connect(4)
+    before = len(world.taken), world.accepts
+
+    world.clock.advance(500)
+
+    assert before == (2, False)
+    assert len(world.taken) == 3
+    assert world.accepts
+
+
+def test_room_lets_the_one_that_waits_in(world: World) -> None:
+    world.quotas.reconfigure("max.connections", "1")
+    world.connect(2)
+    before = len(world.taken)
+
+    world.quotas.dec(LISTENER, "127.0.0.1")
+
+    assert before == 1
+    assert len(world.taken) == 2
+
+
+def test_a_shutdown_closes_the_connection_that_waits(world: World) -> None:
+    world.quotas.reconfigure("max.connections", "1")
+    clients = world.connect(2)
+
+    world.acceptor.close()
+    world.quotas.reconfigure("max.connections", "2")
+
+    assert not is_open(clients[1])
+    assert len(world.taken) == 1
+    assert world.quotas.total == 1
+
+
+def test_a_storm_does_not_take_all_descriptors(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptor_module, "MOST_THROTTLED", 2)
+    world.quotas.update_ip_rate("127.0.0.1", 0)
+
+    clients = world.connect(4)
+
+    assert [is_open(client) for client in clients] == [True, True, False, False]
+
+
+def test_without_descriptors_accepting_rests(world: World) -> None:
+    class Exhausted:
+        def accept(self) -> None:
+            raise OSError(errno.EMFILE, "too many open files")
+
+    world.acceptor.accept(cast(socket.socket, Exhausted()))
+
+    assert not world.accepts
+    assert world.acceptor.rest is not None
+
+
+def test_all_addresses_of_a_host_have_the_same_port() -> None:
+    sockets = asyncio.run(listening_sockets("", 0))
+
+    ports = {each.getsockname()[1] for each in sockets}
+    for each in sockets:
+        each.close()
+
+    assert len(ports) == 1
+
+
+def test_an_address_in_use_is_an_error(world: World) -> None:
+    with pytest.raises(OSError, match="in use"):
+        listening_socket(socket.AF_INET, world.listening.getsockname())
