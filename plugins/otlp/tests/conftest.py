@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import grpc
 import grpc.aio
@@ -28,10 +30,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
 
-HANG_S = 30.0
 
-
-def record_of(client_id: str, *names: str) -> TelemetryRecord:
+def record_of(client_id: str, *names: str, instance_id: bytes = bytes(16)) -> TelemetryRecord:
     """A push of gauges, labeled with its client id."""
     data = MetricsData(
         resource_metrics=[
@@ -56,7 +56,7 @@ def record_of(client_id: str, *names: str) -> TelemetryRecord:
     request = RequestContext(
         connection=connection, api_key=72, api_version=0, correlation_id=1, client_id=client_id, received_ms=0
     )
-    payload = ClientTelemetryPayload(bytes(16), terminating=False, data=data.SerializeToString())
+    payload = ClientTelemetryPayload(instance_id, terminating=False, data=data.SerializeToString())
     return TelemetryRecord(request, 1_000, payload)
 
 
@@ -76,9 +76,11 @@ class Answer:
     content_type: str = "application/x-protobuf"
     headers: dict[str, str] = field(default_factory=dict)
     trailing: tuple[tuple[str, bytes], ...] = ()
-    hang: bool = False
+    delay_s: float = 0
     cut: bool = False
     """Close the connection in the middle of the answer."""
+    meanwhile: Callable[[], object] = lambda: None
+    """Called before the answer."""
 
 
 @dataclass
@@ -91,9 +93,13 @@ class Sink:
     """Of all requests, decompressed."""
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    judge: Callable[[bytes], Answer] = lambda body: Answer()
+    """Answers when the script is over."""
 
     def next(self) -> Answer:
-        return self.script.pop(0) if self.script else Answer()
+        answer = self.script.pop(0) if self.script else self.judge(self.bodies[-1])
+        answer.meanwhile()
+        return answer
 
     def requests(self) -> list[ExportMetricsServiceRequest]:
         return [ExportMetricsServiceRequest.FromString(body) for body in self.bodies]
@@ -107,7 +113,7 @@ UNPACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 @asynccontextmanager
-async def http_endpoint(*script: Answer) -> AsyncIterator[Sink]:
+async def http_endpoint(*script: Answer, port: int = 0, tls: ServerTls | None = None) -> AsyncIterator[Sink]:
     sink = Sink(script=list(script))
 
     async def post(request: web.Request) -> web.StreamResponse:
@@ -116,8 +122,7 @@ async def http_endpoint(*script: Answer) -> AsyncIterator[Sink]:
         sink.paths.append(request.path)
         sink.headers.append({name.lower(): value for name, value in request.headers.items()})
         answer = sink.next()
-        if answer.hang:
-            await asyncio.sleep(HANG_S)
+        await asyncio.sleep(answer.delay_s)
         if answer.cut:
             response = web.StreamResponse(headers={"Content-Length": "1000"})
             await response.prepare(request)
@@ -135,7 +140,7 @@ async def http_endpoint(*script: Answer) -> AsyncIterator[Sink]:
     application.router.add_post("/{path:.*}", post)
     runner = web.AppRunner(application, shutdown_timeout=0.05)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls.context() if tls else None)
     await site.start()
     sink.port = runner.addresses[0][1]
     try:
@@ -145,15 +150,14 @@ async def http_endpoint(*script: Answer) -> AsyncIterator[Sink]:
 
 
 @asynccontextmanager
-async def grpc_endpoint(*script: Answer) -> AsyncIterator[Sink]:
+async def grpc_endpoint(*script: Answer, port: int = 0, tls: ServerTls | None = None) -> AsyncIterator[Sink]:
     sink = Sink(script=list(script))
 
     async def export(body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         sink.bodies.append(body)
         sink.headers.append({str(key): str(value) for key, value in context.invocation_metadata() or ()})
         answer = sink.next()
-        if answer.hang:
-            await asyncio.sleep(HANG_S)
+        await asyncio.sleep(answer.delay_s)
         if answer.code is not None:
             await context.abort(answer.code, answer.message, answer.trailing)
         return answer.body
@@ -164,7 +168,8 @@ async def grpc_endpoint(*script: Answer) -> AsyncIterator[Sink]:
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(service, {"Export": export_handler}),)
     )
-    sink.port = server.add_insecure_port("127.0.0.1:0")
+    address = f"127.0.0.1:{port}"
+    sink.port = server.add_secure_port(address, tls.grpc()) if tls else server.add_insecure_port(address)
     await server.start()
     try:
         yield sink
@@ -188,6 +193,31 @@ def varint(number: int) -> bytes:
     return bytes([*digits, number])
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServerTls:
+    """Files of an endpoint with TLS."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+    """Clients have to have a certificate of it."""
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, self.key)
+        if self.client_ca:
+            context.load_verify_locations(self.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def grpc(self) -> grpc.ServerCredentials:
+        return grpc.ssl_server_credentials(
+            [(self.key.read_bytes(), self.certificate.read_bytes())],
+            self.client_ca.read_bytes() if self.client_ca else None,
+            require_client_auth=self.client_ca is not None,
+        )
+
+
 Endpoint = Callable[..., AbstractAsyncContextManager[Sink]]
 
 
@@ -199,6 +229,7 @@ class Kit:
     answer: type[Answer] = Answer
     http: Endpoint = http_endpoint
     grpc: Endpoint = grpc_endpoint
+    tls: type[ServerTls] = ServerTls
     retry_details: Callable[[int, int], bytes] = retry_details
 
 

@@ -150,7 +150,7 @@ def test_details_that_are_none_are_no_reason_to_fail(kit: Kit) -> None:
 
 
 def test_an_endpoint_that_does_not_answer_is_a_retry(kit: Kit) -> None:
-    error = refused(kit, kit.answer(hang=True), timeout__ms=100)
+    error = refused(kit, kit.answer(delay_s=30), timeout__ms=100)
 
     assert isinstance(error, Retry)
     assert str(error).startswith("gRPC DEADLINE_EXCEEDED")

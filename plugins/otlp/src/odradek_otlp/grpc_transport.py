@@ -105,12 +105,14 @@ def refused(error: grpc.aio.AioRpcError) -> Retry | Reject:
     """Retry or reject, as the specification's table of status codes says."""
     code = error.code()
     said = status_details(error)
+    # What went wrong with the last of the addresses is worth more than that all were tried.
+    message = (error.details() or said.message).rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
     if code is grpc.StatusCode.UNAUTHENTICATED:
-        return Unauthorized(titled(f"gRPC {code.name}", error.details() or said.message))
+        return Unauthorized(titled(f"gRPC {code.name}", message))
     retryable = code in RETRYABLE
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         retryable = said.retry_after_s is not None
-    return refusal(f"gRPC {code.name}", error.details() or said.message, retryable, said.retry_after_s)
+    return refusal(f"gRPC {code.name}", message, retryable, said.retry_after_s)
 
 
 def status_details(error: grpc.aio.AioRpcError) -> RpcStatus:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from odradek.plugin import Reject, Retry
 
-MAX_MESSAGE_LENGTH = 120
+MAX_MESSAGE_LENGTH = 180
 """Of what the far side says: it becomes part of a reason, which becomes a label."""
 
 

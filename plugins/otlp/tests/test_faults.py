@@ -1,0 +1,405 @@
+"""Far sides that are slow, silent, cut off, choosy, or change their mind about who may come in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import grpc
+import pytest
+
+from odradek.plugin import PluginConfig, Reject, Retry, TelemetryRecord
+from odradek_otlp.otlp_forwarder import OtlpForwarder
+from odradek_otlp.otlp_table import read_settings
+
+if TYPE_CHECKING:
+    from plugins.otlp.tests.conftest import Answer, Kit, Sink
+
+PROTOCOLS = ["http/protobuf", "grpc"]
+POISON = b"poison"
+
+
+def forwarder_of(port: int, protocol: str, **table: object) -> OtlpForwarder:
+    values = {name.replace("__", "."): value for name, value in table.items()}
+    values |= {"endpoint": f"http://127.0.0.1:{port}", "protocol": protocol}
+    settings = read_settings(PluginConfig("plugins.otlp", values), {})
+    assert settings is not None
+    return OtlpForwarder(settings, user_agent="odradek-otlp/test")
+
+
+def with_forwarder(
+    kit: Kit,
+    protocol: str,
+    work: Callable[[OtlpForwarder, Sink], Awaitable[None]],
+    *script: Answer,
+    **table: object,
+) -> Sink:
+    """Run something with an endpoint and a forwarder that was started, and close both."""
+
+    async def run() -> Sink:
+        async with (
+            (kit.grpc if protocol == "grpc" else kit.http)(*script) as sink,
+            started(forwarder_of(sink.port, protocol, **table)) as forwarder,
+        ):
+            await work(forwarder, sink)
+        return sink
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def started(forwarder: OtlpForwarder) -> AsyncIterator[OtlpForwarder]:
+    await forwarder.start()
+    try:
+        yield forwarder
+    finally:
+        await forwarder.close()
+
+
+def refusal(kit: Kit, protocol: str, retryable: bool) -> Answer:
+    if protocol == "grpc":
+        code = grpc.StatusCode.UNAVAILABLE if retryable else grpc.StatusCode.INVALID_ARGUMENT
+        return kit.answer(code=code, message="no")
+    return kit.answer(status=503 if retryable else 400, message="no", content_type="text/plain")
+
+
+def stranger(kit: Kit, protocol: str, meanwhile: Callable[[], object] = lambda: None) -> Answer:
+    """The far side does not know the token."""
+    if protocol == "grpc":
+        return kit.answer(code=grpc.StatusCode.UNAUTHENTICATED, message="who?", meanwhile=meanwhile)
+    return kit.answer(status=401, message="who?", content_type="text/plain", meanwhile=meanwhile)
+
+
+def clients(kit: Kit, count: int, *poisoned: int) -> list[TelemetryRecord]:
+    """A push of each of many clients; some with a metric that the far side does not like."""
+    names = ["poison" if number in poisoned else f"metric.{number}" for number in range(count)]
+    return [
+        kit.record(f"client-{number}", name, instance_id=number.to_bytes(16))
+        for number, name in enumerate(names)
+    ]
+
+
+async def settled(forwarder: OtlpForwarder, batch: Sequence[TelemetryRecord]) -> list[TelemetryRecord]:
+    """Deliver as the host does, a refused batch in halves; the records that were refused alone."""
+    try:
+        await forwarder.deliver(batch)
+    except Reject as error:
+        done = {id(record) for record in (*error.records, *error.delivered)}
+        left = [record for record in batch if id(record) not in done]
+        found = list(error.records)
+        if error.records or not left:
+            return found + (await settled(forwarder, left) if left else [])
+        half = -(-len(left) // 2)
+        return [*await settled(forwarder, left[:half]), *await settled(forwarder, left[half:])]
+    return []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_one_bad_record_in_a_thousand_is_found_and_the_others_arrive_once(kit: Kit, protocol: str) -> None:
+    batch = clients(kit, 1_000, 617)
+    found: list[TelemetryRecord] = []
+
+    async def deliver(forwarder: OtlpForwarder, sink: Sink) -> None:
+        sink.judge = lambda body: refusal(kit, protocol, False) if POISON in body else kit.answer()
+        found.extend(await settled(forwarder, batch))
+
+    sink = with_forwarder(kit, protocol, deliver)
+
+    assert found == [batch[617]]
+    arrived = [
+        metric.name
+        for request in sink.requests()
+        for entry in request.resource_metrics
+        for scope in entry.scope_metrics
+        for metric in scope.metrics
+        if POISON not in request.SerializeToString()
+    ]
+    assert sorted(arrived) == sorted(f"metric.{number}" for number in range(1_000) if number != 617)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_of_several_requests_only_those_come_again_that_were_not_taken(kit: Kit, protocol: str) -> None:
+    batch = clients(kit, 120, 5)
+    raised: list[Retry] = []
+
+    async def deliver(forwarder: OtlpForwarder, sink: Sink) -> None:
+        sink.judge = lambda body: refusal(kit, protocol, True) if POISON in body else kit.answer()
+        with pytest.raises(Retry) as caught:
+            await forwarder.deliver(batch)
+        raised.append(caught.value)
+
+    sink = with_forwarder(kit, protocol, deliver)
+
+    assert len(sink.bodies) == 3
+    assert len(raised[0].delivered) == 80
+    assert not any(POISON in record.payload.data for record in raised[0].delivered)
+
+
+def test_a_retry_wins_over_a_rejection(kit: Kit) -> None:
+    batch = clients(kit, 120, 5)
+    answers = [
+        refusal(kit, "http/protobuf", True),
+        kit.answer(status=429, headers={"Retry-After": "7"}),
+        refusal(kit, "http/protobuf", False),
+    ]
+
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        with pytest.raises(Retry) as caught:
+            await forwarder.deliver(batch)
+        assert caught.value.after_s == 7
+        assert caught.value.delivered == []
+
+    with_forwarder(kit, "http/protobuf", deliver, *answers)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_several_requests_are_in_flight_at_a_time(kit: Kit, protocol: str) -> None:
+    batch = clients(kit, 160)
+
+    async def deliver(forwarder: OtlpForwarder, sink: Sink) -> None:
+        with pytest.raises(Retry):
+            await forwarder.deliver(batch)
+        assert len(sink.bodies) == 3
+
+    hanging = [kit.answer(delay_s=30)] * 3
+    with_forwarder(kit, protocol, deliver, *hanging, timeout__ms=200, requests__in__flight=3)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_token_that_was_revoked_is_waited_for(kit: Kit, protocol: str, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first")
+    batch = [kit.record("orders", "a")]
+
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        for _attempt in range(2):
+            with pytest.raises(Retry, match="who"):
+                await forwarder.deliver(batch)
+        token.write_text("second")
+        await forwarder.deliver(batch)
+
+    script = [stranger(kit, protocol), stranger(kit, protocol)]
+    sink = with_forwarder(kit, protocol, deliver, *script, bearer__token__file=str(token))
+
+    assert [headers["authorization"] for headers in sink.headers] == [
+        "Bearer first",
+        "Bearer first",
+        "Bearer second",
+    ]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_token_that_was_renewed_meanwhile_is_used_at_once(kit: Kit, protocol: str, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first")
+    renewed = stranger(kit, protocol, lambda: token.write_text("second"))
+
+    sink = with_forwarder(
+        kit,
+        protocol,
+        lambda forwarder, _: forwarder.deliver([kit.record("orders", "a")]),
+        renewed,
+        bearer__token__file=str(token),
+    )
+
+    assert [headers["authorization"] for headers in sink.headers] == ["Bearer first", "Bearer second"]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_new_token_that_is_refused_too_is_waited_for(kit: Kit, protocol: str, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first")
+    script = [stranger(kit, protocol, lambda: token.write_text("second")), stranger(kit, protocol)]
+
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        with pytest.raises(Retry, match="who"):
+            await forwarder.deliver([kit.record("orders", "a")])
+
+    sink = with_forwarder(kit, protocol, deliver, *script, bearer__token__file=str(token))
+
+    assert len(sink.bodies) == 2
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_filter_sends_only_what_begins_with_a_prefix(kit: Kit, protocol: str) -> None:
+    batch = [kit.record("orders", "producer.a", "consumer.a"), kit.record("billing", "consumer.b")]
+
+    sink = with_forwarder(
+        kit, protocol, lambda forwarder, _: forwarder.deliver(batch), metrics=["producer.", "admin."]
+    )
+
+    (request,) = sink.requests()
+    (entry,) = request.resource_metrics
+    assert [metric.name for metric in entry.scope_metrics[0].metrics] == ["producer.a"]
+
+
+def test_a_batch_of_which_a_filter_leaves_nothing_is_not_sent(kit: Kit) -> None:
+    batch = [kit.record("orders", "consumer.a")]
+
+    sink = with_forwarder(
+        kit, "http/protobuf", lambda forwarder, _: forwarder.deliver(batch), metrics=["producer."]
+    )
+
+    assert sink.bodies == []
+
+
+def test_a_filter_rejects_by_name_what_it_cannot_read(kit: Kit) -> None:
+    batch = clients(kit, 3)
+    batch[1].payload.data = b"\xff\xff"
+
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        with pytest.raises(Reject, match="not MetricsData") as caught:
+            await forwarder.deliver(batch)
+        assert caught.value.records == [batch[1]]
+
+    sink = with_forwarder(kit, "http/protobuf", deliver, metrics=["metric."])
+
+    assert sink.bodies == []
+
+
+Behavior = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(-1)
+
+
+async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(100)
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while not writer.is_closing():
+        writer.write(b"x: y\r\n")
+        await asyncio.sleep(0.01)
+
+
+async def hangs_up_in_the_middle_of_the_request(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    await reader.readexactly(1_000)
+    writer.transport.abort()
+
+
+async def answers_a_part(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readexactly(1_000)
+    writer.write(
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 100\r\n\r\nhalf"
+    )
+    await writer.drain()
+    writer.close()
+
+
+def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", **table: object) -> str:
+    """Why a large push was not delivered to a server that behaves so."""
+
+    async def run() -> str:
+        async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                await behavior(reader, writer)
+            except ConnectionError:
+                pass
+            finally:
+                writer.close()
+
+        server = await asyncio.start_server(served, "127.0.0.1", 0)
+        values = {name.replace("__", "."): value for name, value in table.items()}
+        values |= {
+            "endpoint": f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}",
+            "protocol": protocol,
+        }
+        settings = read_settings(PluginConfig("plugins.otlp", values), {})
+        assert settings is not None
+        async with started(OtlpForwarder(settings, "odradek-otlp/test")) as forwarder:
+            with pytest.raises(Retry) as caught:
+                await forwarder.deliver([kit.record("orders", *["x" * 100_000] * 30)])
+        server.close()
+        await server.wait_closed()
+        return str(caught.value)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("behavior", "reason"),
+    [
+        (says_nothing, "no answer within 200 ms"),
+        (drips, "no answer within 200 ms"),
+        (hangs_up_in_the_middle_of_the_request, ""),
+        (answers_a_part, ""),
+    ],
+)
+def test_a_server_that_does_not_do_its_part_is_a_retry(kit: Kit, behavior: Behavior, reason: str) -> None:
+    found = against("http/protobuf", behavior, kit, timeout__ms=200)
+
+    assert reason in found
+
+
+@pytest.mark.parametrize("behavior", [says_nothing, hangs_up_in_the_middle_of_the_request, drips])
+def test_grpc_retries_as_well(kit: Kit, behavior: Behavior) -> None:
+    found = against("grpc", behavior, kit, timeout__ms=400)
+
+    assert found.startswith(("gRPC UNAVAILABLE", "gRPC DEADLINE_EXCEEDED"))
+
+
+def test_a_handshake_that_does_not_end_is_given_up_before_the_request(kit: Kit) -> None:
+    found = against(
+        "http/protobuf", says_nothing, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=100
+    )
+
+    assert found == "no connection within 100 ms"
+
+
+def test_a_grpc_handshake_that_does_not_end_is_given_up_before_the_request(kit: Kit) -> None:
+    found = against("grpc", says_nothing, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=300)
+
+    assert found.startswith("gRPC UNAVAILABLE")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_slow_answer_is_an_answer(kit: Kit, protocol: str) -> None:
+    async def deliver(forwarder: OtlpForwarder, sink: Sink) -> None:
+        delivery = asyncio.ensure_future(forwarder.deliver([kit.record("orders", "a")]))
+        await asyncio.sleep(0.1)
+        assert not delivery.done()
+        await delivery
+
+    sink = with_forwarder(kit, protocol, deliver, kit.answer(delay_s=0.2))
+
+    assert len(sink.bodies) == 1
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_far_side_that_is_down_at_the_start_is_found_when_it_is_up(kit: Kit, protocol: str) -> None:
+    async def run() -> int:
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            port = int(unused.getsockname()[1])
+        batch = [kit.record("orders", "a")]
+        async with started(forwarder_of(port, protocol)) as forwarder:
+            with pytest.raises(Retry):
+                await forwarder.deliver(batch)
+            async with (kit.grpc if protocol == "grpc" else kit.http)(port=port) as sink:
+                for _attempt in range(100):
+                    try:
+                        await forwarder.deliver(batch)
+                        break
+                    except Retry:
+                        await asyncio.sleep(0.05)
+                return len(sink.bodies)
+
+    assert asyncio.run(run()) == 1
+
+
+def test_grpc_leaves_a_connection_on_which_nothing_is_answered(kit: Kit) -> None:
+    async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
+        with pytest.raises(Retry):
+            await forwarder.deliver([kit.record("orders", "a")])
+        before = forwarder.transport
+        channel = getattr(before, "channel", None)
+        await forwarder.deliver([kit.record("orders", "a")])
+        assert getattr(forwarder.transport, "channel", None) is not channel
+
+    with_forwarder(kit, "grpc", deliver, kit.answer(delay_s=30), timeout__ms=200)
