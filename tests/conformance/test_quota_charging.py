@@ -1,0 +1,475 @@
+"""What requests are charged for and how long they throttle: RQ7 to RQ11, X1, X2, X4, X5, and the order of
+KafkaApis; after RequestQuotaTest and BaseQuotaTest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from odradek.broker.routing import CloseConnection, Route, load_handlers
+from odradek.broker.throttling import charge_nothing
+from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
+from odradek.quota.quota_config import QuotaConfig
+from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from odradek.wire.messages.fetch import FetchRequest, ReplicaState
+from odradek.wire.messages.metadata import MetadataRequest
+from odradek.wire.messages.produce import ProduceRequest
+from support.broker import BrokerClient
+from support.quota_client import EVERY_CLIENT, SLOW_NS, QuotaClient, records_in
+from support.tenant_quotas import TenantQuotas
+
+MS = 1_000_000
+
+ROUTES = {route.request.__name__.removesuffix("Request"): route for route in load_handlers().values()}
+CHARGED = [pytest.param(route, id=name) for name, route in sorted(ROUTES.items())
+           if route.charge is not charge_nothing]  # fmt: skip
+FULL = {"ProduceRequest": {"acks": 1}}
+"""What a request needs beside its defaults to be one that is answered."""
+
+
+@pytest.fixture
+def client() -> QuotaClient:
+    return QuotaClient()
+
+
+def request_of(route: Route) -> Any:
+    return route.request(**FULL.get(route.request.__name__, {}))
+
+
+def send_until_throttled(client: QuotaClient, route: Route) -> Any:
+    """The first answer after which the client is throttled."""
+    for _ in range(3):
+        response = client.send(request_of(route), route.versions.last)
+        if client.muted_ms:
+            return response
+    raise AssertionError("never throttled")
+
+
+@pytest.mark.parametrize("route", CHARGED)
+def test_RQ7_every_api_of_clients_is_throttled_for_its_time(route: Route) -> None:
+    client = QuotaClient(handler_ns=SLOW_NS)
+    client.limit(request_percentage=0.01)
+
+    response = send_until_throttled(client, route)
+
+    assert client.muted_by == "Request"
+    assert client.muted_ms == 1000  # one window at most
+    assert getattr(response, "throttle_time_ms", 1000) == 1000
+    assert client.metric("throttle-time", "Request") == 1000
+
+
+@pytest.mark.parametrize("route", CHARGED)
+def test_RQ7_a_client_with_a_large_quota_never_is(route: Route) -> None:
+    client = QuotaClient(handler_ns=SLOW_NS)
+    client.limit(request_percentage=2000)
+
+    for _ in range(3):
+        client.send(request_of(route), route.versions.last)
+
+    assert client.muted_ms == 0
+    assert client.metric("request-time", "Request") > 0
+    assert math.isnan(client.metric("throttle-time", "Request"))
+
+
+def test_RQ8_what_produce_is_throttled_for_longer_is_its_bytes() -> None:
+    client = QuotaClient(handler_ns=SLOW_NS)
+    client.limit(producer_byte_rate=1, request_percentage=0.01)
+
+    response = client.produce()
+
+    assert client.muted_by == "Produce"
+    assert response.throttle_time_ms == client.muted_ms > 1000
+    assert client.metric("throttle-time", "Produce") == client.muted_ms
+    assert math.isnan(client.metric("throttle-time", "Request"))
+    assert client.metric("request-time", "Request") > 0
+
+
+def test_RQ9_what_fetch_is_throttled_for_longer_is_its_bytes() -> None:
+    client = QuotaClient(handler_ns=SLOW_NS)
+    client.produce()
+    client.limit(consumer_byte_rate=1, request_percentage=0.01)
+
+    response = client.fetch()
+
+    assert client.muted_by == "Fetch"
+    assert response.throttle_time_ms == client.muted_ms > 1000
+    assert math.isnan(client.metric("throttle-time", "Request"))
+
+
+@pytest.mark.parametrize("version", [12, 17])
+def test_RQ10_a_replica_pays_no_time(version: int) -> None:
+    client = QuotaClient(handler_ns=SLOW_NS)
+    client.limit(request_percentage=0.01, consumer_byte_rate=1)
+    replica: dict[str, Any] = (
+        {"replica_id": 2} if version < 15 else {"replica_state": ReplicaState(replica_id=2)}
+    )
+
+    for _ in range(3):
+        response = client.fetch(version=version, topics=[], **replica)
+
+    assert (client.muted_ms, response.throttle_time_ms) == (0, 0)
+    assert client.metric("exempt-request-time", "Request") > 0
+    assert client.metric("throttle-time", "Request") == 0  # the client has no budget at all
+
+
+def test_RQ11_an_error_costs_what_an_answer_costs() -> None:
+    client = QuotaClient(handler_ns=SLOW_NS)
+    client.limit(request_percentage=0.01)
+    refused = client.fetching(isolation_level=7)  # refused before anything is looked at
+
+    response = client.send(refused, 12)
+
+    assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert response.throttle_time_ms == client.muted_ms == 1000
+    assert client.muted_by == "Request"
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_api_versions_says_how_long_it_throttles(version: int) -> None:
+    client = QuotaClient(handler_ns=SLOW_NS)
+    client.limit(request_percentage=0.01)
+
+    response = client.send(ApiVersionsRequest(), version)
+
+    assert client.muted_ms == 1000
+    assert response.throttle_time_ms == (1000 if version >= 1 else 0)
+
+
+def test_without_a_quota_nothing_is_measured(client: QuotaClient) -> None:
+    client.handler_ns = SLOW_NS
+
+    client.produce()
+
+    assert client.elapsed_ns == 1  # nobody looked at the clock
+    assert client.muted_ms == 0
+    assert not client.quotas.produce.metrics.metrics
+
+
+def test_produce_is_charged_for_header_and_body(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=1e9)
+
+    client.produce(size=1000)
+
+    # the batch of one record has 1000 bytes of value and some 70 of its own; names and header come on top
+    assert 1100 <= client.metric("byte-rate", "Produce") * 10 <= 1200
+    assert client.muted_ms == 0
+
+
+def test_produce_that_is_refused_is_charged_too(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=1)
+    client.client.broker.topics.delete(client.client.broker.topics.by_name["t"])
+
+    response = client.produce()
+
+    assert response.responses[0].partition_responses[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert client.muted_by == "Produce"
+
+
+def test_produce_is_throttled_for_the_longer_of_both_once(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=100, request_percentage=1)
+    client.handler_ns = 105 * MS // 2  # handler and network together
+
+    response = client.produce(size=11)
+
+    # the bytes are far below 100 a second for ten seconds; of the time only the handler's is looked at
+    assert client.metric("request-time", "Request") > 0
+    assert (client.muted_ms, response.throttle_time_ms) == (0, 0)
+
+
+def test_X2_without_an_answer_the_client_is_throttled_all_the_same(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=10, request_percentage=0.01)
+    client.handler_ns = SLOW_NS
+
+    response = client.produce(acks=0)
+
+    assert response is None
+    assert client.client.throttled is not None
+    assert client.client.throttled.frame is None
+    assert client.muted_by == "Produce"
+    assert client.muted_ms > 10_000
+    assert client.metric("exempt-request-time", "Request") > 0
+    assert client.metric("request-time", "Request") == 0
+
+
+def test_without_an_answer_time_alone_throttles_nobody(client: QuotaClient) -> None:
+    client.limit(request_percentage=0.01)
+    client.handler_ns = SLOW_NS
+
+    client.produce(acks=0)
+
+    assert client.muted_ms == 0
+    assert client.metric("exempt-request-time", "Request") > 0
+
+
+def test_a_connection_that_is_closed_for_its_request_has_paid_for_it(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=1e9)
+    client.client.broker.topics.delete(client.client.broker.topics.by_name["t"])
+
+    with pytest.raises(CloseConnection):
+        client.produce(acks=0)
+
+    assert client.metric("byte-rate", "Produce") > 0
+
+
+def test_X1_a_fetch_throttled_for_its_time_pays_no_bytes(client: QuotaClient) -> None:
+    client.produce()
+    client.limit(consumer_byte_rate=1e9, request_percentage=0.01)
+    client.handler_ns = SLOW_NS
+
+    response = client.fetch()
+
+    assert (response.throttle_time_ms, client.muted_by) == (1000, "Request")
+    assert (response.responses, records_in(response)) == ([], 0)
+    assert client.metric("byte-rate", "Fetch") == 0
+
+
+def test_a_fetch_is_charged_for_its_response(client: QuotaClient) -> None:
+    client.produce(size=1000)
+    client.limit(consumer_byte_rate=1e6)
+
+    response = client.fetch()
+
+    assert records_in(response) > 1000
+    assert records_in(response) < client.metric("byte-rate", "Fetch") * 10 < records_in(response) + 100
+
+
+def test_a_fetch_that_is_throttled_gets_nothing_now_and_all_of_it_later(client: QuotaClient) -> None:
+    for _ in range(8):
+        client.produce(size=1000)
+    client.limit(consumer_byte_rate=500)
+
+    first = client.fetch()
+    second = client.fetch(offset=4)
+    waited_ms = client.muted_ms
+    client.clock.advance(11_000)
+    third = client.fetch(offset=4)
+
+    assert records_in(first) > 1000
+    assert (records_in(second), second.throttle_time_ms) == (0, waited_ms)
+    assert waited_ms > 0
+    assert records_in(third) > 1000
+    assert client.muted_ms == 0
+
+
+def test_a_fetch_reads_no_more_than_the_windows_grant() -> None:
+    client = QuotaClient(samples=4)
+    for _ in range(20):
+        client.produce(size=1000)
+    client.limit(consumer_byte_rate=1500)
+
+    response = client.fetch()
+
+    assert client.quotas.fetch.max_value_in_quota_window("ANONYMOUS", "test") == 4500
+    assert 2000 < records_in(response) <= 4500
+    assert client.muted_ms == 0
+
+
+def test_a_wait_for_more_than_the_windows_grant_ends_when_they_are_full(client: QuotaClient) -> None:
+    for _ in range(3):
+        client.produce(size=1000)
+    batch_bytes = records_in(client.fetch(max_bytes=1))
+    client.limit(consumer_byte_rate=2 * batch_bytes / 10)  # two batches in all windows
+
+    response = client.fetch(min_bytes=1 << 20, max_wait_ms=500)
+
+    # Both are read at once. With what stands around them they are more than was granted, so none is given.
+    assert response is not None
+    assert response.throttle_time_ms == client.muted_ms > 0
+
+
+def test_a_session_stays_where_it_is_while_its_client_is_throttled(client: QuotaClient) -> None:
+    opened = client.fetch(session_epoch=0, session_id=0)
+    client.produce(size=1000)
+    client.limit(consumer_byte_rate=1)
+
+    throttled = client.fetch(session_id=opened.session_id, session_epoch=1, topics=[])
+    client.limit(consumer_byte_rate=None)
+    after = client.fetch(session_id=opened.session_id, session_epoch=2, topics=[])
+
+    assert (throttled.session_id, throttled.error_code) == (opened.session_id, 0)
+    assert throttled.throttle_time_ms > 0
+    assert records_in(throttled) == 0
+    assert records_in(after) > 1000
+
+
+def test_no_session_is_opened_while_its_client_is_throttled(client: QuotaClient) -> None:
+    client.produce(size=1000)
+    client.limit(consumer_byte_rate=1)
+
+    throttled = client.fetch(session_epoch=0, session_id=0)
+
+    assert (throttled.session_id, throttled.responses) == (0, [])
+    assert throttled.throttle_time_ms > 0
+    assert not client.client.broker.fetch_sessions.sessions
+
+
+def test_a_fetch_that_waited_is_charged_when_it_is_answered(client: QuotaClient) -> None:
+    client.limit(consumer_byte_rate=50)
+    waiting = client.fetch(max_wait_ms=500)
+
+    client.produce(size=3000)
+    answered = client.fetch()
+
+    assert waiting is None
+    assert client.metric("byte-rate", "Fetch") == 0  # more than all windows grant: nobody got it
+    assert answered.throttle_time_ms > 0
+
+
+@pytest.mark.parametrize(
+    ("entity", "others"),
+    [
+        (ClientQuotaEntity(user="ANONYMOUS"), 2),
+        (ClientQuotaEntity(user=DEFAULT), 2),
+        (ClientQuotaEntity(client_id="test"), 1),
+        (ClientQuotaEntity(client_id=DEFAULT), 1),
+        (ClientQuotaEntity(user="ANONYMOUS", client_id="test"), 1),
+    ],
+    ids=["user", "default-user", "client-id", "default-client-id", "user-and-client-id"],
+)
+def test_a_budget_is_shared_by_those_whom_its_quota_names_together(
+    client: QuotaClient, entity: ClientQuotaEntity, others: int
+) -> None:
+    client.limit(entity, producer_byte_rate=150)
+    neighbor = BrokerClient(client.client.broker, client_id="neighbor")
+
+    client.produce(size=1000)
+    client.client, first = neighbor, client.client
+    client.produce(size=1000)
+
+    assert first.throttled is None
+    assert (client.muted_ms > 0) == (others == 2)
+
+
+def test_X5_the_user_of_a_tag_is_sanitized(client: QuotaClient) -> None:
+    client.client.connection.principal = "User:a b"
+    client.limit(ClientQuotaEntity(user="a b"), producer_byte_rate=1)
+
+    client.produce()
+
+    (tags,) = [name.tags for name in client.quotas.produce.metrics.metrics if name.name == "byte-rate"]
+    assert tags == (("user", "a%20b"), ("client-id", ""))
+    assert client.muted_ms > 0
+
+
+@pytest.mark.parametrize("client_id", [None, ""])
+def test_a_client_without_an_id_has_the_quota_of_its_user_alone(
+    client: QuotaClient, client_id: str | None
+) -> None:
+    client.client.client_id = client_id
+    client.limit(producer_byte_rate=1)
+    client.produce()
+    without_ms = client.muted_ms
+
+    client.limit(ClientQuotaEntity(user=DEFAULT), producer_byte_rate=1)
+    client.produce()
+
+    assert without_ms == 0
+    assert client.muted_ms > 0
+
+
+def test_a_quota_that_is_lifted_ends_the_charging(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=1, request_percentage=1)
+    client.limit(producer_byte_rate=None)
+    still_enabled = client.quotas.is_enabled
+    client.limit(request_percentage=None)
+
+    client.produce()
+
+    assert still_enabled
+    assert not client.quotas.is_enabled
+    assert client.muted_ms == 0
+
+
+def test_a_change_of_a_quota_keeps_what_was_used(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=1e6)
+    client.produce(size=5000)
+
+    client.limit(producer_byte_rate=100)
+    client.produce(size=10)
+
+    assert client.muted_ms > 10_000
+
+
+def test_a_callback_decides_who_shares_what() -> None:
+    client = QuotaClient()
+    broker, tenants = client.client.broker, TenantQuotas({"a": 200.0})
+    broker.quotas = QuotaManagers(QuotaConfigs(), broker.clock, tenants, broker.timer)
+    client.client = BrokerClient(broker)
+
+    client.client.connection.principal = "User:a-1"
+    client.produce(size=1500)
+    client.client.connection.principal = "User:b-1"
+    client.produce(size=9000)
+    unlimited_ms = client.muted_ms
+    client.client.connection.principal = "User:a-2"
+    client.produce(size=1500)
+
+    assert client.quotas.is_enabled
+    assert unlimited_ms == 0
+    assert client.muted_ms > 0
+
+
+def test_marked_partitions_are_not_given_to_a_replica_above_the_rate(client: QuotaClient) -> None:
+    broker = client.client.broker
+    broker.topics.create("free", 1, {})
+    leader = client.quotas.leader
+    leader.mark_throttled("t")
+    leader.update_quota(100)
+    client.produce(size=2000)
+
+    first = client.fetch(replica_id=2)
+    second = client.fetch(replica_id=2)
+    consumer = client.fetch()
+    leader.update_quota(None)
+    lifted = client.fetch(replica_id=2)
+
+    assert records_in(first) > 2000
+    assert records_in(second) == 0
+    assert second.responses[0].partitions[0].error_code == 0
+    assert records_in(consumer) > 2000
+    assert records_in(lifted) > 2000
+
+
+def test_what_a_lost_client_asked_for_is_charged(client: QuotaClient) -> None:
+    client.limit(request_percentage=100)
+    client.handler_ns = SLOW_NS
+    client.fetch(max_wait_ms=500)
+    before = client.metric("request-time", "Request")
+
+    client.clock.advance(500)
+
+    assert before == 0  # the request is not over
+    assert client.metric("request-time", "Request") > 0
+
+
+def test_windows_of_the_configuration_are_used() -> None:
+    client = QuotaClient(samples=3)
+    client.limit(EVERY_CLIENT, producer_byte_rate=500)
+
+    client.produce(size=1500)  # more than 500 a second over two seconds
+
+    assert client.muted_ms > 0
+    assert client.quotas.produce.config == QuotaConfig(samples=3)
+
+
+def test_other_requests_pay_no_bytes(client: QuotaClient) -> None:
+    client.limit(producer_byte_rate=1, consumer_byte_rate=1)
+
+    client.send(MetadataRequest(topics=None))
+
+    assert client.muted_ms == 0
+
+
+def test_the_apis_with_a_charge_of_their_own() -> None:
+    own = {name for name, route in ROUTES.items() if route.charge.__name__ != "charge_time"}
+
+    assert own >= {"Produce", "Fetch", "CreateTopics", "DeleteTopics", "CreatePartitions"}
+    assert own - {"SaslHandshake", "SaslAuthenticate"} == {
+        "Produce", "Fetch", "CreateTopics", "DeleteTopics", "CreatePartitions",
+    }  # fmt: skip
+    assert (ProduceRequest.API_KEY, FetchRequest.API_KEY) == (0, 1)

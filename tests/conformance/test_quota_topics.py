@@ -1,0 +1,217 @@
+"""M10 to M18, X4: partitions made and removed are charged (KIP-599); after ControllerMutationQuotaTest.
+
+A rate of two partitions a second over ten windows: twenty may be made at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from support.quota_client import SLOW_NS, QuotaClient
+
+EXCEEDED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+MESSAGE = "The throttling quota has been exceeded."
+TOPICS = ("one", "two")
+Change = Callable[..., Any]
+
+
+@pytest.fixture
+def client() -> QuotaClient:
+    return QuotaClient(samples=10)
+
+
+def create(
+    client: QuotaClient, topics: Sequence[str] = TOPICS, version: int = 7, *, validate_only: bool = False
+) -> Any:
+    wanted = [CreatableTopic(name=name, num_partitions=30, replication_factor=1) for name in topics]
+    return client.send(CreateTopicsRequest(topics=wanted, validate_only=validate_only), version)
+
+
+def delete(client: QuotaClient, topics: Sequence[str] = TOPICS, version: int = 6) -> Any:
+    if version < 6:
+        return client.send(DeleteTopicsRequest(topic_names=list(topics)), version)
+    return client.send(DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in topics]), version)
+
+
+def grow(
+    client: QuotaClient, topics: Sequence[str] = TOPICS, version: int = 3, *, validate_only: bool = False
+) -> Any:
+    wanted = [CreatePartitionsTopic(name=name, count=31, assignments=None) for name in topics]
+    return client.send(CreatePartitionsRequest(topics=wanted, validate_only=validate_only), version)
+
+
+def prepare(client: QuotaClient, change: Change) -> None:
+    """What the change needs."""
+    partitions = {create: 0, delete: 30, grow: 1}[change]
+    for name in TOPICS if partitions else ():
+        client.client.broker.topics.create(name, partitions, {})
+
+
+def items(response: Any) -> list[Any]:
+    """One per topic."""
+    for field in ("topics", "responses", "results"):
+        found: list[Any] | None = getattr(response, field, None)
+        if found is not None:
+            return found
+    raise AssertionError(response)
+
+
+def codes(response: Any) -> dict[str, int]:
+    return {item.name: item.error_code for item in items(response)}
+
+
+@pytest.mark.parametrize("change", [
+    pytest.param(create, id="M10_create"), pytest.param(delete, id="M13_delete"),
+    pytest.param(grow, id="M16_grow"),
+])  # fmt: skip
+def test_a_new_client_is_refused_what_is_too_much(client: QuotaClient, change: Change) -> None:
+    prepare(client, change)
+    client.limit(controller_mutation_rate=2)
+
+    response = change(client)
+    refused = [item for item in items(response) if item.error_code]
+    client.clock.advance(response.throttle_time_ms)
+    again = change(client, [item.name for item in refused])
+
+    assert sorted(codes(response).values()) == [0, EXCEEDED]
+    assert [item.error_message for item in refused] == [MESSAGE]
+    assert response.throttle_time_ms == 5000  # ten partitions too many, at two a second
+    assert client.quotas.controller_mutation.queue_size(client.clock.now_ms()) == 0
+    assert (list(codes(again).values()), again.throttle_time_ms) == ([0], 0)
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_M11_create_before_v6_is_throttled_and_not_refused(client: QuotaClient, version: int) -> None:
+    client.limit(controller_mutation_rate=2)
+
+    response = create(client, version=version)
+
+    assert codes(response) == {"one": 0, "two": 0}
+    assert response.throttle_time_ms == client.muted_ms == 20_000
+    assert [item.error_message for item in items(response)] == [None, None]
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_M14_delete_before_v5_is_throttled_and_not_refused(client: QuotaClient, version: int) -> None:
+    prepare(client, delete)
+    client.limit(controller_mutation_rate=2)
+
+    response = delete(client, version=version)
+
+    assert codes(response) == {"one": 0, "two": 0}
+    assert response.throttle_time_ms == client.muted_ms == 20_000
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_M17_create_partitions_before_v3_is_throttled_and_not_refused(
+    client: QuotaClient, version: int
+) -> None:
+    prepare(client, grow)
+    client.limit(controller_mutation_rate=2)
+
+    response = grow(client, version=version)
+
+    assert codes(response) == {"one": 0, "two": 0}
+    assert response.throttle_time_ms == client.muted_ms == 20_000
+
+
+@pytest.mark.parametrize("change", [
+    pytest.param(create, id="M12_create"), pytest.param(delete, id="M15_delete"),
+    pytest.param(grow, id="M18_grow"),
+])  # fmt: skip
+def test_without_a_quota_nobody_is_refused(client: QuotaClient, change: Change) -> None:
+    prepare(client, change)
+
+    response = change(client)
+
+    assert codes(response) == {"one": 0, "two": 0}
+    assert (response.throttle_time_ms, client.muted_ms) == (0, 0)
+
+
+@pytest.mark.parametrize("change", [
+    pytest.param(create, id="X4_create"), pytest.param(grow, id="X4_grow"),
+])  # fmt: skip
+def test_what_is_only_validated_costs_the_same(client: QuotaClient, change: Change) -> None:
+    prepare(client, change)
+    client.limit(controller_mutation_rate=2)
+
+    first = change(client, ["one"], validate_only=True)
+    second = change(client, ["one"], validate_only=True)
+
+    assert codes(first) == {"one": 0}
+    assert codes(second) == {"one": EXCEEDED}
+    assert second.throttle_time_ms == 5000
+
+
+def test_what_is_wrong_costs_nothing(client: QuotaClient) -> None:
+    client.limit(controller_mutation_rate=2)
+    client.client.broker.topics.create("there", 30, {})
+    before = client.metric("tokens", "ControllerMutation")
+
+    wrong = [create(client, ["there"]), create(client, ["twice", "twice"]), create(client, ["not/a/name"]),
+             delete(client, ["nowhere"]), grow(client, ["nowhere"])]  # fmt: skip
+
+    assert all(code not in (0, EXCEEDED) for response in wrong for code in codes(response).values())
+    assert before == 0  # there is no bucket yet
+    assert client.metric("tokens", "ControllerMutation") == 20
+    assert client.muted_ms == 0
+
+
+def test_the_topics_behind_a_refused_one_are_tried(client: QuotaClient) -> None:
+    client.limit(controller_mutation_rate=2)
+
+    response = create(client, ["one", "two", "three", "one more"])
+
+    assert codes(response) == {
+        "one": 0,
+        "two": EXCEEDED,
+        "three": EXCEEDED,
+        "one more": ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
+
+
+def test_a_refused_topic_leaves_nothing_behind(client: QuotaClient) -> None:
+    client.limit(controller_mutation_rate=2)
+
+    create(client)
+
+    assert [name in client.client.broker.topics.by_name for name in TOPICS] == [True, False]
+
+
+def test_a_topic_that_is_refused_stays(client: QuotaClient) -> None:
+    prepare(client, delete)
+    client.limit(controller_mutation_rate=2)
+
+    delete(client)
+
+    assert len([name for name in TOPICS if name in client.client.broker.topics.by_name]) == 1
+
+
+def test_the_longer_throttle_counts_and_the_other_one_does_not(client: QuotaClient) -> None:
+    client.limit(controller_mutation_rate=2, request_percentage=0.01)
+    client.handler_ns = SLOW_NS
+
+    create(client, ["one"])
+    time_alone = (client.muted_by, client.muted_ms)
+    create(client, ["two"])
+
+    assert time_alone == ("Request", 1000)
+    assert (client.muted_by, client.muted_ms) == ("ControllerMutation", 5000)
+
+
+def test_topics_that_come_of_themselves_are_free(client: QuotaClient) -> None:
+    client.limit(controller_mutation_rate=1)
+    names = [f"new-{number}" for number in range(50)]
+
+    response = client.send(MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names]), 12)
+
+    assert {topic.error_code for topic in response.topics} == {0}
+    assert client.muted_ms == 0

@@ -1,0 +1,104 @@
+"""A client whose requests are charged to quotas: an in-memory broker with a clock of the test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
+from odradek.quota.quota_config import QuotaConfig
+from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.testing.clock import MockClock
+from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from support.batches import batch_of
+from support.broker import BrokerClient, make_broker
+
+EVERY_CLIENT = ClientQuotaEntity(client_id=DEFAULT)
+SLOW_NS = 10_000_000
+"""A handler that takes so long uses a small quota of time up at once."""
+
+
+@dataclass(slots=True)
+class QuotaClient:
+    """Sends requests as user ``ANONYMOUS`` with client id ``test``, unless told otherwise."""
+
+    samples: int = 11
+    handler_ns: int = 0
+    """What every part of a request takes, as the dispatcher sees it."""
+    elapsed_ns: int = 1
+    client: BrokerClient = field(init=False)
+
+    def __post_init__(self) -> None:
+        broker = make_broker()
+        windows = QuotaConfig(samples=self.samples)
+        broker.quotas = QuotaManagers(
+            QuotaConfigs(client=windows, controller=windows), broker.clock, timer=broker.timer
+        )
+        self.client = BrokerClient(broker)
+        self.client.dispatcher.monotonic_ns = self.monotonic_ns
+        broker.topics.create("t", 1, {})
+
+    def monotonic_ns(self) -> int:
+        """Time that passes whenever somebody looks."""
+        self.elapsed_ns += self.handler_ns
+        return self.elapsed_ns
+
+    @property
+    def clock(self) -> MockClock:
+        clock = self.client.broker.clock
+        assert isinstance(clock, MockClock)
+        return clock
+
+    @property
+    def quotas(self) -> QuotaManagers:
+        return self.client.broker.quotas
+
+    def limit(self, entity: ClientQuotaEntity = EVERY_CLIENT, **values: float | None) -> None:
+        """Set quotas."""
+        self.quotas.apply(entity, values)
+
+    def send(self, request: Any, version: int | None = None) -> Any:
+        return self.client.send(request, version)
+
+    @property
+    def muted_ms(self) -> int:
+        """How long the channel is not read after the newest answer."""
+        return 0 if self.client.throttled is None else self.client.throttled.throttle_ms
+
+    @property
+    def muted_by(self) -> str:
+        """Which manager counts it."""
+        assert self.client.throttled is not None
+        return self.client.throttled.throttle.manager.quota_type.value
+
+    def produce(self, size: int = 1000, acks: int = -1, version: int = 12) -> Any:
+        """One batch of about that size."""
+        batch = batch_of(b"v" * size, timestamp_ms=self.clock.now_ms())
+        data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])
+        return self.send(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[data]), version)
+
+    def fetching(self, offset: int = 0, **fields: Any) -> FetchRequest:
+        """A request for one partition that does not wait."""
+        wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
+        defaults: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20}
+        topics = [FetchTopic(topic="t", partitions=[wanted])]
+        return FetchRequest(**(defaults | {"topics": topics} | fields))
+
+    def fetch(self, offset: int = 0, version: int = 12, **fields: Any) -> Any:
+        return self.send(self.fetching(offset, **fields), version)
+
+    def metric(self, name: str, group: str) -> float:
+        """Of the only budget there is."""
+        found = [
+            row.value
+            for row in self.quotas.measured(self.clock.now_ms())
+            if (row.name.name, row.name.group) == (name, group)
+        ]
+        (value,) = found or [0.0]
+        return value
+
+
+def records_in(response: Any) -> int:
+    """Bytes of records that an answer to a fetch has."""
+    return sum(len(row.records or b"") for topic in response.responses for row in topic.partitions)
