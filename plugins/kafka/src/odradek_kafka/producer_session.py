@@ -86,7 +86,8 @@ class ProducerSession:
             self.take_back()
             raise
         outcomes = list(reports.outcomes)
-        if None in outcomes:
+        # Not `None in outcomes`: a KafkaError that is held against None leaves a TypeError behind, for later.
+        if any(outcome is None for outcome in outcomes):
             self.last_error = None
         return outcomes
 
