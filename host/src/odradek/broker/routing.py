@@ -214,7 +214,7 @@ class Dispatcher:
             WireError: The bytes make no sense: close the connection.
             CloseConnection: The handler refuses by closing.
         """
-        started_ns = self.monotonic_ns() if self.quotas.is_enabled else 0
+        started_ns = self.monotonic_ns() if self.quotas.is_enabled else None
         try:
             api, correlation_id, client_id_bytes = unpack_header(frame, offset)
         except struct.error as error:
@@ -232,7 +232,7 @@ class Dispatcher:
         context = RequestContext(
             connection, route.api_key, route.version, correlation_id, client_id, self.now_ms()
         )
-        if started_ns:
+        if started_ns is not None:
             return self.answer_and_charge(route, request, context, len(frame) - offset, started_ns)
         response = self.respond(route, request, context)
         if response.__class__ is Deferred:
