@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.server.connection_metrics import connection_rows
 from odradek.server.metrics import INSTRUMENTS, forwarder_rows
 from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
@@ -37,6 +39,16 @@ def quota_metrics() -> Iterator[MetricRow]:
     yield from quota_rows(quotas, now_ms)
 
 
+def connection_metrics() -> Iterator[MetricRow]:
+    """The rows of limits of connections, with an address that has one."""
+    clock = MockClock()
+    quotas = ConnectionQuotas(clock, clock.timer)
+    quotas.add_listener("PLAINTEXT")
+    quotas.update_ip_rate(None, 5)
+    quotas.enter(quotas.arrive("PLAINTEXT", "10.0.0.1"))
+    yield from connection_rows(quotas, clock.now_ms())
+
+
 def test_every_instrument_has_its_kind_and_unit() -> None:
     wanted = {instrument.name: [instrument.kind, instrument.unit] for instrument in INSTRUMENTS.values()}
 
@@ -51,7 +63,8 @@ def test_labels_are_those_of_the_rows() -> None:
         in_flight=0, queued_bytes=0, last_error=None,
     )  # fmt: skip
 
-    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder), *quota_metrics()]
+    quotas = [*quota_metrics(), *connection_metrics()]
+    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder), *quotas]
 
     assert len(found) > 25
     assert {INSTRUMENTS[row.name].name: set(row.attributes) for row in found} == {

@@ -67,7 +67,8 @@ class Storm(threading.Thread):
         while time.monotonic() < until_s:
             with contextlib.suppress(OSError):
                 client = Client(self.host, self.listener, self.source)
-                self.answered += client.outcome(max(until_s - time.monotonic(), 0.01)) == "answered"
+                if client.outcome(max(until_s - time.monotonic(), 0.01)) == "answered":
+                    self.answered += 1
                 client.close()
 
     def rate(self) -> float:
@@ -233,7 +234,7 @@ def test_a_storm_of_one_address_is_held_to_its_rate_and_another_connects_at_full
 
     assert outcomes == ["answered"] * 300
     assert during
-    assert 1 <= rate <= 1.5 * 20
+    assert 10 <= rate <= 1.5 * 20
 
 
 def test_limits_of_the_configuration_hold_from_the_start(tmp_path: Path, clients: list[Client]) -> None:

@@ -23,6 +23,7 @@ from odradek import __version__
 from odradek.broker.broker import Endpoint
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.config import ConfigError
+from odradek.server.connection_metrics import CONNECTION_INSTRUMENTS, connection_rows
 from odradek.server.instrument import Instrument
 from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.telemetry.client_metrics_stats import MetricRow
@@ -118,6 +119,7 @@ INSTRUMENTS = {
         "odradek.forwarder.queued", "gauge", "{push}", "Pushes that wait or are on their way"
     ),
     **QUOTA_INSTRUMENTS,
+    **CONNECTION_INSTRUMENTS,
 }
 """By row name."""
 
@@ -139,6 +141,7 @@ def rows(host: Host) -> Iterator[MetricRow]:
     for runner in host.forwarders:
         yield from forwarder_rows(runner.name, runner.stats())
     yield from quota_rows(host.broker.quotas, host.clock.now_ms())
+    yield from connection_rows(host.broker.connection_quotas, host.clock.now_ms())
 
 
 def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:
