@@ -1,0 +1,184 @@
+"""librdkafka against quotas of bandwidth, over real sockets and real time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
+from support.hosts import ThreadedHost, running_host
+
+MEGABYTE = 1_000_000
+VALUE = b"v" * 9_900
+"""With what stands around it in a request: about ten thousand bytes."""
+TOPIC = "t"
+CLIENT_ID = "noisy"
+SHORT_WINDOWS = ("quota.window.num=3",)
+ENTITIES = {
+    "user": ClientQuotaEntity(user="ANONYMOUS"),
+    "client-id": ClientQuotaEntity(client_id=CLIENT_ID),
+    "default-user": ClientQuotaEntity(user=DEFAULT),
+    "default-client-id": ClientQuotaEntity(client_id=DEFAULT),
+}
+
+
+@dataclass(slots=True)
+class Progress:
+    """Bytes that arrived, and when."""
+
+    arrivals: list[tuple[float, int]] = field(default_factory=list)
+
+    def arrived(self, size: int) -> None:
+        total = self.arrivals[-1][1] if self.arrivals else 0
+        self.arrivals.append((time.monotonic(), total + size))
+
+    @property
+    def total(self) -> int:
+        return self.arrivals[-1][1] if self.arrivals else 0
+
+    def rate_after(self, skipped_s: float) -> float:
+        """Bytes per second, without what was granted in the beginning."""
+        late = [row for row in self.arrivals if row[0] >= self.arrivals[0][0] + skipped_s]
+        (begin_s, begin), (end_s, end) = late[0], late[-1]
+        return (end - begin) / (end_s - begin_s)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[ThreadedHost]:
+    with running_host(tmp_path, *SHORT_WINDOWS) as host:
+        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        yield host
+
+
+def limit(host: ThreadedHost, entity: ClientQuotaEntity, **values: float) -> None:
+    host.call(lambda: host.host.broker.quotas.apply(entity, values))
+
+
+def produce(host: ThreadedHost, seconds: float, client_id: str = CLIENT_ID, total: int = 1 << 40) -> Progress:
+    """Produce as fast as the host lets a client, for some time or up to some bytes."""
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    progress = Progress()
+
+    def delivered(error: object, _message: object) -> None:
+        if error is None:  # else it is one of those that are given up in the end
+            progress.arrived(len(VALUE))
+
+    producer = confluent_kafka.Producer({
+        "bootstrap.servers": host.bootstrap, "client.id": client_id, "linger.ms": 5,
+        "batch.size": 100_000, "queue.buffering.max.kbytes": 2_000,
+    })  # fmt: skip
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s and progress.total < total:
+        try:
+            producer.produce(TOPIC, VALUE, partition=0, on_delivery=delivered)
+            producer.poll(0)
+        except BufferError:
+            producer.poll(0.05)
+    producer.purge()
+    producer.poll(0)
+    return progress
+
+
+def consume(host: ThreadedHost, seconds: float, client_id: str = CLIENT_ID) -> Progress:
+    """Read one partition from its beginning for some time."""
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    progress = Progress()
+    consumer = confluent_kafka.Consumer({
+        "bootstrap.servers": host.bootstrap, "client.id": client_id, "group.id": "readers",
+        "enable.auto.commit": False, "fetch.message.max.bytes": 200_000, "check.crcs": False,
+        "queued.max.messages.kbytes": 2_000,
+    })  # fmt: skip
+    consumer.assign([confluent_kafka.TopicPartition(TOPIC, 0, 0)])
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        for message in consumer.consume(100, 0.1):
+            assert message.error() is None
+            progress.arrived(len(message.value()))
+    consumer.close()
+    return progress
+
+
+def fill(host: ThreadedHost, megabytes: int) -> None:
+    """Put records there for consumers."""
+    filled = produce(host, 60, client_id="filler", total=megabytes * MEGABYTE)
+    assert filled.total >= megabytes * MEGABYTE
+
+
+def metric(host: ThreadedHost, name: str, group: str) -> dict[tuple[tuple[str, str], ...], float]:
+    """Of every budget of a group, by tags."""
+    rows: Any = host.call(lambda: list(host.host.broker.quotas.measured(host.host.clock.now_ms())))
+    return {row.name.tags: row.value for row in rows if (row.name.name, row.name.group) == (name, group)}
+
+
+def test_a_producer_is_held_to_its_quota_and_a_neighbor_is_not(host: ThreadedHost) -> None:
+    limit(host, ENTITIES["client-id"], producer_byte_rate=MEGABYTE)
+
+    with ThreadPoolExecutor(2) as pool:
+        noisy = pool.submit(produce, host, 4)
+        neighbor = pool.submit(produce, host, 4, "neighbor", 12 * MEGABYTE)
+
+    # two seconds' worth is granted at once; what is on its way when the quota is used up comes on top
+    assert noisy.result().total < 7 * MEGABYTE
+    assert neighbor.result().total >= 12 * MEGABYTE
+    throttled_ms = metric(host, "throttle-time", "Produce")
+    assert [tags for tags, mean in throttled_ms.items() if mean > 0] == [
+        (("user", ""), ("client-id", CLIENT_ID))
+    ]
+
+
+def test_a_consumer_is_held_to_its_quota_and_a_neighbor_is_not(host: ThreadedHost) -> None:
+    fill(host, 12)
+    limit(host, ENTITIES["client-id"], consumer_byte_rate=MEGABYTE)
+
+    with ThreadPoolExecutor(2) as pool:
+        noisy = pool.submit(consume, host, 4)
+        neighbor = pool.submit(consume, host, 4, "neighbor")
+
+    assert MEGABYTE < noisy.result().total < 7 * MEGABYTE
+    assert neighbor.result().total >= 12 * MEGABYTE
+
+
+def test_a_quota_that_is_set_and_lifted_holds_at_once(host: ThreadedHost) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(produce, host, 3)
+        time.sleep(0.5)
+        limit(host, ENTITIES["default-client-id"], producer_byte_rate=10_000)
+        time.sleep(0.5)
+        used = metric(host, "queue-size", "Produce")
+        limit(host, ENTITIES["default-client-id"], producer_byte_rate=1e12)
+        running.result()
+
+    assert used == {(): 1}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("entity", ENTITIES.values(), ids=ENTITIES)
+def test_a_producer_converges_to_its_quota(tmp_path: Path, entity: ClientQuotaEntity) -> None:
+    with running_host(tmp_path) as host:  # Kafka's own windows: ten seconds' worth at once
+        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        limit(host, entity, producer_byte_rate=MEGABYTE)
+
+        progress = produce(host, 60)
+
+    assert progress.rate_after(15) == pytest.approx(MEGABYTE, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("entity", ENTITIES.values(), ids=ENTITIES)
+def test_a_consumer_converges_to_its_quota(tmp_path: Path, entity: ClientQuotaEntity) -> None:
+    with running_host(tmp_path) as host:
+        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        fill(host, 80)
+        limit(host, entity, consumer_byte_rate=MEGABYTE)
+
+        progress = consume(host, 60)
+
+    assert progress.rate_after(15) == pytest.approx(MEGABYTE, rel=0.05)
