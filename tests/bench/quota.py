@@ -1,6 +1,8 @@
-"""What quotas cost a request: CPU time of recording into a manager, by how many levels have quotas.
+"""What quotas cost a request, by how many levels have quotas: CPU time of recording into a manager, and of
+what the dispatcher does about it.
 
-The loop around the calls is measured by itself and taken off. Every budget has all of its windows in use.
+The loop around the calls is measured by itself and taken off, and so is a request without quotas from one
+with them. Every budget has all of its windows in use.
 
 Usage, from the folder above: ``python -m bench.quota [--rounds 7]``
 """
@@ -14,12 +16,17 @@ import time
 from collections.abc import Callable
 
 from bench.harness import head, spread
+from odradek.broker.routing import Dispatcher, load_handlers
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.testing.clock import MockClock
+from odradek.wire.codec import encode
+from odradek.wire.header import RequestHeader, request_header
+from odradek.wire.messages.heartbeat import HeartbeatRequest
+from support.broker import make_broker, make_connection
 
 CALLS = 50_000
-GOALS_US = {"no quota set": 0.3, "one level": 3.0, "all levels": 3.0}
+GOALS_US = {"a request's look": 0.3, "no quota set": 0.3, "one level": 3.0, "all levels": 3.0}
 ENOUGH = 1e12
 """A quota that nobody reaches: the price of a violation is a row of its own."""
 ONE_LEVEL = (ClientQuotaEntity(client_id=DEFAULT),)
@@ -88,6 +95,31 @@ def mutation() -> Call:
     return lambda number: quota.record(1)
 
 
+def request(entities: tuple[ClientQuotaEntity, ...]) -> Call:
+    """A whole small request in the dispatcher: bytes in, bytes out."""
+    broker = make_broker()
+    for entity in entities:
+        broker.quotas.apply(entity, dict.fromkeys(broker.quotas.by_key, ENOUGH))
+    dispatcher, connection = Dispatcher(broker, load_handlers()), make_connection()
+    dispatcher.monotonic_ns = time.monotonic_ns
+    asked = HeartbeatRequest(group_id="g", member_id="m")
+    frame = request_header(RequestHeader(HeartbeatRequest.API_KEY, 4, 1, "c"), flexible=True)
+    frame += encode(asked, 4)
+    return lambda number: dispatcher.answer(frame, 0, connection)
+
+
+def dispatchers_look() -> Call:
+    """All that a request pays when no quota is set."""
+    broker = make_broker()
+    dispatcher = Dispatcher(broker, load_handlers())
+
+    def call(number: int) -> object:
+        started_ns = dispatcher.monotonic_ns() if dispatcher.quotas.is_enabled else None
+        return number if started_ns is not None else None
+
+    return call
+
+
 def cpu_us(call: Call) -> float:
     """CPU microseconds of one call."""
     begin = time.process_time()
@@ -112,18 +144,26 @@ def main() -> None:
         "one level, violated": bandwidth(ONE_LEVEL, bound=1),
         "one level, bytes and time": bandwidth_and_time(ONE_LEVEL),
         "controller mutation": mutation(),
+        "a request's look": dispatchers_look(),
+        "a request, no quota set": request(()),
+        "a request, one level": request(ONE_LEVEL),
+        "a request, all levels": request(ALL_LEVELS),
     }
     spent: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
             spent[name].append(cpu_us(call))
     loop_us = min(spent.pop("the loop"))
+    without = spent["a request, no quota set"]
+    for levels in ("one level", "all levels"):
+        rows = zip(spent[f"a request, {levels}"], without, strict=True)
+        spent[f"  more than without: {levels}"] = [loop_us + max(some - none, 0) for some, none in rows]
     for name, values in spent.items():
         net = [max(value - loop_us, 0) for value in values]
         goal = GOALS_US.get(name)
         reached = statistics.median(net) <= goal if goal else None
         verdict = "" if goal is None else f"  ({'reached' if reached else 'MISSED'}: goal {goal})"
-        print(f"  {name:<26}{spread(net, 2):>24} µs{verdict}")
+        print(f"  {name:<30}{spread(net, 2):>24} µs{verdict}")
 
 
 if __name__ == "__main__":
