@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from odradek.broker.credentials import Credentials
 from odradek.broker.features import Features
 from odradek.broker.fetch_session import FetchSessionCache
 from odradek.broker.log_defaults import LogDefaults
@@ -79,6 +80,7 @@ class Broker:
     features: Features = field(default_factory=Features)
     offload: Offload = run_inline
     log_defaults: LogDefaults = field(init=False)
+    credentials: Credentials = field(init=False)
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By listener name: a client is told the address of the listener it came through."""
 
@@ -86,6 +88,7 @@ class Broker:
         self.quotas = self.quotas or QuotaManagers(QuotaConfigs(), self.clock, timer=self.timer)
         self.connection_quotas = self.connection_quotas or ConnectionQuotas(self.clock, self.timer)
         self.quotas.update_ip_rate = self.connection_quotas.update_ip_rate
+        self.credentials = Credentials(self.metadata)
         stored = json.loads(self.metadata.value(FEATURES) or "{}")
         self.features.levels |= stored.get("levels", {})
         self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))

@@ -1,16 +1,23 @@
-"""``--command-config FILE``: the properties file of Kafka's tools, as far as a plaintext client needs it."""
+"""``--command-config FILE``: the properties file of Kafka's tools, as far as this client needs it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek.client.sasl import MECHANISMS, SaslLogin
 from odradek.plugin.config import ConfigError, PluginConfig
 
 DEFAULT_CLIENT_ID = "odradek"
 DEFAULT_TIMEOUT_MS = 30_000
 """As long as Kafka's own tools wait."""
+SASL_PLAINTEXT = "SASL_PLAINTEXT"
+JAAS_OPTION = re.compile(
+    r'\b(?P<key>username|password)\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s";]+))'
+)
+"""What a login module of Kafka is told, such as ``ScramLoginModule required username="x" password="y";``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +26,7 @@ class CommandConfig:
 
     client_id: str = DEFAULT_CLIENT_ID
     request_timeout_ms: int = DEFAULT_TIMEOUT_MS
+    login: SaslLogin | None = None
 
 
 def load_command_config(path: Path | None) -> CommandConfig:
@@ -34,11 +42,39 @@ def load_command_config(path: Path | None) -> CommandConfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--command-config {path}", f"cannot be read: {error}") from error
     config = PluginConfig(str(path), properties(text))
-    config.choice("security.protocol", "PLAINTEXT", ["PLAINTEXT"])
+    protocol = config.choice("security.protocol", "PLAINTEXT", ["PLAINTEXT", SASL_PLAINTEXT])
     return CommandConfig(
         client_id=config.text("client.id") or DEFAULT_CLIENT_ID,
         request_timeout_ms=config.integer("request.timeout.ms", DEFAULT_TIMEOUT_MS, least=1),
+        login=sasl_login(config) if protocol == SASL_PLAINTEXT else None,
     )
+
+
+def sasl_login(config: PluginConfig) -> SaslLogin:
+    """Who we are: ``sasl.username`` and ``sasl.password`` as in librdkafka, or Kafka's ``sasl.jaas.config``.
+
+    Raises:
+        ConfigError: Something is missing, or there is no such mechanism.
+    """
+    mechanism = config.text("sasl.mechanism") or ""
+    if mechanism not in MECHANISMS:
+        raise config.error("sasl.mechanism", f"expected one of {', '.join(MECHANISMS)}, found {mechanism!r}")
+    jaas = jaas_options(config.text("sasl.jaas.config") or "")
+    user = config.text("sasl.username") or jaas.get("username")
+    password = config.text("sasl.password") or jaas.get("password")
+    if not user or not password:
+        raise config.error(
+            "sasl.jaas.config", "expected username and password, here or in sasl.username and sasl.password"
+        )
+    return SaslLogin(mechanism, user, password)
+
+
+def jaas_options(text: str) -> dict[str, str]:
+    """Name and password for a login module."""
+    return {
+        found["key"]: found["bare"] or re.sub(r"\\(.)", r"\1", found["quoted"])
+        for found in JAAS_OPTION.finditer(text)
+    }
 
 
 def properties(text: str) -> Mapping[str, str]:

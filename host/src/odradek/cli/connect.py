@@ -18,18 +18,19 @@ from odradek.client.errors import ClientError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def bootstrap(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def bootstrap(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Let through a list of addresses, so that a bad one is complained about under the option's name."""
-    addresses(value, "--bootstrap-server")
+    if value is not None:
+        addresses(value, "--bootstrap-server")
     return value
 
 
-def cluster_options(command: Command) -> Command:
+def cluster_options(command: Command, required: bool = True) -> Command:
     """Add ``--bootstrap-server`` and ``--command-config`` in front of the options of a command."""
     options = (
         click.option(
             "--bootstrap-server",
-            required=True,
+            required=required,
             metavar="HOST:PORT[,...]",
             callback=bootstrap,
             help="The brokers to connect to.",
@@ -37,7 +38,7 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A properties file for the client: client.id, request.timeout.ms.",
+            help="A properties file for the client: client.id, request.timeout.ms, security.protocol, sasl.*",
         ),
     )
     for option in reversed(options):
@@ -64,7 +65,7 @@ def connected(
     config = load_command_config(command_config)
     timeout_s = (timeout_ms or config.request_timeout_ms) / 1000
     try:
-        with AdminClient(bootstrap_server, config.client_id, timeout_s) as admin:
+        with AdminClient(bootstrap_server, config.client_id, timeout_s, config.login) as admin:
             yield admin
     except ClientError as error:
         raise CommandFailed(f"{failing} {error}") from error

@@ -42,6 +42,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
+    "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),
 }
 """Name: where the command is, and what it does in one line (the help page does not import it)."""
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import click
 
-SPECIAL = {"list_names": "--list"}
-"""Parameters that are not named like their option: ``list`` is Python's."""
+SPECIAL = {"list_names": "--list", "mechanisms": "--mechanism"}
+"""Parameters that are not named like their option: ``list`` is Python's; what may be repeated is plural."""
 
 
 def flag(parameter: str) -> str:

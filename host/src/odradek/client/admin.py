@@ -16,6 +16,7 @@ from odradek.client import (
     offsets,
     topic_descriptions,
     topics,
+    users,
 )
 from odradek.client.address import Address
 from odradek.client.cluster import Cluster
@@ -38,8 +39,13 @@ from odradek.client.resources import (
     Offset,
 )
 from odradek.client.retries import Retries, values
+from odradek.client.sasl import SaslLogin
 from odradek.client.topic_descriptions import PARTITIONS_PER_PAGE, TopicDescription
 from odradek.wire.config_resource import ResourceType
+from odradek.wire.messages.alter_user_scram_credentials import (
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
 from odradek.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from odradek.wire.messages.metadata import MetadataResponse
 
@@ -56,15 +62,20 @@ class AdminClient:
         bootstrap: ``h1:p1,h2:p2``, tried in this order.
         client_id: What quotas and logs of the brokers know the client by.
         timeout_s: For connecting, for each request with its answer, and for asking again.
+        login: Who we are; None for listeners that do not ask.
 
     Raises:
         ConfigError: ``bootstrap`` is no list of addresses. Nothing is connected yet.
     """
 
     def __init__(
-        self, bootstrap: str, client_id: str = SOFTWARE_NAME, timeout_s: float = DEFAULT_TIMEOUT_S
+        self,
+        bootstrap: str,
+        client_id: str = SOFTWARE_NAME,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        login: SaslLogin | None = None,
     ) -> None:
-        self.cluster = Cluster(bootstrap, client_id, timeout_s)
+        self.cluster = Cluster(bootstrap, client_id, timeout_s, login)
         self.timeout_ms = int(timeout_s * 1000)
         self.retries = Retries(timeout_s)
 
@@ -282,3 +293,21 @@ class AdminClient:
             partitions,
             lambda pending: elections.elect_leaders(self.cluster, kind, pending, self.timeout_ms),
         )
+
+    def describe_user_scram_credentials(
+        self, names: Sequence[str] | None = None
+    ) -> dict[str, users.Iterations | RequestFailed]:
+        """What became of each user: his mechanisms with their iterations, or RESOURCE_NOT_FOUND.
+
+        Args:
+            names: Which; None for all who have credentials.
+        """
+        return self.retries.settle(lambda: users.describe(self.cluster, names))
+
+    def alter_user_scram_credentials(
+        self,
+        deletions: Sequence[ScramCredentialDeletion] = (),
+        upsertions: Sequence[ScramCredentialUpsertion] = (),
+    ) -> dict[str, RequestFailed | None]:
+        """Set and remove credentials, one change per user. What became of each user: None is done."""
+        return self.retries.settle(lambda: users.alter(self.cluster, deletions, upsertions))

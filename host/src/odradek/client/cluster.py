@@ -8,6 +8,7 @@ from typing import Self
 from odradek.client.address import Address, addresses
 from odradek.client.connection import DEFAULT_TIMEOUT_S, SOFTWARE_NAME, Connection
 from odradek.client.errors import ClientError, ConnectFailed, check
+from odradek.client.sasl import SaslLogin
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 NO_NODE = -1
@@ -20,17 +21,23 @@ class Cluster:
         bootstrap: ``h1:p1,h2:p2``, tried in this order.
         client_id: What quotas and logs of the brokers know the client by.
         timeout_s: For connecting, and for each request with its answer.
+        login: Who we are; None for listeners that do not ask.
 
     Raises:
         ConfigError: ``bootstrap`` is no list of addresses. Nothing is connected yet.
     """
 
     def __init__(
-        self, bootstrap: str, client_id: str = SOFTWARE_NAME, timeout_s: float = DEFAULT_TIMEOUT_S
+        self,
+        bootstrap: str,
+        client_id: str = SOFTWARE_NAME,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        login: SaslLogin | None = None,
     ) -> None:
         self.bootstrap = addresses(bootstrap)
         self.client_id = client_id
         self.timeout_s = timeout_s
+        self.login = login
         self.connections: dict[Address, Connection] = {}
 
     def __enter__(self) -> Self:
@@ -51,7 +58,7 @@ class Cluster:
         """A live connection to one broker."""
         known = self.connections.get(address)
         if known is None or known.broken:
-            known = Connection(address.host, address.port, self.client_id, self.timeout_s)
+            known = Connection(address.host, address.port, self.client_id, self.timeout_s, self.login)
             self.connections[address] = known
         return known
 

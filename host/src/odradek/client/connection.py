@@ -14,6 +14,7 @@ import odradek
 from odradek.client.address import Address
 from odradek.client.channel import Channel
 from odradek.client.errors import ClientError, ConnectFailed, UnsupportedVersion, check
+from odradek.client.sasl import SaslLogin, log_in
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
@@ -40,13 +41,19 @@ class Connection:
         port: Its port.
         client_id: What quotas and logs of the broker know the client by.
         timeout_s: For connecting, and for each request with its answer.
+        login: Who we are; None for a listener that does not ask.
 
     Raises:
-        ClientError: Nobody answers, or not in Kafka's protocol.
+        ClientError: Nobody answers, or not in Kafka's protocol; or the login is refused.
     """
 
     def __init__(
-        self, host: str, port: int, client_id: str = SOFTWARE_NAME, timeout_s: float = DEFAULT_TIMEOUT_S
+        self,
+        host: str,
+        port: int,
+        client_id: str = SOFTWARE_NAME,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        login: SaslLogin | None = None,
     ) -> None:
         self.address = Address(host, port)
         self.client_id = client_id
@@ -56,6 +63,8 @@ class Connection:
         self.channel = Channel(self.address, timeout_s)
         try:
             self.offered = self.negotiate()
+            if login is not None:
+                log_in(self.send, login, str(self.address))
         except BaseException:
             self.close()
             raise

@@ -1,0 +1,137 @@
+"""The users of a host: what is stored about them, and the rules for changing it.
+
+After ScramControlManager.java and ScramImage.java (Kafka 4.3), with their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from odradek.metadata.credential_store import CredentialRow, CredentialStore
+from odradek.metadata.store import MetadataStore
+from odradek.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
+from odradek.security.scram_credential import ScramCredential, salted_credential
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.alter_user_scram_credentials import (
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+
+Change = ScramCredentialDeletion | ScramCredentialUpsertion
+
+
+class Credentials:
+    """The credentials of all users, in memory and in the metadata file."""
+
+    def __init__(self, metadata: MetadataStore) -> None:
+        self.metadata = metadata
+        self.store = CredentialStore(metadata)
+        self.by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
+        for row in self.store.credentials():
+            credential = ScramCredential(row.salt, row.stored_key, row.server_key, row.iterations)
+            self.by_user.setdefault(row.user, {})[ScramMechanism(row.mechanism)] = credential
+
+    def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
+        """The credential of a user for a mechanism; None without one. From any thread."""
+        return self.by_user.get(user, {}).get(mechanism)
+
+    def users(self) -> list[str]:
+        """All who have a credential, by name."""
+        return sorted(self.by_user)
+
+    def of_user(self, user: str) -> Mapping[ScramMechanism, ScramCredential]:
+        """The credentials of one user.
+
+        Raises:
+            ApiError: RESOURCE_NOT_FOUND.
+        """
+        if user not in self.by_user:
+            raise ApiError(
+                ErrorCode.RESOURCE_NOT_FOUND,
+                f"Attempt to describe a user credential that does not exist: {user}",
+            )
+        return self.by_user[user]
+
+    def alter(
+        self, deletions: Iterable[ScramCredentialDeletion], upsertions: Iterable[ScramCredentialUpsertion]
+    ) -> dict[str, ApiError | None]:
+        """Set and remove credentials, all good ones at once.
+
+        Returns:
+            By user: why nothing was changed, or None.
+        """
+        outcomes: dict[str, ApiError | None] = {}
+        accepted: dict[str, Change] = {}
+        changes: list[Change] = [*deletions, *upsertions]
+        for change in changes:
+            if outcomes.get(change.name) is None:
+                outcomes[change.name] = error = self.fault(change, accepted)
+                if error is None:
+                    accepted[change.name] = change
+                else:
+                    accepted.pop(change.name, None)
+        with self.metadata.transaction():
+            for change in accepted.values():
+                self.write(change)
+        for change in accepted.values():
+            self.remember(change)
+        return outcomes
+
+    def fault(self, change: Change, accepted: Mapping[str, Change]) -> ApiError | None:
+        """What is wrong with a change. Of one user, Kafka takes one change per request."""
+        if change.name in accepted:
+            return ApiError(
+                ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
+            )
+        if not change.name:
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+        if change.mechanism not in set(ScramMechanism):
+            return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        if isinstance(change, ScramCredentialUpsertion):
+            return unacceptable(change)
+        if self.credential(ScramMechanism(change.mechanism), change.name) is None:
+            return ApiError(
+                ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
+            )
+        return None
+
+    def write(self, change: Change) -> None:
+        """Put a change into the file."""
+        if isinstance(change, ScramCredentialDeletion):
+            self.store.delete_credential(change.name, change.mechanism)
+            return
+        made = credential_of(change)
+        self.store.put_credential(
+            CredentialRow(
+                change.name, change.mechanism, made.salt, made.stored_key, made.server_key, made.iterations
+            )
+        )
+
+    def remember(self, change: Change) -> None:
+        """Make a change that is in the file count."""
+        mechanism = ScramMechanism(change.mechanism)
+        credentials = dict(self.by_user.get(change.name, {}))  # a new one: other threads look into the old
+        if isinstance(change, ScramCredentialDeletion):
+            del credentials[mechanism]
+        else:
+            credentials[mechanism] = credential_of(change)
+        if credentials:
+            self.by_user[change.name] = credentials
+        else:
+            del self.by_user[change.name]
+
+
+def credential_of(change: ScramCredentialUpsertion) -> ScramCredential:
+    """What is kept of a new password."""
+    mechanism = ScramMechanism(change.mechanism)
+    return salted_credential(mechanism, change.salted_password, change.salt, change.iterations)
+
+
+def unacceptable(change: ScramCredentialUpsertion) -> ApiError | None:
+    """What is wrong with the numbers of a new credential."""
+    if change.iterations < MIN_ITERATIONS:
+        return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    if change.iterations > MAX_ITERATIONS:
+        return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    return None

@@ -1,0 +1,55 @@
+"""DescribeUserScramCredentials v0 (KIP-554).
+
+Behavior:
+    * Mechanisms and iterations of the users that are named, or of all; never salts or keys.
+    * A user without credentials is RESOURCE_NOT_FOUND, one who is named twice DUPLICATE_RESOURCE.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from odradek.broker.broker import Broker
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+
+@answers(DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse)
+def describe_user_scram_credentials(
+    request: DescribeUserScramCredentialsRequest, context: RequestContext, broker: Broker
+) -> DescribeUserScramCredentialsResponse:
+    times = Counter(user.name for user in request.users or ()) or Counter(broker.credentials.users())
+    return DescribeUserScramCredentialsResponse(
+        error_message=None, results=[described(user, count, broker) for user, count in times.items()]
+    )
+
+
+def described(user: str, times: int, broker: Broker) -> DescribeUserScramCredentialsResult:
+    """One user."""
+    try:
+        if times > 1:
+            raise ApiError(
+                ErrorCode.DUPLICATE_RESOURCE,
+                f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}",
+            )
+        found = broker.credentials.of_user(user)
+    except ApiError as error:
+        return DescribeUserScramCredentialsResult(
+            user=user, error_code=error.code, error_message=error.message
+        )
+    return DescribeUserScramCredentialsResult(
+        user=user,
+        error_message=None,
+        credential_infos=[
+            CredentialInfo(mechanism=mechanism, iterations=credential.iterations)
+            for mechanism, credential in sorted(found.items())
+        ],
+    )

@@ -1,0 +1,32 @@
+"""SaslHandshake v0-v1 (KIP-43, KIP-152).
+
+Behavior:
+    * PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, where ``sasl.enabled.mechanisms`` has them; another mechanism
+      is UNSUPPORTED_SASL_MECHANISM with those that are enabled, late, and the connection is closed.
+    * On a listener without SASL, and once a client has authenticated: ILLEGAL_SASL_STATE. Sessions do not
+      end, so nobody authenticates twice (KIP-368).
+Versions:
+    * After v0 tokens come without a request around them, and a failure is told by closing.
+"""
+
+from __future__ import annotations
+
+from odradek.broker.broker import Broker
+from odradek.broker.deferred import Deferred
+from odradek.broker.routing import answers
+from odradek.broker.sasl_authenticator import SaslAuthenticator
+from odradek.broker.throttling import charge_nothing
+from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+
+@answers(SaslHandshakeRequest, SaslHandshakeResponse, charge=charge_nothing)
+def sasl_handshake(
+    request: SaslHandshakeRequest, context: RequestContext, broker: Broker
+) -> SaslHandshakeResponse | Deferred:
+    authenticator = context.connection.authentication
+    if not isinstance(authenticator, SaslAuthenticator):
+        raise ApiError(ErrorCode.ILLEGAL_SASL_STATE)
+    return authenticator.handshake(request.mechanism, context.api_version)

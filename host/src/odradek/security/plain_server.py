@@ -1,0 +1,57 @@
+"""The mechanism PLAIN (RFC 4616): the password itself, checked against the SCRAM credentials of the user.
+
+After PlainSaslServer.java, with its words.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from odradek.security.sasl_server import SaslFailure
+from odradek.security.scram import ScramMechanism
+from odradek.security.scram_credential import CredentialLookup, decoy, is_password
+
+PLAIN = "PLAIN"
+OTHER_AUTHORIZATION_ID = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
+
+
+class PlainSaslServer:
+    """One attempt: one token, no answer.
+
+    Args:
+        credentials: Where the users are.
+        secret: Makes credentials for users who have none, see `decoy`.
+    """
+
+    costly: ClassVar[bool] = True
+
+    def __init__(self, credentials: CredentialLookup, secret: bytes) -> None:
+        self.credentials = credentials
+        self.secret = secret
+        self.user: str | None = None
+
+    def evaluate(self, token: bytes) -> bytes:
+        """Check ``[authzid] NUL user NUL password``."""
+        try:
+            authorization_id, user, password = token.decode().split("\0")
+        except ValueError:
+            raise SaslFailure("not three texts in UTF-8") from None
+        if not user or not password:
+            raise SaslFailure("no name or no password")
+        if not self.is_user(user, password):
+            raise SaslFailure("wrong password", "Authentication failed: Invalid username or password")
+        if authorization_id not in ("", user):
+            raise SaslFailure("another authorization id", OTHER_AUTHORIZATION_ID)
+        self.user = user
+        return b""
+
+    def is_user(self, user: str, password: str) -> bool:
+        """Whether one of the credentials of the user was made of the password."""
+        found = [(each, self.credentials.credential(each, user)) for each in ScramMechanism]
+        known = [(mechanism, credential) for mechanism, credential in found if credential is not None]
+        if not known:
+            cheapest = ScramMechanism.SCRAM_SHA_256
+            known = [(cheapest, decoy(cheapest, user, self.secret))]
+        return any(is_password(mechanism, credential, password) for mechanism, credential in known)

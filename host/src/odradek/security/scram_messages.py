@@ -1,0 +1,147 @@
+"""The four messages of SCRAM (RFC 5802 section 7), read strictly: they come from anybody."""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+PRINTABLE = r"[\x21-\x2b\x2d-\x7e]+"
+VALUE = r"[^\x00,]*"
+EXTENSIONS = rf"(?:,[A-Za-z]+={VALUE})*"
+CLIENT_FIRST = re.compile(
+    rf"(?P<gs2>[ny],(?:a=(?P<authzid>{VALUE}))?,)"
+    rf"(?P<bare>n=(?P<user>{VALUE}),r=(?P<nonce>{PRINTABLE}){EXTENSIONS})"
+)
+SERVER_FIRST = re.compile(
+    rf"r=(?P<nonce>{PRINTABLE}),s=(?P<salt>{VALUE}),i=(?P<iterations>[1-9][0-9]{{0,8}}){EXTENSIONS}"
+)
+CLIENT_FINAL = re.compile(
+    rf"(?P<without_proof>c=(?P<channel>{VALUE}),r=(?P<nonce>{PRINTABLE}){EXTENSIONS}),p=(?P<proof>{VALUE})"
+)
+SERVER_FINAL = re.compile(rf"(?:e=(?P<error>{VALUE})|v=(?P<signature>{VALUE})){EXTENSIONS}")
+ESCAPE = re.compile(r"=2C|=3D|=")
+MAX_MESSAGE_BYTES = 65_536
+"""Names and nonces are short; what is longer is nobody's message."""
+
+
+class BadMessage(ValueError):
+    """The bytes are not the message that is expected here."""
+
+
+def matched(pattern: re.Pattern[str], token: bytes) -> re.Match[str]:
+    """The parts of a message.
+
+    Raises:
+        BadMessage: It is another one.
+    """
+    if len(token) > MAX_MESSAGE_BYTES:
+        raise BadMessage(f"a message of {len(token)} bytes")
+    try:
+        found = pattern.fullmatch(token.decode())
+    except UnicodeDecodeError:
+        raise BadMessage("not UTF-8") from None
+    if found is None:
+        raise BadMessage("not the message that is expected here")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFirst:
+    """``n,,n=user,r=nonce``."""
+
+    gs2_header: str
+    authorization_id: str
+    user: str
+    nonce: str
+    bare: str
+
+    @classmethod
+    def read(cls, token: bytes) -> ClientFirst:
+        """Raises `BadMessage`: also for channel binding (``p=``) and for extensions that are mandatory."""
+        found = matched(CLIENT_FIRST, token)
+        authorization_id = unescaped(found["authzid"] or "")
+        return cls(found["gs2"], authorization_id, unescaped(found["user"]), found["nonce"], found["bare"])
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFirst:
+    """``r=nonce,s=salt,i=iterations``."""
+
+    nonce: str
+    salt: bytes
+    iterations: int
+
+    @classmethod
+    def read(cls, token: bytes) -> ServerFirst:
+        """Raises `BadMessage`."""
+        found = matched(SERVER_FIRST, token)
+        return cls(found["nonce"], decoded(found["salt"]), int(found["iterations"]))
+
+    def text(self) -> str:
+        """The message."""
+        return f"r={self.nonce},s={encoded(self.salt)},i={self.iterations}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFinal:
+    """``c=header,r=nonce,p=proof``."""
+
+    channel_binding: bytes
+    nonce: str
+    proof: bytes
+    without_proof: str
+
+    @classmethod
+    def read(cls, token: bytes) -> ClientFinal:
+        """Raises `BadMessage`."""
+        found = matched(CLIENT_FINAL, token)
+        return cls(decoded(found["channel"]), found["nonce"], decoded(found["proof"]), found["without_proof"])
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFinal:
+    """``v=signature``, or ``e=error``."""
+
+    signature: bytes
+    error: str | None
+
+    @classmethod
+    def read(cls, token: bytes) -> ServerFinal:
+        """Raises `BadMessage`."""
+        found = matched(SERVER_FINAL, token)
+        return cls(decoded(found["signature"] or ""), found["error"])
+
+
+def escaped(name: str) -> str:
+    """A name inside a message."""
+    return name.replace("=", "=3D").replace(",", "=2C")
+
+
+def unescaped(name: str) -> str:
+    """A name out of a message.
+
+    Raises:
+        BadMessage: An equals sign that escapes nothing.
+    """
+    if any(found[0] == "=" for found in ESCAPE.finditer(name)):
+        raise BadMessage("an equals sign in a name")
+    return name.replace("=2C", ",").replace("=3D", "=")
+
+
+def encoded(data: bytes) -> str:
+    """Bytes inside a message."""
+    return b64encode(data).decode()
+
+
+def decoded(text: str) -> bytes:
+    """Bytes out of a message.
+
+    Raises:
+        BadMessage: It is not base64.
+    """
+    try:
+        return b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise BadMessage("not base64") from None

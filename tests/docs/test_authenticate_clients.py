@@ -1,0 +1,87 @@
+"""``howto/authenticate-clients.md``, done as it is written."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support.hosts import ServeProcess
+from support.reference_page import blocks
+
+PAGE = "howto/authenticate-clients.md"
+PORT = "9094"
+PASSWORDS = {"admin": "admin-secret", "alice": "alice-secret", "new": "new-secret"}
+
+
+def text(language: str) -> str:
+    """The one block in a language."""
+    (found,) = [text for name, text in blocks(PAGE) if name == language]
+    return found
+
+
+def commands() -> list[list[str]]:
+    """The command lines of each block."""
+    return [found.splitlines() for name, found in blocks(PAGE) if name == "sh"]
+
+
+def run(lines: Sequence[str], folder: Path, port: str) -> list[str]:
+    """What the commands print."""
+    printed = []
+    for line in lines:
+        arguments = [argument.replace(PORT, port) for argument in shlex.split(line)]
+        assert arguments[0] == "odradek"
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+        printed += done.stdout.splitlines()
+    return printed
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the reader works."""
+    (tmp_path / "odradek-data").mkdir()
+    for name, password in PASSWORDS.items():
+        (tmp_path / f"{name}.password").write_text(f"{password}\n")
+    (tmp_path / "admin.properties").write_text(text("properties"))
+    (tmp_path / "odradek.toml").write_text(text("toml").replace(PORT, "0"))
+    return tmp_path
+
+
+def test_each_step_does_what_the_page_says(folder: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+    first, then, last = commands()
+
+    before = run(first, folder, PORT)
+    data = f"data.dir={folder / 'odradek-data'}"
+    serve = ServeProcess("--config", str(folder / "odradek.toml"), "--set", data)
+    try:
+        port = serve.bootstrap.rpartition(":")[2]
+        described = run(then, folder, port)
+        program = text("python").replace(PORT, port)
+        produced = subprocess.run([sys.executable, "-c", program], timeout=30, check=False)
+        after = run(last, folder, port)
+    finally:
+        status = serve.terminate()
+
+    assert before[1:] == ["admin"]
+    assert [line.split() for line in described[2:6]] == [
+        ["admin", "SCRAM-SHA-256", "8192"],
+        ["admin", "SCRAM-SHA-512", "8192"],
+        ["alice", "SCRAM-SHA-256", "8192"],
+        ["alice", "SCRAM-SHA-512", "8192"],
+    ]
+    assert produced.returncode == 0
+    assert after[-1] == "Deleted SCRAM-SHA-256, SCRAM-SHA-512 of user alice."
+    assert status == 0

@@ -1,0 +1,255 @@
+"""SASL_PLAINTEXT listeners with unmodified clients: who logs in is labeled, who does not bothers nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.client.admin import AdminClient
+from odradek.client.errors import ClientError, RequestFailed
+from odradek.client.sasl import SaslLogin
+from odradek.client.users import new_credential
+from odradek.security.scram import ScramMechanism
+from odradek.wire.messages.alter_user_scram_credentials import ScramCredentialDeletion
+from odradek.wire.messages.metadata import MetadataRequest
+from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
+from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
+from support.wire_client import WireClient
+
+LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+ENABLED = f"sasl.enabled.mechanisms={','.join(MECHANISMS)}"
+USER, PASSWORD = "alice", "alice, her = secret"
+
+
+def add_user(bootstrap: str) -> None:
+    with AdminClient(bootstrap) as admin:
+        for mechanism in ScramMechanism:
+            credential = new_credential(USER, mechanism, PASSWORD, 4096, b"salt of alice")
+            assert admin.alter_user_scram_credentials(upsertions=[credential]) == {USER: None}
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
+    with running_host(tmp_path_factory.mktemp("sasl") / "data", LISTENERS, ENABLED) as started:
+        add_user(started.bootstrap)
+        yield started
+
+
+def guarded_address(host: ThreadedHost) -> tuple[str, int]:
+    return "127.0.0.1", host.host.listeners[1].bound_port
+
+
+def guarded(host: ThreadedHost) -> str:
+    return "{}:{}".format(*guarded_address(host))
+
+
+def librdkafka(bootstrap: str, mechanism: str, password: str = PASSWORD) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "sasl.username": USER,
+        "sasl.password": password,
+    }
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_librdkafka_produces_and_consumes(host: ThreadedHost, mechanism: str) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    client, topic = librdkafka(guarded(host), mechanism), f"librdkafka-{mechanism}"
+
+    producer = kafka.Producer(client)
+    producer.produce(topic, b"value")
+    unsent = producer.flush(10)
+    consumer = kafka.Consumer(client | {"group.id": "g", "auto.offset.reset": "earliest"})
+    consumer.assign([kafka.TopicPartition(topic, 0, 0)])
+    message = consumer.poll(10)
+    consumer.close()
+
+    assert unsent == 0
+    assert message.value() == b"value"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_kafka_python_produces(host: ThreadedHost, mechanism: str) -> None:
+    kafka = pytest.importorskip("kafka")
+
+    producer = kafka.KafkaProducer(
+        bootstrap_servers=guarded(host),
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism=mechanism,
+        sasl_plain_username=USER,
+        sasl_plain_password=PASSWORD,
+    )
+    sent = producer.send(f"kafka-python-{mechanism}", b"value").get(10)
+    producer.close()
+
+    assert sent.offset == 0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_aiokafka_produces(host: ThreadedHost, mechanism: str) -> None:
+    aiokafka = pytest.importorskip("aiokafka")
+
+    async def produce() -> int:
+        producer = aiokafka.AIOKafkaProducer(
+            bootstrap_servers=guarded(host),
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism=mechanism,
+            sasl_plain_username=USER,
+            sasl_plain_password=PASSWORD,
+        )
+        await producer.start()
+        try:
+            sent = await producer.send_and_wait(f"aiokafka-{mechanism}", b"value")
+        finally:
+            await producer.stop()
+        return int(sent.offset)
+
+    offset = asyncio.run(produce())
+
+    assert offset == 0
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_our_own_client_logs_in(host: ThreadedHost, mechanism: str) -> None:
+    login = SaslLogin(mechanism, USER, PASSWORD)
+
+    with AdminClient(guarded(host), login=login) as admin:
+        users = admin.describe_user_scram_credentials()
+
+    assert users == {USER: {1: 4096, 2: 4096}}
+
+
+def test_the_labels_of_a_push_have_the_principal(tmp_path: Path) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    settings = [part for each in (LISTENERS, ENABLED, *EVERYTHING) for part in ("--set", each)]
+
+    with serving(tmp_path / "data", *settings, "--plugin", "stdout", "--plugin", "enrich") as serve:
+        add_user(serve.bootstrap)
+        producer = kafka.Producer(librdkafka(second_listener(serve), "SCRAM-SHA-256"))
+        producer.produce("topic", b"value")
+        producer.flush(10)
+        row = serve.next_push(lambda row: True)
+        del producer
+
+    assert row["context"]["principal"] == "User:alice"
+
+
+def second_listener(serve: ServeProcess) -> str:
+    """``host:port`` of the listener with SASL."""
+    return serve.ready.split("SASL_PLAINTEXT://")[1].split(" ")[0]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_librdkafka_says_that_a_password_is_wrong(host: ThreadedHost, mechanism: str) -> None:
+    kafka = pytest.importorskip("confluent_kafka")
+    said: list[str] = []
+
+    producer = kafka.Producer(
+        librdkafka(guarded(host), mechanism, "wrong")
+        | {"error_cb": lambda error: said.append(error.str()), "reconnect.backoff.ms": 1_000}
+    )
+    with AdminClient(guarded(host), login=SaslLogin(mechanism, USER, PASSWORD)) as other:
+        for _ in range(100):
+            producer.poll(0.1)
+            if said:
+                break
+        undisturbed = other.describe_cluster()
+
+    assert "authentication fail" in said[0].lower()
+    assert len(undisturbed.nodes) == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_our_own_client_says_that_a_password_is_wrong(host: ThreadedHost, mechanism: str) -> None:
+    login = SaslLogin(mechanism, USER, "wrong")
+
+    with AdminClient(guarded(host), login=login) as admin, pytest.raises(RequestFailed) as failure:
+        admin.describe_cluster()
+
+    assert "user alice: SASL_AUTHENTICATION_FAILED: Authentication failed" in str(failure.value)
+
+
+def test_a_client_without_sasl_is_closed_and_with_it_gets_nowhere_else(host: ThreadedHost) -> None:
+    with AdminClient(guarded(host)) as admin, pytest.raises(ClientError, match="closed the connection"):
+        admin.describe_cluster()
+    with (
+        AdminClient(host.bootstrap, login=SaslLogin("PLAIN", USER, PASSWORD)) as admin,
+        pytest.raises(RequestFailed, match="ILLEGAL_SASL_STATE"),
+    ):
+        admin.describe_cluster()
+
+
+def test_a_large_request_before_the_login_closes(host: ThreadedHost) -> None:
+    with WireClient(guarded_address(host)) as client:
+        client.introduce()
+
+        client.send_bytes(struct.pack(">i", 524_289) + b"x")
+
+        assert client.closed_by_peer()
+
+
+def test_requests_behind_a_wrong_password_are_not_answered(host: ThreadedHost) -> None:
+    with WireClient(guarded_address(host)) as client:
+        client.send(SaslHandshakeRequest(mechanism="PLAIN"))
+        login = SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong")
+
+        client.send_bytes(client.frame(login, 2))
+        client.send_bytes(client.frame(MetadataRequest(), 12))
+        client.correlation_id -= 1
+        response = client.answer(login, 2)
+
+        assert response.error_message == "Authentication failed: Invalid username or password"
+        assert client.closed_by_peer()
+
+
+def test_requests_sent_ahead_of_the_answer_are_answered_after_it(host: ThreadedHost) -> None:
+    with WireClient(guarded_address(host)) as client:
+        client.send(SaslHandshakeRequest(mechanism="PLAIN"))
+        login = SaslAuthenticateRequest(auth_bytes=f"\0{USER}\0{PASSWORD}".encode())
+        metadata = MetadataRequest(topics=[])
+
+        client.send_bytes(client.frame(login, 2) + client.frame(metadata, 12))
+        client.correlation_id -= 1
+        authenticated = client.answer(login, 2)
+        client.correlation_id += 1
+        response = client.answer(metadata, 12)
+
+    assert authenticated.error_code == 0
+    assert len(response.brokers) == 1
+
+
+def test_a_deleted_user_keeps_the_connection_and_gets_no_other(host: ThreadedHost) -> None:
+    with AdminClient(host.bootstrap) as admin:
+        credential = new_credential("bob", ScramMechanism.SCRAM_SHA_256, "x", 4096, b"salt")
+        admin.alter_user_scram_credentials(upsertions=[credential])
+        login = SaslLogin("SCRAM-SHA-256", "bob", "x")
+        with AdminClient(guarded(host), login=login) as bob, AdminClient(guarded(host), login=login) as late:
+            bob.describe_cluster()
+            admin.alter_user_scram_credentials([ScramCredentialDeletion(name="bob", mechanism=1)])
+
+            still = bob.describe_cluster()
+            with pytest.raises(RequestFailed, match="SASL_AUTHENTICATION_FAILED"):
+                late.describe_cluster()
+
+    assert len(still.nodes) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"GET / HTTP/1.1\r\n\r\n", struct.pack(">i", 1) + b"x", b"\x16\x03\x01\x02\x00\x01\x00"]
+)
+def test_bytes_that_are_no_request_close(host: ThreadedHost, data: bytes) -> None:
+    with socket.create_connection(guarded_address(host), 10) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+
+        assert connection.recv(100) == b""

@@ -1,0 +1,319 @@
+"""The gate of a SASL listener: bytes in, through the dispatcher, on a clock that stands still."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from odradek.broker.routing import CloseConnection, PendingAnswer
+from odradek.broker.sasl_authenticator import MECHANISMS, SaslAuthentication, SaslAuthenticator, SaslSettings
+from odradek.client.connection import answer_type
+from odradek.client.errors import RequestFailed
+from odradek.client.sasl import SaslLogin, log_in
+from odradek.testing.clock import MockClock
+from odradek.wire.codec import decode, encode
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.header import (
+    RequestHeader,
+    flexible_request_header,
+    flexible_response_header,
+    read_response_header,
+    request_header,
+)
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from odradek.wire.messages.metadata import MetadataRequest
+from odradek.wire.messages.produce import ProduceRequest
+from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
+from support.broker import BrokerClient
+from support.known_users import SECRET, KnownUsers
+
+DELAY_MS = 100
+PLAIN_ALICE = b"\0alice\0secret"
+
+
+class Gate:
+    """A connection to a SASL listener."""
+
+    def __init__(self, *mechanisms: str) -> None:
+        self.client = BrokerClient()
+        self.happened: list[str] = []
+        self.offloaded: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
+        self.works = True
+        self.answered: list[bytes] = []
+        self.pending: PendingAnswer | None = None
+        shared = SaslAuthentication(
+            settings=SaslSettings(enabled_mechanisms=mechanisms or MECHANISMS),
+            credentials=KnownUsers({"alice": "secret"}),
+            dispatcher=self.client.dispatcher,
+            offload=lambda work, done: self.offloaded.append((work, done)),
+            new_nonce=lambda: "nonce",
+            secret=SECRET,
+        )
+        self.authenticator = SaslAuthenticator(
+            shared,
+            self.client.connection,
+            succeeded=lambda: self.happened.append("succeeded"),
+            failed=lambda: self.happened.append("failed"),
+            close=lambda: self.happened.append("close"),
+        )
+
+    @property
+    def clock(self) -> MockClock:
+        clock = self.client.broker.clock
+        assert isinstance(clock, MockClock)
+        return clock
+
+    def work(self) -> None:
+        """Do what was offloaded."""
+        while self.works and self.offloaded:
+            work, done = self.offloaded.pop(0)
+            done(work())
+
+    def give(self, frame: bytes) -> list[bytes]:
+        """The answers to a frame, with their lengths, as far as there are any yet."""
+        self.answered = []
+        answer = self.authenticator.answer(frame, 0, self.client.connection)
+        if isinstance(answer, PendingAnswer):
+            self.pending = answer
+            answer.when_done(self.answered.append)  # type: ignore[arg-type]
+            self.work()
+        elif answer is not None:
+            self.answered.append(answer)  # type: ignore[arg-type]
+        return self.answered
+
+    def send(self, request: Any, version: int | None = None) -> Any:
+        """The response; None if there is none yet."""
+        chosen = request.VERSIONS.last if version is None else version
+        header = request_header(
+            RequestHeader(request.API_KEY, chosen, 1, "test"), flexible_request_header(request, chosen)
+        )
+        return self.read(request, chosen, self.give(header + encode(request, chosen)))
+
+    @staticmethod
+    def read(request: Any, version: int, frames: list[bytes]) -> Any:
+        if not frames:
+            return None
+        _, start = read_response_header(frames[0], 4, flexible_response_header(request, version))
+        return decode(answer_type(type(request)), version, frames[0], start)
+
+    def late(self, request: Any, version: int) -> Any:
+        """What is answered after the delay."""
+        assert self.answered == []
+        assert "close" not in self.happened
+        self.clock.advance(DELAY_MS)
+        return self.read(request, version, self.answered)
+
+    def log_in(self, mechanism: str, password: str = "secret") -> None:
+        def send(request: Any, least_version: int = 0) -> Any:
+            version = request.VERSIONS.last
+            response = self.send(request)
+            return self.late(request, version) if response is None else response
+
+        log_in(send, SaslLogin(mechanism, "alice", password), "gate")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_client_gets_its_principal(mechanism: str) -> None:
+    gate = Gate()
+
+    gate.log_in(mechanism)
+
+    assert gate.happened == ["succeeded"]
+    assert gate.client.connection.principal == "User:alice"
+    assert gate.client.connection.authentication is None
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_wrong_password_is_answered_late_and_closes(mechanism: str) -> None:
+    gate = Gate()
+
+    with pytest.raises(RequestFailed) as failure:
+        gate.log_in(mechanism, "wrong")
+
+    assert failure.value.code is ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert gate.happened == ["failed", "close"]
+    assert gate.client.connection.principal == "User:ANONYMOUS"
+
+
+def test_scram_says_no_more_than_kafka_does() -> None:
+    gate = Gate()
+
+    with pytest.raises(RequestFailed) as failure:
+        gate.log_in("SCRAM-SHA-512", "wrong")
+
+    assert failure.value.message == (
+        "Authentication failed during authentication due to invalid credentials with SASL mechanism "
+        "SCRAM-SHA-512"
+    )
+
+
+def test_a_mechanism_that_is_not_enabled_is_answered_late_with_those_that_are() -> None:
+    gate = Gate("SCRAM-SHA-256")
+    request = SaslHandshakeRequest(mechanism="PLAIN")
+
+    at_once = gate.send(request, 1)
+    response = gate.late(request, 1)
+
+    assert at_once is None
+    assert response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    assert response.mechanisms == ["SCRAM-SHA-256"]
+    assert gate.happened == ["failed", "close"]
+
+
+def test_versions_may_be_asked_before() -> None:
+    gate = Gate()
+
+    response = gate.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
+    gate.log_in("SCRAM-SHA-256")
+
+    assert response.error_code == 0
+    assert gate.client.connection.client_software_name == "x"
+    assert gate.happened == ["succeeded"]
+
+
+@pytest.mark.parametrize("request_", [MetadataRequest(), ProduceRequest(acks=1), SaslAuthenticateRequest()])
+def test_anything_else_before_the_handshake_closes(request_: Any) -> None:
+    gate = Gate()
+
+    with pytest.raises(CloseConnection):
+        gate.send(request_)
+
+    assert gate.happened == ["failed"]
+
+
+@pytest.mark.parametrize(
+    "request_", [MetadataRequest(), ApiVersionsRequest(), SaslHandshakeRequest(mechanism="PLAIN")]
+)
+def test_anything_but_tokens_after_the_handshake_closes(request_: Any) -> None:
+    gate = Gate()
+    gate.send(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
+
+    with pytest.raises(CloseConnection):
+        gate.send(request_)
+
+    assert gate.happened == ["failed"]
+
+
+def test_a_request_without_a_header_is_bad() -> None:
+    gate = Gate()
+
+    with pytest.raises(WireError):
+        gate.give(b"\0")
+
+
+def test_a_token_that_is_cut_off_is_bad() -> None:
+    gate = Gate()
+    gate.send(SaslHandshakeRequest(mechanism="PLAIN"))
+    header = request_header(RequestHeader(SaslAuthenticateRequest.API_KEY, 1, 1, None), False)
+
+    with pytest.raises(WireError):
+        gate.give(header + struct.pack(">i", 100) + b"short")
+
+
+def test_a_token_of_plain_for_scram_fails() -> None:
+    gate = Gate()
+    gate.send(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
+    request = SaslAuthenticateRequest(auth_bytes=PLAIN_ALICE)
+
+    gate.send(request)
+    response = gate.late(request, 2)
+
+    assert response.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert gate.happened == ["failed", "close"]
+
+
+def test_a_client_that_has_authenticated_may_not_do_it_again() -> None:
+    gate = Gate()
+    gate.log_in("SCRAM-SHA-256")
+
+    handshake = gate.client.send(SaslHandshakeRequest(mechanism="PLAIN"))
+    authenticated = gate.client.send(SaslAuthenticateRequest(auth_bytes=PLAIN_ALICE))
+
+    assert handshake.error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert handshake.mechanisms == []
+    assert authenticated.error_code == ErrorCode.ILLEGAL_SASL_STATE
+
+
+def test_a_listener_without_sasl_refuses_it() -> None:
+    client = BrokerClient()
+
+    handshake = client.send(SaslHandshakeRequest(mechanism="PLAIN"))
+    authenticated = client.send(SaslAuthenticateRequest(auth_bytes=PLAIN_ALICE))
+
+    assert handshake.error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert authenticated.error_code == ErrorCode.ILLEGAL_SASL_STATE
+    assert client.connection.principal == "User:ANONYMOUS"
+
+
+def test_after_a_handshake_of_version_0_tokens_are_frames() -> None:
+    gate = Gate()
+    handshake = gate.send(SaslHandshakeRequest(mechanism="PLAIN"), 0)
+
+    answers = gate.give(PLAIN_ALICE)
+
+    assert handshake.error_code == 0
+    assert answers == [bytes(4)]
+    assert gate.happened == ["succeeded"]
+
+
+def test_after_a_handshake_of_version_0_a_failure_has_no_answer() -> None:
+    gate = Gate()
+    gate.send(SaslHandshakeRequest(mechanism="PLAIN"), 0)
+
+    at_once = list(gate.give(b"\0alice\0wrong"))
+    gate.clock.advance(DELAY_MS)
+
+    assert at_once == []
+    assert gate.answered == [b""]
+    assert gate.happened == ["failed", "close"]
+
+
+def test_a_client_that_leaves_leaves_no_timer() -> None:
+    gate = Gate("SCRAM-SHA-256")
+    before = len(gate.clock.timer)
+    gate.send(SaslHandshakeRequest(mechanism="PLAIN"))
+
+    assert gate.pending is not None
+    gate.pending.lost()
+
+    assert gate.happened == ["failed"]
+    assert len(gate.clock.timer) == before
+
+
+def test_a_host_that_stops_does_not_wait_for_the_delay() -> None:
+    gate = Gate("SCRAM-SHA-256")
+    request = SaslHandshakeRequest(mechanism="PLAIN")
+    gate.send(request)
+
+    assert gate.pending is not None
+    assert gate.pending.deferred.hurry is not None
+    gate.pending.deferred.hurry()
+
+    assert gate.read(request, 1, gate.answered).error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    assert gate.happened == ["failed", "close"]
+
+
+def test_passwords_are_checked_elsewhere() -> None:
+    gate = Gate()
+    gate.works = False
+    gate.send(SaslHandshakeRequest(mechanism="PLAIN"))
+
+    gate.send(SaslAuthenticateRequest(auth_bytes=PLAIN_ALICE))
+
+    assert len(gate.offloaded) == 1
+    assert gate.happened == []
+
+
+def test_proofs_of_scram_are_checked_at_once() -> None:
+    gate = Gate()
+    gate.works = False
+
+    gate.log_in("SCRAM-SHA-512")
+
+    assert gate.offloaded == []
+    assert gate.happened == ["succeeded"]
