@@ -75,7 +75,7 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
 def odradek_quota_callback(config: PluginConfig) -> ClientQuotaCallback | None:
     """Offer to decide who shares a quota and how much it is.
 
-    The hook is called and its plugin checked, but no request is charged to a quota yet.
+    It takes the place of Kafka's rules about users and client ids; every request asks it for its tags.
 
     Args:
         config: The plugin's table.
