@@ -1,0 +1,443 @@
+"""The Kafka export against hosts: what a consumer reads there, and what happens while the target is away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    Gauge,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+)
+
+from odradek.plugin import (
+    ClientTelemetryPayload,
+    ConnectionContext,
+    Forwarder,
+    PluginConfig,
+    Reject,
+    RequestContext,
+    Retry,
+    TelemetryRecord,
+    decode_record,
+)
+from odradek.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    OpData,
+    RequestEntryData,
+)
+from odradek_kafka import odradek_forwarder
+from support.hosts import EVERYTHING, running_host, serving
+from support.wire_client import WireClient
+
+PATIENCE_S = 20.0
+TOPIC = "client_telemetry"
+CONNECTION = ConnectionContext(
+    connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
+    listener_name="PLAINTEXT",
+    security_protocol="PLAINTEXT",
+    client_address="127.0.0.1",
+    client_port=40000,
+    node_id=1,
+    client_software_name="librdkafka",
+    client_software_version="2.16.0",
+)
+
+
+def record_of(number: int, *, instance: int = 1, data: bytes | None = None, **rest: Any) -> TelemetryRecord:
+    request = RequestContext(
+        connection=CONNECTION,
+        api_key=72,
+        api_version=0,
+        correlation_id=number,
+        client_id=f"client-{instance}",
+        received_ms=1_760_000_000_000 + number,
+    )
+    found = metrics_of(f"org.apache.kafka.producer.metric.{number}", number) if data is None else data
+    payload = ClientTelemetryPayload(bytes([instance]) * 16, rest.get("terminating", False), found)
+    return TelemetryRecord(request, 1_000, payload)
+
+
+def metrics_of(name: str, value: int) -> bytes:
+    metric = Metric(name=name, gauge=Gauge(data_points=[NumberDataPoint(as_int=value)]))
+    scope = ScopeMetrics(metrics=[metric])
+    return MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
+
+
+def names_in(data: bytes) -> list[str]:
+    return [
+        metric.name
+        for entry in MetricsData.FromString(data).resource_metrics
+        for scope in entry.scope_metrics
+        for metric in scope.metrics
+    ]
+
+
+def forwarder_of(bootstrap: str, **table: object) -> Forwarder:
+    values = {"bootstrap.servers": bootstrap, "client.reconnect.backoff.max.ms": 200, **table}
+    forwarder = odradek_forwarder(PluginConfig("plugins.kafka", values))
+    assert isinstance(forwarder, Forwarder)
+    return forwarder
+
+
+def deliver(bootstrap: str, *batches: Sequence[TelemetryRecord], **table: object) -> list[Exception | None]:
+    """Deliver batch after batch; what each call raised."""
+
+    async def run() -> list[Exception | None]:
+        forwarder = forwarder_of(bootstrap, **table)
+        await forwarder.start()
+        try:
+            return [await attempt(forwarder, batch) for batch in batches]
+        finally:
+            await forwarder.close()
+
+    return asyncio.run(run())
+
+
+async def attempt(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> Exception | None:
+    try:
+        await forwarder.deliver(batch)
+    except (Retry, Reject) as error:
+        return error
+    return None
+
+
+@contextmanager
+def consumer_of(bootstrap: str) -> Iterator[Consumer]:
+    options = {"bootstrap.servers": bootstrap, "group.id": "readers", "enable.metrics.push": False}
+    consumer = Consumer(options)
+    try:
+        yield consumer
+    finally:
+        consumer.close()
+
+
+def read(
+    bootstrap: str, topic: str, count: int, wanted: Callable[[Message], bool] = lambda message: True
+) -> list[Message]:
+    """The first messages of a topic that are wanted."""
+    found: list[Message] = []
+    end_s = time.monotonic() + PATIENCE_S
+    with consumer_of(bootstrap) as consumer:
+        while topic not in (topics := consumer.list_topics(timeout=PATIENCE_S).topics):
+            assert time.monotonic() < end_s, f"no topic {topic}"
+            time.sleep(0.05)
+        consumer.assign([TopicPartition(topic, number, 0) for number in topics[topic].partitions])
+        while len(found) < count:
+            assert time.monotonic() < end_s, f"{len(found)} of {count} in {topic}"
+            message = consumer.poll(0.1)
+            if message is not None and message.error() is None and wanted(message):
+                found.append(message)
+    return found
+
+
+def topics_of(bootstrap: str) -> dict[str, Any]:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "enable.metrics.push": False})
+    return dict(admin.list_topics(timeout=PATIENCE_S).topics)
+
+
+def policy_of(bootstrap: str, topic: str) -> str:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "enable.metrics.push": False})
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    (future,) = admin.describe_configs([resource]).values()
+    return str(future.result(PATIENCE_S)["cleanup.policy"].value)
+
+
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return int(unused.getsockname()[1])
+
+
+def test_a_push_arrives_as_the_record_of_a_telemetry_topic(tmp_path: Path) -> None:
+    batch = [record_of(number) for number in range(50)]
+
+    with running_host(tmp_path) as host:
+        errors = deliver(host.bootstrap, batch)
+        messages = read(host.bootstrap, TOPIC, len(batch))
+
+    found = [decode_record(*parts(message)) for message in messages]
+    assert errors == [None]
+    assert [item.payload.data for item in found] == [record.payload.data for record in batch]
+    assert [message.timestamp()[1] for message in messages] == [item.context.received_ms for item in found]
+    assert {message.key() for message in messages} == {b"AQEBAQEBAQEBAQEBAQEBAQ"}
+    assert found[0].context.connection.client_software_name == "librdkafka"
+    assert found[0].context.client_id == "client-1"
+
+
+def test_json_arrives_as_json(tmp_path: Path) -> None:
+    with running_host(tmp_path) as host:
+        deliver(host.bootstrap, [record_of(7)], encoding="otlp_json", key="client_id")
+        (message,) = read(host.bootstrap, TOPIC, 1)
+
+    (entry,) = json.loads(message.value())["resourceMetrics"]
+    (metric,) = entry["scopeMetrics"][0]["metrics"]
+    assert metric == {
+        "name": "org.apache.kafka.producer.metric.7",
+        "gauge": {"dataPoints": [{"asInt": "7"}]},
+    }
+    assert message.key() == b"client-1"
+
+
+def test_instances_keep_their_order_over_partitions(tmp_path: Path) -> None:
+    batches = [
+        [record_of(number, instance=number % 5 + 1) for number in range(200)][at::4] for at in range(4)
+    ]
+
+    with running_host(tmp_path) as host:
+        deliver(host.bootstrap, *batches, **{"topic.partitions": 3})
+        messages = read(host.bootstrap, TOPIC, 200)
+        partitions = topics_of(host.bootstrap)[TOPIC].partitions
+
+    sent = [record for batch in batches for record in batch]
+    for instance in range(1, 6):
+        wanted = [item.payload.data for item in sent if item.context.client_id == f"client-{instance}"]
+        key = next(m.key() for m in messages if m.value() == wanted[0])
+        assert [message.value() for message in messages if message.key() == key] == wanted
+    assert len(partitions) == 3
+    assert len({message.partition() for message in messages}) > 1
+
+
+def test_a_topic_for_each_family(tmp_path: Path) -> None:
+    batch = [
+        record_of(1),
+        record_of(2, data=metrics_of("org.apache.kafka.consumer.lag", 2)),
+        record_of(3, data=metrics_of("mine", 3)),
+    ]
+
+    with running_host(tmp_path) as host:
+        errors = deliver(host.bootstrap, batch, topic="telemetry.{family}")
+        names = {name for name in topics_of(host.bootstrap) if name.startswith("telemetry")}
+        (message,) = read(host.bootstrap, "telemetry.consumer", 1)
+
+    assert errors == [None]
+    assert names == {"telemetry.producer", "telemetry.consumer", "telemetry.other"}
+    assert message.value() == batch[1].payload.data
+
+
+def test_a_silent_client_and_one_that_is_gone_can_be_told_apart(tmp_path: Path) -> None:
+    batch = [record_of(1, instance=1), record_of(2, instance=2, data=b"")]
+    later = [record_of(3, instance=1, data=b"", terminating=True)]
+
+    with running_host(tmp_path) as host:
+        errors = deliver(host.bootstrap, batch, later, **{"liveness.topic": "alive"})
+        messages = read(host.bootstrap, "alive", 3)
+        policy = policy_of(host.bootstrap, "alive")
+
+    rows = {message.key(): json.loads(message.value()) for message in messages}
+    found = {row["client_id"]: (row["last_seen_ms"], row["terminating"]) for row in rows.values()}
+    assert errors == [None, None]
+    assert policy == "compact"
+    assert found == {"client-1": (1_760_000_000_003, True), "client-2": (1_760_000_000_002, False)}
+
+
+def test_a_topic_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+    with running_host(tmp_path) as host:
+        admin = AdminClient({"bootstrap.servers": host.bootstrap, "enable.metrics.push": False})
+        admin.create_topics([NewTopic("alive", 1, 1, config={"cleanup.policy": "compact,delete"})])[
+            "alive"
+        ].result(PATIENCE_S)
+
+        errors = deliver(host.bootstrap, [record_of(1)], **{"liveness.topic": "alive"})
+
+        assert errors == [None]
+        assert policy_of(host.bootstrap, "alive") == "compact,delete"
+
+
+def test_a_record_that_is_too_large_is_found_among_others(tmp_path: Path) -> None:
+    large = metrics_of("".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(40_000)), 1)
+    batch = [record_of(1), record_of(2, data=large), record_of(3)]
+
+    with running_host(tmp_path) as host:
+        admin = AdminClient({"bootstrap.servers": host.bootstrap, "enable.metrics.push": False})
+        small = NewTopic(TOPIC, 1, 1, config={"max.message.bytes": "10000"})
+        admin.create_topics([small])[TOPIC].result(PATIENCE_S)
+
+        (error,) = deliver(host.bootstrap, batch)
+        messages = read(host.bootstrap, TOPIC, 2)
+
+    assert isinstance(error, Reject)
+    assert error.records == [batch[1]]
+    assert error.delivered == [batch[0], batch[2]]
+    assert [message.value() for message in messages] == [batch[0].payload.data, batch[2].payload.data]
+
+
+def test_a_topic_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    with running_host(tmp_path) as host:
+        (error,) = deliver(host.bootstrap, [record_of(1)], **{"topic.replication.factor": 3})
+
+    assert isinstance(error, Retry)
+    assert "topic client_telemetry cannot be created: INVALID_REPLICATION_FACTOR" in str(error)
+
+
+def test_a_target_that_is_not_there_is_a_retry_that_says_so() -> None:
+    (error,) = deliver(f"127.0.0.1:{free_port()}", [record_of(1)], **{"deliver.timeout.ms": 1_500})
+
+    assert isinstance(error, Retry)
+    assert "Connection refused" in str(error) or "brokers are down" in str(error)
+
+
+@pytest.mark.parametrize("create", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_pushes_wait_for_a_target_that_is_away_first_and_again_later(tmp_path: Path, create: bool) -> None:
+    port = free_port()
+    listener = f"listeners=PLAINTEXT://127.0.0.1:{port}"
+    batches = [[record_of(number * 10 + step) for step in range(10)] for number in range(6)]
+
+    async def until_delivered(forwarder: Forwarder, batch: list[TelemetryRecord]) -> int:
+        left, retries = list(batch), 0
+        while left:
+            error = await attempt(forwarder, left)
+            if error is None:
+                break
+            assert isinstance(error, Retry), error
+            left = [record for record in left if record not in error.delivered]
+            retries += 1
+        return retries
+
+    async def run() -> list[int]:
+        table = {"deliver.timeout.ms": 600, "topic.create": create}
+        forwarder = forwarder_of(f"127.0.0.1:{port}", **table)
+        await forwarder.start()
+        retries = []
+        try:
+            for start in (0, 3):
+                waiting = asyncio.ensure_future(until_delivered(forwarder, batches[start]))
+                await asyncio.sleep(0.5)
+                with running_host_in_thread() as enter:
+                    await asyncio.to_thread(enter)
+                    retries.append(await waiting)
+                    for batch in batches[start + 1 : start + 3]:
+                        await until_delivered(forwarder, batch)
+        finally:
+            await forwarder.close()
+        return retries
+
+    @contextmanager
+    def running_host_in_thread() -> Iterator[Callable[[], object]]:
+        host = running_host(tmp_path, listener)
+        try:
+            yield host.__enter__
+        finally:
+            host.__exit__(None, None, None)
+
+    retries = asyncio.run(run())
+    with running_host(tmp_path, listener) as host:
+        messages = read(host.bootstrap, TOPIC, 60)
+
+    found = [name for message in messages for name in names_in(message.value())]
+    assert min(retries) >= 1
+    assert set(found) == {f"org.apache.kafka.producer.metric.{number}" for number in range(60)}
+
+
+def test_a_host_that_exports_to_itself_does_not_feed_itself(tmp_path: Path) -> None:
+    port = free_port()
+    settings = [
+        f"listeners=PLAINTEXT://127.0.0.1:{port}",
+        f"plugins.kafka.bootstrap.servers=127.0.0.1:{port}",
+        "plugins.kafka.liveness.topic=alive",
+        "plugins.kafka.batch.max.age.ms=50",
+        *EVERYTHING,
+    ]
+    arguments = [part for setting in settings for part in ("--set", setting)]
+
+    with serving(tmp_path / "data", *arguments, "--plugin", "kafka") as serve:
+        pushing = Producer({"bootstrap.servers": serve.bootstrap, "client.id": "pushing"})
+        pushing.poll(1.5)
+        pushing.close()
+        gone = read(serve.bootstrap, "alive", 1, lambda message: json.loads(message.value())["terminating"])
+        messages = read(serve.bootstrap, TOPIC, 2)
+        clients = {json.loads(m.value())["client_id"] for m in read(serve.bootstrap, "alive", 2)}
+        status = serve.terminate()
+
+    assert json.loads(gone[0].value())["client_id"] == "pushing"
+    assert {dict(message.headers())["client_id"] for message in messages} == {b"pushing"}
+    assert clients == {"pushing"}
+    assert status == 0
+
+
+def test_an_unknown_client_option_stops_the_start_and_is_named(tmp_path: Path) -> None:
+    settings = [
+        f"data.dir={tmp_path}",
+        "plugins.kafka.bootstrap.servers=127.0.0.1:1",
+        "plugins.kafka.client.lingr.ms=5",
+    ]
+    command = [sys.executable, "-m", "odradek", "serve"]
+
+    done = subprocess.run(
+        [*command, *(part for setting in settings for part in ("--set", setting))],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "plugins.kafka.client.lingr.ms: No such configuration property" in done.stderr
+
+
+def test_a_target_that_throttles_is_waited_for(tmp_path: Path) -> None:
+    batches = [[record_of(number, data=random.Random(number).randbytes(5_000))] for number in range(8)]
+    quota = RequestEntryData(
+        entity=[EntityData(entity_type="client-id", entity_name="odradek-kafka")],
+        ops=[OpData(key="producer_byte_rate", value=3_400.0)],
+    )
+
+    with running_host(tmp_path) as host:
+        with WireClient(host.address) as client:
+            client.introduce()
+            answer = client.send(AlterClientQuotasRequest(entries=[quota]))
+        begin_s = time.monotonic()
+        errors = deliver(host.bootstrap, *batches)
+        took_s = time.monotonic() - begin_s
+        messages = read(host.bootstrap, TOPIC, len(batches))
+
+    assert [entry.error_code for entry in answer.entries] == [0]
+    assert errors == [None] * len(batches)
+    assert [message.value() for message in messages] == [batch[0].payload.data for batch in batches]
+    assert took_s > 0.5
+
+
+@pytest.mark.java
+@pytest.mark.timeout(180)
+def test_apache_kafka_takes_it_all() -> None:
+    from contrib.capture.kafka_node import kafka_node
+
+    batch = [record_of(1), record_of(2, instance=2, data=b"")]
+    table: dict[str, object] = {"topic": "telemetry.{family}", "liveness.topic": "alive"}
+
+    with kafka_node() as node:
+        bootstrap = f"127.0.0.1:{node.port}"
+        errors = deliver(bootstrap, batch, **table)
+        again = deliver(bootstrap, [record_of(3)], encoding="otlp_json", **table)
+        messages = read(bootstrap, "telemetry.producer", 2)
+        alive = read(bootstrap, "alive", 3)
+        policy = policy_of(bootstrap, "alive")
+        (unmade,) = deliver(bootstrap, [record_of(4)], topic="more", **{"topic.replication.factor": 3})
+
+    assert (errors, again) == ([None], [None])
+    assert decode_record(*parts(messages[0])).payload.data == batch[0].payload.data
+    assert json.loads(messages[1].value())["resourceMetrics"]
+    assert len({message.key() for message in alive}) == 2
+    assert policy == "compact"
+    assert "INVALID_REPLICATION_FACTOR" in str(unmade)
+
+
+def parts(message: Message) -> tuple[Any, Any, Any]:
+    return message.key(), message.value(), message.headers()
