@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from odradek.clock import Clock
 from odradek.metrics.avg import Avg
+from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.rate import Rate
 from odradek.metrics.registry import MeasuredMetric, Metrics
 from odradek.metrics.sensor import NEVER_MS, MetricName, QuotaViolation, Sensor, Stat
@@ -48,7 +49,7 @@ class ConnectionRates:
 
     def rate_sensor(self, suffix: str, metric: MetricName, bound: float, expiry_ms: int = NEVER_MS) -> Sensor:
         """A new sensor of a rate with a bound."""
-        rate = Rate(WindowedSum(self.config.metric_config(bound)))
+        rate = Rate(WindowedSum(self.windows(bound)))
         return self.sensor(f"Connection-Accept-Rate{suffix}", metric, rate, expiry_ms)
 
     def sensor(self, name: str, metric: MetricName, stat: Stat, expiry_ms: int = NEVER_MS) -> Sensor:
@@ -86,8 +87,12 @@ class ConnectionRates:
         """Change a limit. What was recorded stays."""
         metric = sensor.metrics[0]
         quota = metric.config.quota
-        if quota is None or quota.bound != bound:
-            metric.config = self.config.metric_config(bound)
+        if bound != (UNLIMITED_RATE if quota is None else quota.bound):
+            metric.config = self.windows(bound)
+
+    def windows(self, bound: float) -> MetricConfig:
+        """The windows of a rate; without a check where there is no limit, which is the common case."""
+        return self.config.windows if bound == UNLIMITED_RATE else self.config.metric_config(bound)
 
     def throttle_ms(self, sensor: Sensor, now_ms: int) -> int:
         """Record a connection; for how long its rate is exceeded, at most one window."""

@@ -142,7 +142,9 @@ class Acceptor:
                 self.rest_after(error)
                 return
             connection.setblocking(False)
-            self.arrived(connection, Peer(java_host_address(address[0]), address[1]))
+            # an IPv4 address is printed by Java as it is
+            host = address[0] if len(address) == 2 else java_host_address(address[0])
+            self.arrived(connection, Peer(host, address[1]))
             if self.held is not None:
                 return
 

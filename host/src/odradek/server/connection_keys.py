@@ -81,7 +81,7 @@ def look_up(host: str, found: Callable[[Sequence[str]], None]) -> None:
         found(addresses(host))
         return
     looking = loop.run_in_executor(None, addresses, host)
-    looking.add_done_callback(lambda done: found(done.result()))
+    looking.add_done_callback(lambda done: None if done.cancelled() else found(done.result()))
 
 
 def addresses(host: str) -> list[str]:

@@ -63,7 +63,7 @@ class Listener:
         self.channels: set[Channel] = set()
         self.peers: dict[Channel, Peer] = {}
         """Whose connection each channel is, from when it entered until it is gone."""
-        self.connecting: set[asyncio.Task[None]] = set()
+        self.connecting: dict[Channel, asyncio.Task[None]] = {}
         """Connections that entered and have no transport yet."""
         self.accepted = 0
         self.refused = 0
@@ -97,19 +97,18 @@ class Listener:
         """A connection entered: give it a channel."""
         channel = Channel(self)
         self.peers[channel] = peer
-        task = self.loop.create_task(self.attach(connection, channel))
-        self.connecting.add(task)
-        task.add_done_callback(self.connecting.discard)
+        self.connecting[channel] = self.loop.create_task(self.attach(connection, channel))
 
     async def attach(self, connection: socket.socket, channel: Channel) -> None:
-        """Let the loop make a transport for a channel."""
+        """Let the loop make a transport for a channel; it sets TCP_NODELAY."""
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await self.loop.connect_accepted_socket(lambda: channel, connection)
         except OSError as error:
             log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
             connection.close()
             self.leave(channel)
+        finally:
+            del self.connecting[channel]
         self.quotas.displace()
 
     def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
@@ -161,7 +160,7 @@ class Listener:
         self.draining = True
         if self.acceptor is not None:
             self.acceptor.close()
-        await asyncio.gather(*self.connecting, return_exceptions=True)
+        await asyncio.gather(*self.connecting.values(), return_exceptions=True)
         for channel in list(self.channels):
             channel.drain()
         deadline_s = self.loop.time() + timeout_s
