@@ -14,7 +14,10 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
-    """Fills ``optional-dependencies`` from the tables ``siblings`` and ``extras`` of this hook."""
+    """Fills ``optional-dependencies`` from the tables ``siblings`` and ``extras`` of this hook.
+
+    The extra ``all`` has every sibling but those that stand ``apart``.
+    """
 
     def update(self, metadata: dict[str, Any]) -> None:
         host, version = metadata["name"], metadata["version"]
@@ -23,7 +26,8 @@ class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
             extra: self.requirement(f"{host}-{extra}", folder, version)
             for extra, folder in self.config["siblings"].items()
         }
-        extras["all"] = [*siblings.values(), *extras["demo"], *extras["fast"]]
+        together = [siblings[extra] for extra in siblings if extra not in self.config["apart"]["extras"]]
+        extras["all"] = [*together, *extras["demo"], *extras["fast"]]
         extras |= {extra: [requirement] for extra, requirement in siblings.items()}
         metadata["optional-dependencies"] = extras
 

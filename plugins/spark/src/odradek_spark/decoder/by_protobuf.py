@@ -1,0 +1,212 @@
+"""The general way to read a payload: protobuf parses it, every kind of metric and every field counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    Exemplar,
+    ExponentialHistogramDataPoint,
+    HistogramDataPoint,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    SummaryDataPoint,
+)
+
+from odradek_spark.decoder.json_values import canonical_json, json_text, plain_number
+from odradek_spark.decoder.payload_points import PayloadPoints
+from odradek_spark.decoder.series import (
+    Kind,
+    MetricHead,
+    Number,
+    Numbered,
+    ResourceLabels,
+    Series,
+    resource_labels,
+    series_of,
+)
+from odradek_spark.decoder.walk import NO_RECORDED_VALUE
+
+DataPoint = NumberDataPoint | HistogramDataPoint | ExponentialHistogramDataPoint | SummaryDataPoint
+
+
+class Undecodable(Exception):
+    """The bytes are no OTLP metrics."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """Data points as they come."""
+
+    series: list[int] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    values: list[int] = field(default_factory=list)
+    resources: list[int] = field(default_factory=list)
+    indexes: list[int] = field(default_factory=list)
+    exemplars: dict[int, str] = field(default_factory=dict)
+    histograms: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.series) + len(self.histograms)
+
+
+def decode_by_protobuf(
+    payload: bytes, series: Numbered[Series], resources: Numbered[ResourceLabels]
+) -> PayloadPoints:
+    """All data points of a payload.
+
+    Raises:
+        Undecodable: It is not ``MetricsData``.
+    """
+    try:
+        data = MetricsData.FromString(payload)
+    except DecodeError as error:
+        raise Undecodable(f"not OTLP metrics: {error}") from error
+    found = Collected()
+    for group in data.resource_metrics:
+        labels = resource_labels(group.resource)
+        for scoped in group.scope_metrics:
+            for metric in scoped.metrics:
+                add_metric(metric, scoped.scope, labels, resources.number(labels), series, found)
+    return PayloadPoints(
+        np.array(found.series, np.int32),
+        np.array(found.times, np.uint64).view(np.int64),
+        np.array(found.starts, np.uint64).view(np.int64),
+        np.array(found.values, np.uint64).view(np.int64),
+        np.array(found.resources, np.int32),
+        np.array(found.indexes, np.int32),
+        found.exemplars,
+        found.histograms,
+    )
+
+
+def add_metric(
+    metric: Metric,
+    scope: InstrumentationScope,
+    labels: ResourceLabels,
+    resource: int,
+    series: Numbered[Series],
+    found: Collected,
+) -> None:
+    head, points = data_of(metric)
+    for point in points:
+        flags = int(np.uint32(point.flags).view(np.int32))
+        if isinstance(point, NumberDataPoint):
+            described = series_of(head, scope, point.attributes, flags, number_of(point))
+            add_number(point, series.number(described), resource, found)
+        else:
+            described = series_of(head, scope, point.attributes, flags)
+            row = described._asdict() | labels._asdict() | times_of(point) | distribution(point)
+            row["src_idx"] = found.count
+            row["exemplars"] = exemplars_json(getattr(point, "exemplars", ()))
+            del row["monotonic"], row["number"]
+            found.histograms.append(row)
+
+
+def data_of(metric: Metric) -> tuple[MetricHead, Sequence[DataPoint]]:
+    """What a metric says of itself, and its data points; none for a metric without data."""
+    which = metric.WhichOneof("data")
+    if which is None:
+        return MetricHead(), ()
+    data = getattr(metric, which)
+    return MetricHead(
+        name=metric.name,
+        unit=metric.unit,
+        kind=KINDS[which],
+        temporality=clamped_int8(getattr(data, "aggregation_temporality", 0)),
+        monotonic=getattr(data, "is_monotonic", False),
+    ), data.data_points
+
+
+KINDS = {
+    "gauge": Kind.GAUGE,
+    "sum": Kind.SUM,
+    "histogram": Kind.HISTOGRAM,
+    "exponential_histogram": Kind.EXPONENTIAL_HISTOGRAM,
+    "summary": Kind.SUMMARY,
+}
+
+
+def number_of(point: NumberDataPoint) -> Number:
+    """How a point has its value; a flag says that it has none."""
+    which = None if point.flags & NO_RECORDED_VALUE else point.WhichOneof("value")
+    return Number.NONE if which is None else Number.DOUBLE if which == "as_double" else Number.INT
+
+
+def add_number(point: NumberDataPoint, series: int, resource: int, found: Collected) -> None:
+    kind = number_of(point)
+    bits = 0
+    if kind is Number.DOUBLE:
+        bits = int(np.float64(point.as_double).view(np.uint64))
+    elif kind is Number.INT:
+        bits = point.as_int & 0xFFFF_FFFF_FFFF_FFFF
+    if point.exemplars:
+        found.exemplars[len(found.series)] = exemplars_json(point.exemplars) or ""
+    found.indexes.append(found.count)
+    found.series.append(series)
+    found.times.append(point.time_unix_nano)
+    found.starts.append(point.start_time_unix_nano)
+    found.values.append(bits)
+    found.resources.append(resource)
+
+
+def times_of(point: DataPoint) -> dict[str, int]:
+    return {
+        "time_unix_nano": signed(point.time_unix_nano),
+        "start_unix_nano": signed(point.start_time_unix_nano),
+    }
+
+
+def distribution(point: DataPoint) -> dict[str, Any]:
+    """The columns of the table of histograms that are about the distribution."""
+    row: dict[str, Any] = {"count": signed(point.count), "sum": None, "min": None, "max": None}  # type: ignore[union-attr]
+    if isinstance(point, SummaryDataPoint):
+        quantiles = [{"q": each.quantile, "v": each.value} for each in point.quantile_values]
+        return row | {"sum": point.sum, "quantiles": quantiles}
+    assert not isinstance(point, NumberDataPoint)
+    row |= {name: getattr(point, name) for name in ("sum", "min", "max") if point.HasField(name)}
+    if isinstance(point, HistogramDataPoint):
+        counts = [signed(each) for each in point.bucket_counts]
+        return row | {"bounds": list(point.explicit_bounds), "counts": counts}
+    return row | {
+        "scale": point.scale,
+        "zero_count": signed(point.zero_count),
+        "zero_threshold": point.zero_threshold,
+        "pos_offset": point.positive.offset,
+        "neg_offset": point.negative.offset,
+        "pos_counts": [signed(each) for each in point.positive.bucket_counts],
+        "neg_counts": [signed(each) for each in point.negative.bucket_counts],
+    }
+
+
+def exemplars_json(exemplars: Iterable[Exemplar]) -> str | None:
+    """Exemplars as canonical JSON; None where there are none."""
+    found = [
+        {
+            "attributes": canonical_json(each.filtered_attributes),
+            "time_unix_nano": each.time_unix_nano,
+            "value": plain_number(getattr(each, which)) if (which := each.WhichOneof("value")) else None,
+            "span_id": each.span_id.hex(),
+            "trace_id": each.trace_id.hex(),
+        }
+        for each in exemplars
+    ]
+    return json_text(found) if found else None
+
+
+def signed(value: int) -> int:
+    """64 bits as the tables have them: what is beyond the largest signed number keeps its bits."""
+    return value - 2**64 if value >= 2**63 else value
+
+
+def clamped_int8(value: int) -> int:
+    """A temporality that somebody invented still fits its column."""
+    return max(-128, min(127, value))

@@ -1,0 +1,235 @@
+"""Arrow columns of a batch, made from what its payloads have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from odradek_spark.decoder.payload_points import Int32s, Int64s, PayloadPoints
+from odradek_spark.decoder.record import Identity, Push
+from odradek_spark.decoder.series import Number, Numbered, ResourceLabels, Series
+from odradek_spark.tables.schemas import HISTOGRAMS, IDENTITY, POINTS, PUSHES, TIMESTAMP, Table
+
+US_PER_MS, NS_PER_US, MS_PER_HOUR = 1_000, 1_000, 3_600_000
+SERIES_TEXTS = (
+    "name",
+    "unit",
+    "attrs",
+    "topic",
+    "partition",
+    "node_id",
+    "scope_name",
+    "scope_version",
+    "family",
+)
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+
+
+class Picked:
+    """Rows of a small table, picked for every row of a large one."""
+
+    def __init__(self, table: Sequence[Any], numbers: Int32s) -> None:
+        """Only what occurs is kept: a dictionary column carries all its values with it."""
+        there = np.zeros(len(table), np.bool_)
+        there[numbers] = True
+        kept = np.flatnonzero(there)
+        local = np.zeros(len(table), np.int32)
+        local[kept] = np.arange(len(kept), dtype=np.int32)
+        self.rows = [table[number] for number in kept.tolist()]
+        self.numbers = local[numbers]
+
+    def texts(self, column: Callable[[Any], str | None]) -> pa.DictionaryArray:
+        """A dictionary column."""
+        small = pa.array([column(row) for row in self.rows], pa.string()).dictionary_encode()
+        indices = small.indices.take(pa.array(self.numbers))
+        return pa.DictionaryArray.from_arrays(indices, small.dictionary)
+
+    def fixed(self, column: Callable[[Any], Any], dtype: Any) -> Any:
+        """A column of numbers."""
+        return np.array([column(row) for row in self.rows], dtype)[self.numbers]
+
+
+def point_columns(
+    pushes: Sequence[Push],
+    found: Sequence[PayloadPoints],
+    series: Numbered[Series],
+    resources: Numbered[ResourceLabels],
+    skew_ms: int,
+) -> pa.RecordBatch:
+    """The table of points: one row for each gauge or sum, in the order they came."""
+    counts = np.array([len(each.series) for each in found], np.int64)
+    owners = np.repeat(np.arange(len(pushes), dtype=np.int32), counts)
+    by_series = Picked(series.values, joined([each.series for each in found], np.int32))
+    by_resource = Picked(resources.values, joined([resource_numbers(each) for each in found], np.int32))
+    columns: dict[str, Any] = dict(identity_columns(pushes, owners))
+    columns |= time_columns(pushes, owners, found, skew_ms)
+    for name in SERIES_TEXTS:
+        columns[name] = by_series.texts(attrgetter(name))
+    for name in ResourceLabels._fields:
+        columns[name] = by_resource.texts(attrgetter(name))
+    columns["kind"] = by_series.fixed(attrgetter("kind"), np.int8)
+    columns["temporality"] = by_series.fixed(attrgetter("temporality"), np.int8)
+    columns["monotonic"] = by_series.fixed(attrgetter("monotonic"), np.bool_)
+    columns["flags"] = by_series.fixed(attrgetter("flags"), np.int32)
+    columns |= value_columns(joined([each.values for each in found], np.int64), by_series)
+    columns["exemplars"] = exemplar_column(found, counts)
+    columns |= source_columns(pushes, owners)
+    columns["src_idx"] = joined([indexes(each) for each in found], np.int32)
+    return record_batch(POINTS, columns, int(counts.sum()))
+
+
+def value_columns(bits: Int64s, by_series: Picked) -> dict[str, pa.Array]:
+    """The doubles and the integers: of each point one is there, or none."""
+    number = by_series.fixed(attrgetter("number"), np.int8)
+    return {
+        "value": pa.array(bits.view(np.float64), mask=number != Number.DOUBLE),
+        "value_int": pa.array(bits, mask=number != Number.INT),
+    }
+
+
+def exemplar_column(found: Sequence[PayloadPoints], counts: Int64s) -> pa.Array:
+    """Mostly nothing."""
+    if not any(each.exemplars for each in found):
+        return pa.nulls(int(counts.sum()), pa.string()).dictionary_encode()
+    texts = [each.exemplars.get(index) for each in found for index in range(len(each.series))]
+    return pa.array(texts, pa.string()).dictionary_encode()
+
+
+def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatch:
+    """The table of pushes: one row for each.
+
+    Args:
+        pushes: As they came.
+        facts: ``points``, ``payload_hash`` and ``shape_id``, in the same order.
+    """
+    everyone = np.arange(len(pushes), dtype=np.int32)
+    columns: dict[str, Any] = dict(identity_columns(pushes, everyone)) | facts
+    columns["recv_ts"] = microseconds(receive_times(pushes))
+    columns["payload_bytes"] = np.array([len(push.payload) for push in pushes], np.int32)
+    columns["codec"] = pa.array([push.codec for push in pushes], pa.string()).dictionary_encode()
+    columns["subscription_id"] = np.array([push.identity.subscription_id for push in pushes], np.int32)
+    columns["push_interval_ms"] = np.array([push.identity.push_interval_ms for push in pushes], np.int32)
+    columns["terminating"] = np.array([push.terminating for push in pushes], np.bool_)
+    columns |= source_columns(pushes, everyone)
+    return record_batch(PUSHES, columns, len(pushes))
+
+
+def histogram_columns(pushes: Sequence[Push], found: Sequence[PayloadPoints], skew_ms: int) -> pa.RecordBatch:
+    """The table of histograms and summaries. No client of Kafka sends them, so rows will do."""
+    rows = []
+    for push, points in zip(pushes, found, strict=True):
+        for row in points.histograms:
+            day, hour = day_and_hour(push.recv_ms)
+            rows.append(
+                {name: getattr(push.identity, name) for name in IDENTITY_NAMES}
+                | clamped_times(row["time_unix_nano"], row["start_unix_nano"], push.recv_ms, skew_ms)
+                | {"src_partition": push.partition, "src_offset": push.offset, "date": day, "hour": hour}
+                | row
+            )
+    return pa.RecordBatch.from_pylist(rows, HISTOGRAMS.schema)
+
+
+IDENTITY_NAMES = tuple(each.name for each in IDENTITY)
+
+
+def identity_columns(pushes: Sequence[Push], owners: Int32s) -> dict[str, Any]:
+    """Who pushed, for each row."""
+    numbered: Numbered[Identity] = Numbered()
+    numbers = np.array([numbered.number(push.identity) for push in pushes], np.int32)
+    picked = Picked(numbered.values, numbers[owners])
+    columns: dict[str, Any] = {
+        name: picked.texts(attrgetter(name)) for name in IDENTITY_NAMES if name != "broker_id"
+    }
+    columns["broker_id"] = picked.fixed(attrgetter("broker_id"), np.int32)
+    return columns
+
+
+def source_columns(pushes: Sequence[Push], owners: Int32s) -> dict[str, Any]:
+    """Which record, and when it was received, for each row."""
+    hours = receive_times(pushes) // MS_PER_HOUR
+    numbered, numbers = np.unique(hours, return_inverse=True)
+    day = Picked(
+        [day_and_hour(hour * MS_PER_HOUR) for hour in numbered.tolist()], numbers.astype(np.int32)[owners]
+    )
+    return {
+        "src_partition": np.array([push.partition for push in pushes], np.int32)[owners],
+        "src_offset": np.array([push.offset for push in pushes], np.int64)[owners],
+        "date": day.texts(itemgetter(0)),
+        "hour": day.fixed(itemgetter(1), np.int32),
+    }
+
+
+def time_columns(
+    pushes: Sequence[Push], owners: Int32s, found: Sequence[PayloadPoints], skew_ms: int
+) -> dict[str, Any]:
+    """When points were received, when they were measured, and when that may have been."""
+    received = (receive_times(pushes) * US_PER_MS)[owners]
+    times = joined([each.times for each in found], np.int64)
+    starts = joined([each.starts for each in found], np.int64)
+    measured = times // NS_PER_US
+    skew = skew_ms * US_PER_MS
+    return {
+        "recv_ts": pa.array(received).cast(TIMESTAMP),
+        "client_ts": pa.array(measured, mask=times == 0).cast(TIMESTAMP),
+        "ts": pa.array(np.clip(measured, received - skew, received + skew)).cast(TIMESTAMP),
+        "start_ts": pa.array(starts // NS_PER_US, mask=starts == 0).cast(TIMESTAMP),
+        "time_unix_nano": times,
+        "start_unix_nano": starts,
+    }
+
+
+def clamped_times(time_ns: int, start_ns: int, recv_ms: int, skew_ms: int) -> dict[str, Any]:
+    """As `time_columns`, of one row."""
+    received, measured, skew = recv_ms * US_PER_MS, time_ns // NS_PER_US, skew_ms * US_PER_MS
+    return {
+        "recv_ts": received,
+        "client_ts": measured if time_ns else None,
+        "ts": min(max(measured, received - skew), received + skew),
+        "start_ts": start_ns // NS_PER_US if start_ns else None,
+    }
+
+
+def day_and_hour(recv_ms: int) -> tuple[str, int]:
+    """The folders of a receive time."""
+    at = datetime.fromtimestamp(recv_ms / 1000, UTC)
+    return f"{at:%Y-%m-%d}", at.hour
+
+
+def receive_times(pushes: Sequence[Push]) -> Int64s:
+    return np.array([push.recv_ms for push in pushes], np.int64)
+
+
+def microseconds(times_ms: Int64s) -> pa.Array:
+    return pa.array(times_ms * US_PER_MS).cast(TIMESTAMP)
+
+
+def resource_numbers(points: PayloadPoints) -> Int32s:
+    if isinstance(points.resources, int):
+        return np.full(len(points.series), points.resources, np.int32)
+    return points.resources
+
+
+def indexes(points: PayloadPoints) -> Int32s:
+    return np.arange(len(points.series), dtype=np.int32) if points.indexes is None else points.indexes
+
+
+def joined(parts: Sequence[Any], dtype: Any) -> Any:
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+def record_batch(table: Table, columns: dict[str, Any], rows: int) -> pa.RecordBatch:
+    """The columns in the table's order; texts are dictionaries."""
+    arrays, fields = [], []
+    for each in table.schema:
+        column = columns[each.name]
+        if not isinstance(column, pa.Array):
+            column = pa.array(column, each.type)
+        arrays.append(column)
+        fields.append(pa.field(each.name, column.type))
+    assert all(len(array) == rows for array in arrays)
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

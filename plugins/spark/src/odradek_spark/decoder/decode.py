@@ -1,0 +1,193 @@
+"""Records of the telemetry topic to the rows of four tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from odradek.plugin import MalformedTelemetry
+from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
+from odradek_spark.decoder.columns import (
+    US_PER_MS,
+    day_and_hour,
+    histogram_columns,
+    point_columns,
+    push_columns,
+)
+from odradek_spark.decoder.payload_points import PayloadPoints
+from odradek_spark.decoder.record import Push, PushReader, TopicRecord
+from odradek_spark.decoder.series import Numbered, ResourceLabels, Series, resource_labels
+from odradek_spark.decoder.shape import make_shape
+from odradek_spark.decoder.shape_cache import ShapeCache
+from odradek_spark.decoder.walk import Unusual, walk
+from odradek_spark.tables.schemas import DEAD_LETTER
+
+MAX_SERIES = 1 << 20
+"""Series and resources that a worker process remembers between batches."""
+NO_POINTS = PayloadPoints(
+    np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), 0
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderSettings:
+    """Bounds of what is taken for true."""
+
+    clock_skew_max_ms: int = 900_000
+    """How far a client's clock may be from the host's: ``ts`` is not further from ``recv_ts``."""
+    max_payload_bytes: int = 64 << 20
+    """Larger payloads are dead letters."""
+    max_dead_letter_bytes: int = 1 << 20
+    """What is kept of a dead letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The rows of some records, as the tables have them; texts are dictionary-encoded."""
+
+    points: pa.RecordBatch
+    histograms: pa.RecordBatch
+    pushes: pa.RecordBatch
+    dead_letter: pa.RecordBatch
+
+    def batches(self) -> Iterable[tuple[str, pa.RecordBatch]]:
+        """Each table's name and rows."""
+        return (
+            ("points", self.points),
+            ("histograms", self.histograms),
+            ("dead_letter", self.dead_letter),
+            ("pushes", self.pushes),
+        )
+
+
+@dataclass(slots=True)
+class Decoder:
+    """Decodes batches; remembers shapes, series, resources and clients between them.
+
+    One per process: not for two threads.
+    """
+
+    settings: DecoderSettings = field(default_factory=DecoderSettings)
+    reader: PushReader = field(default_factory=PushReader)
+    shapes: ShapeCache = field(default_factory=ShapeCache)
+    series: Numbered[Series] = field(default_factory=Numbered)
+    resources: Numbered[ResourceLabels] = field(default_factory=Numbered)
+    resource_bytes: dict[bytes, int] = field(default_factory=dict)
+    """Numbers of resources by their bytes."""
+
+    def decode(self, records: Sequence[TopicRecord]) -> Decoded:
+        """Decode some records; never raises over what is in them.
+
+        Every record is a row of ``pushes`` or of ``dead_letter``, never of both.
+        """
+        self.forget_if_full()
+        pushes: list[Push] = []
+        found: list[PayloadPoints] = []
+        dead: list[dict[str, Any]] = []
+        for record in records:
+            try:
+                push = self.reader.read(record)
+                points = self.points_of(push.payload)
+            except (MalformedTelemetry, Undecodable) as error:
+                dead.append(self.dead_letter(record, str(error)))
+            else:
+                pushes.append(push)
+                found.append(points)
+        pushes = in_order(pushes)
+        return Decoded(
+            point_columns(pushes, found, self.series, self.resources, self.settings.clock_skew_max_ms),
+            histogram_columns(pushes, found, self.settings.clock_skew_max_ms),
+            push_columns(pushes, push_facts(pushes, found)),
+            pa.RecordBatch.from_pylist(dead, DEAD_LETTER.schema),
+        )
+
+    def points_of(self, payload: bytes) -> PayloadPoints:
+        """The data points of a payload, by the fastest way that knows it.
+
+        Raises:
+            Undecodable: The payload is no OTLP, or too large.
+        """
+        if not payload:
+            return NO_POINTS
+        if len(payload) > self.settings.max_payload_bytes:
+            raise Undecodable(
+                f"a payload of {len(payload)} bytes, the limit is {self.settings.max_payload_bytes}"
+            )
+        shape = self.shapes.find(payload)
+        try:
+            if shape is None:
+                shape = make_shape(payload, walk(payload), self.series)
+                if shape is None:
+                    return decode_by_protobuf(payload, self.series, self.resources)
+                resource = self.resource_number(shape.resource(payload))
+                self.shapes.add(shape)
+            else:
+                resource = self.resource_number(shape.resource(payload))
+        except Unusual:
+            return decode_by_protobuf(payload, self.series, self.resources)
+        return shape.points(payload, resource)
+
+    def resource_number(self, raw: bytes) -> int:
+        """The number of a resource, parsed once.
+
+        Raises:
+            Unusual: It is none: protobuf has the last word on the payload.
+        """
+        number = self.resource_bytes.get(raw)
+        if number is None:
+            try:
+                labels = resource_labels(Resource.FromString(raw))
+            except DecodeError as error:
+                raise Unusual from error
+            number = self.resource_bytes[raw] = self.resources.number(labels)
+        return number
+
+    def forget_if_full(self) -> None:
+        """Start afresh rather than grow without end; shapes name series, so they go too."""
+        if len(self.series.values) + len(self.resource_bytes) + len(self.resources.values) > MAX_SERIES:
+            self.shapes.clear()
+            self.series.clear()
+            self.resources.clear()
+            self.resource_bytes.clear()
+
+    def dead_letter(self, record: TopicRecord, reason: str) -> dict[str, Any]:
+        """A row of the table of dead letters."""
+        return {
+            "recv_ts": record.timestamp_ms * US_PER_MS,
+            "reason": reason,
+            "bytes": (record.value or b"")[: self.settings.max_dead_letter_bytes],
+            "src_partition": record.partition,
+            "src_offset": record.offset,
+            "date": day_and_hour(record.timestamp_ms)[0],
+        }
+
+
+def in_order(pushes: list[Push]) -> list[Push]:
+    """The host's clock may jump back; receive times of a partition do not, within a batch."""
+    latest: dict[int, int] = {}
+    ordered = []
+    for push in pushes:
+        at = latest[push.partition] = max(push.recv_ms, latest.get(push.partition, push.recv_ms))
+        ordered.append(push if at == push.recv_ms else push.received_at(at))
+    return ordered
+
+
+def push_facts(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> dict[str, Any]:
+    """What decoding found out about each push."""
+    return {
+        "points": np.array([points.count for points in found], np.int32),
+        "payload_hash": np.array([payload_hash(push.payload) for push in pushes], np.int64),
+        "shape_id": pa.array([points.shape_id for points in found], pa.int64()),
+    }
+
+
+def payload_hash(payload: bytes) -> int:
+    """Equal for a push that its client sent twice."""
+    return xxhash.xxh3_64_intdigest(payload) - 2**63

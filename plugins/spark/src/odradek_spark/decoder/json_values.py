@@ -1,0 +1,57 @@
+"""OTLP attributes as canonical JSON: sorted keys, no spaces, numbers as they are, bytes as base64.
+
+Numbers that JSON does not have (NaN, the infinities) are texts. Of a key that is there twice,
+the last counts.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+
+def canonical_json(attributes: Iterable[KeyValue]) -> str:
+    """The attributes as one JSON object."""
+    return json_text({attribute.key: plain(attribute.value) for attribute in attributes})
+
+
+def json_text(value: Any) -> str:
+    """Canonical JSON of plain values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def plain(value: AnyValue) -> Any:
+    """A value as Python's JSON has it; None where the attribute has none."""
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return None
+    found = getattr(value, kind)
+    if kind == "double_value":
+        return plain_number(found)
+    if kind == "bytes_value":
+        return base64.b64encode(found).decode()
+    if kind == "array_value":
+        return [plain(item) for item in found.values]
+    if kind == "kvlist_value":
+        return {item.key: plain(item.value) for item in found.values}
+    return found
+
+
+def plain_number(value: float) -> float | str:
+    """A number as JSON has it, or its name."""
+    return value if math.isfinite(value) else str(value)
+
+
+def promoted(attributes: Iterable[KeyValue], names: tuple[str, ...]) -> tuple[str | None, ...]:
+    """Attributes that have columns of their own, as texts; None where they are missing."""
+    found = {attribute.key: plain(attribute.value) for attribute in attributes if attribute.key in names}
+    return tuple(as_text(found.get(name)) for name in names)
+
+
+def as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json_text(value)

@@ -1,0 +1,154 @@
+"""A record of the telemetry topic and what it says of its client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from odradek.plugin.context import RequestContext
+from odradek.plugin.telemetry_topic import CODECS, decode_record, record_key
+
+MAX_CLIENTS = 65_536
+"""Clients whose identity is remembered, in one worker process."""
+PUSH_HEADERS = ("received_ms", "codec", "terminating")
+"""The last headers, in this order: those that differ from push to push."""
+
+
+Header = tuple[str, bytes | None]
+CacheKey = tuple[bytes | Header | None, ...]
+
+
+class TopicRecord(NamedTuple):
+    """One record as a Kafka client reads it."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    """Epoch milliseconds, as the log has it."""
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who pushed: the same for all pushes of a client instance on one connection."""
+
+    client_instance_id: str
+    client_id: str | None
+    software_name: str
+    software_version: str
+    principal: str
+    listener: str
+    client_address: str
+    broker_id: int
+    push_interval_ms: int
+    subscription_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """One record, understood; its payload is not opened yet."""
+
+    partition: int
+    offset: int
+    recv_ms: int
+    identity: Identity
+    codec: str
+    """What the client compressed with; the payload is not compressed."""
+    terminating: bool
+    payload: bytes
+
+    def received_at(self, recv_ms: int) -> Push:
+        """The same, received at another time."""
+        return replace(self, recv_ms=recv_ms)
+
+
+class PushReader:
+    """Reads records; remembers the identities, for their headers repeat."""
+
+    def __init__(self) -> None:
+        self.identities: dict[CacheKey, Identity] = {}
+
+    def read(self, record: TopicRecord) -> Push:
+        """The push in a record.
+
+        Raises:
+            MalformedTelemetry: The record is none that a host writes.
+        """
+        headers = record.headers
+        last = headers[-len(PUSH_HEADERS) :]
+        known = self.identities.get(cache_key(record)) if names(last) == PUSH_HEADERS else None
+        if known is not None and record.value is not None:
+            received, codec, terminating = (value for _, value in last)
+            if received is not None and received.isdigit() and codec in CODEC_NAMES:
+                return Push(
+                    record.partition,
+                    record.offset,
+                    int(received),
+                    known,
+                    CODEC_NAMES[codec],
+                    terminating == b"true",
+                    record.value,
+                )
+        return self.read_slowly(record)
+
+    def read_slowly(self, record: TopicRecord) -> Push:
+        """As the host's own reader does it, every header looked at."""
+        telemetry = decode_record(record.key, record.value, record.headers)
+        payload = telemetry.payload
+        identity = identity_of(
+            payload.client_instance_id,
+            telemetry.context,
+            telemetry.push_interval_ms,
+            telemetry.subscription_id,
+        )
+        if len(self.identities) >= MAX_CLIENTS:
+            self.identities.clear()
+        self.identities[cache_key(record)] = identity
+        return Push(
+            record.partition,
+            record.offset,
+            telemetry.context.received_ms,
+            identity,
+            CODECS[telemetry.codec],
+            payload.terminating,
+            payload.data,
+        )
+
+
+CODEC_NAMES = {name.encode(): name for name in CODECS}
+
+
+def names(headers: Sequence[Header]) -> tuple[str, ...]:
+    return tuple(name for name, _ in headers)
+
+
+def cache_key(record: TopicRecord) -> CacheKey:
+    """Everything that an identity is made of: the key and the headers before those of the push."""
+    return (record.key, *record.headers[: -len(PUSH_HEADERS)])
+
+
+def identity_of(
+    instance_id: bytes, context: RequestContext, push_interval_ms: int, subscription_id: int
+) -> Identity:
+    """What the tables keep of a request's context."""
+    connection = context.connection
+    return Identity(
+        client_instance_id=record_key(instance_id).decode(),
+        client_id=None if context.client_id is None else printable(context.client_id),
+        software_name=printable(connection.client_software_name),
+        software_version=printable(connection.client_software_version),
+        principal=printable(connection.principal),
+        listener=printable(connection.listener_name),
+        client_address=printable(connection.client_address),
+        broker_id=connection.node_id,
+        push_interval_ms=push_interval_ms,
+        subscription_id=subscription_id,
+    )
+
+
+def printable(text: str) -> str:
+    """Text that is UTF-8, whatever the client called itself."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

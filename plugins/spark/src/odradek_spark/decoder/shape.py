@@ -1,0 +1,146 @@
+"""A shape: what all payloads of one layout have in common, so that their numbers are read without a parse.
+
+Control flow of protobuf depends on tags, lengths and varints alone. A payload that equals the shape in every
+byte but those of fixed 64-bit numbers and of the resource, and whose resources are as long as the shape's and
+equal to each other, is parsed into the same tree: its numbers are where the shape has them.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Final
+
+import numpy as np
+import xxhash
+
+from odradek_spark.decoder.payload_points import Int32s, Int64s, PayloadPoints
+from odradek_spark.decoder.series import Numbered, Series
+from odradek_spark.decoder.walk import Layout, Span
+
+WORD: Final = 8
+unpack_word = struct.Struct("<Q").unpack_from
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """Where one number of each point is."""
+
+    offsets: Int64s
+    points: Int64s | None
+    """Which points have it; None for all."""
+
+    def read(self, words: Int64s, count: int) -> Int64s:
+        """The numbers of all points; 0 for those that have none."""
+        found: Int64s = words[self.offsets]  # not take(): that copies all words to align them
+        if self.points is None:
+            return found
+        all_points = np.zeros(count, np.int64)
+        all_points[self.points] = found
+        return all_points
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """One layout. Made from a payload that was walked."""
+
+    length: int
+    mask: Int64s
+    """All ones where bytes have to be equal, by words; the last word overlaps the one before it."""
+    constant: bytes
+    last_mask: int
+    last_constant: int
+    series: Int32s
+    times: Column
+    starts: Column
+    values: Column
+    resource_offsets: tuple[int, ...]
+    resource_bytes: int
+    shape_id: int
+
+    @property
+    def held_bytes(self) -> int:
+        """About what it takes in memory."""
+        return 2 * self.length + 28 * len(self.series) + 8 * len(self.resource_offsets) + 1024
+
+    def fits(self, payload: bytes, words: Int64s) -> bool:
+        """Whether the payload has this layout.
+
+        Args:
+            payload: As long as the shape.
+            words: Its whole 64-bit words.
+        """
+        if unpack_word(payload, self.length - WORD)[0] & self.last_mask != self.last_constant:
+            return False
+        return (words & self.mask).tobytes() == self.constant and self.has_one_resource(payload)
+
+    def has_one_resource(self, payload: bytes) -> bool:
+        """Whether all resources are equal."""
+        offsets = self.resource_offsets
+        return len(offsets) < 2 or all(map(payload.startswith, repeat(self.resource(payload)), offsets))
+
+    def resource(self, payload: bytes) -> bytes:
+        """The bytes of the resource; empty where there is none."""
+        if not self.resource_offsets:
+            return b""
+        start = self.resource_offsets[0]
+        return payload[start : start + self.resource_bytes]
+
+    def points(self, payload: bytes, resource: int) -> PayloadPoints:
+        """The numbers of a payload that fits."""
+        count = len(self.series)
+        unaligned: Int64s = np.ndarray((self.length - WORD + 1,), "<i8", payload, strides=(1,))
+        return PayloadPoints(
+            self.series,
+            self.times.read(unaligned, count),
+            self.starts.read(unaligned, count),
+            self.values.read(unaligned, count),
+            resource,
+            shape_id=self.shape_id,
+        )
+
+
+def make_shape(payload: bytes, layout: Layout, series: Numbered[Series]) -> Shape | None:
+    """The shape of a payload; None where its resources differ or there are too few bytes to compare."""
+    if len(payload) < WORD or len({payload[start:end] for start, end in layout.resources}) > 1:
+        return None
+    mask = np.full(len(payload), 0xFF, np.uint8)
+    for offsets in (layout.times, layout.starts, layout.values):
+        for offset in offsets:
+            if offset >= 0:
+                mask[offset : offset + WORD] = 0
+    for start, end in layout.resources:
+        mask[start:end] = 0
+    raw = np.frombuffer(payload, np.uint8) & mask
+    whole = len(payload) // WORD * WORD
+    constant = raw[:whole].tobytes()
+    last = len(payload) - WORD
+    return Shape(
+        length=len(payload),
+        mask=mask[:whole].view("<i8"),
+        constant=constant,
+        last_mask=unpack_word(mask[last:].tobytes())[0],
+        last_constant=unpack_word(raw[last:].tobytes())[0],
+        series=np.array([series.number(each) for each in layout.series], np.int32),
+        times=column(layout.times),
+        starts=column(layout.starts),
+        values=column(layout.values),
+        resource_offsets=tuple(start for start, _ in layout.resources),
+        resource_bytes=size_of(layout.resources),
+        shape_id=xxhash.xxh3_64_intdigest(constant + raw[last:].tobytes()) - 2**63,
+    )
+
+
+def size_of(spans: list[Span]) -> int:
+    """The length of spans that are all as long."""
+    return spans[0][1] - spans[0][0] if spans else 0
+
+
+def column(offsets: list[int]) -> Column:
+    """Those that are there, and whose they are."""
+    there = [index for index, offset in enumerate(offsets) if offset >= 0]
+    return Column(
+        np.array([offsets[index] for index in there], np.int64),
+        None if len(there) == len(offsets) else np.array(there, np.int64),
+    )

@@ -1,0 +1,62 @@
+"""The shapes that a worker process knows, bounded in number and bytes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+
+from odradek_spark.decoder.shape import WORD, Shape
+
+MAX_SHAPES = 4096
+MAX_BYTES = 256 << 20
+MAX_PER_LENGTH = 16
+"""Layouts of one length that are tried for a payload: a client with random layouts costs only itself."""
+
+
+class ShapeCache:
+    """Shapes by the length of their payloads; those that were used last stay."""
+
+    def __init__(self, max_shapes: int = MAX_SHAPES, max_bytes: int = MAX_BYTES) -> None:
+        self.max_shapes = max_shapes
+        self.max_bytes = max_bytes
+        self.by_length: OrderedDict[int, list[Shape]] = OrderedDict()
+        """The shape that fitted last is the first of its length."""
+        self.shapes = 0
+        self.held_bytes = 0
+
+    def find(self, payload: bytes) -> Shape | None:
+        """The shape that a payload has, if it is known."""
+        candidates = self.by_length.get(len(payload))
+        if not candidates:
+            return None
+        words = np.frombuffer(payload, "<i8", count=len(payload) // WORD)
+        for index, shape in enumerate(candidates):
+            if shape.fits(payload, words):
+                if index:
+                    candidates.insert(0, candidates.pop(index))
+                self.by_length.move_to_end(shape.length)
+                return shape
+        return None
+
+    def add(self, shape: Shape) -> None:
+        """Remember a shape; the lengths that nobody sent for longest go."""
+        candidates = self.by_length.setdefault(shape.length, [])
+        candidates.insert(0, shape)
+        self.count(shape, 1)
+        self.by_length.move_to_end(shape.length)
+        if len(candidates) > MAX_PER_LENGTH:
+            self.count(candidates.pop(), -1)
+        while (self.shapes > self.max_shapes or self.held_bytes > self.max_bytes) and len(self.by_length) > 1:
+            _, gone = self.by_length.popitem(last=False)
+            for each in gone:
+                self.count(each, -1)
+
+    def count(self, shape: Shape, times: int) -> None:
+        self.shapes += times
+        self.held_bytes += times * shape.held_bytes
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.by_length.clear()
+        self.shapes = self.held_bytes = 0

@@ -1,0 +1,66 @@
+"""Tables as Spark reads them, without a jar for Delta: the log names the files, Spark reads Parquet."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812  the name that Spark's users know
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import BY_NAME, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CLOCK_SKEW_MAX = timedelta(minutes=15)
+"""How far ``ts`` may be from the receive time that the folders are named after; the decoder's default."""
+
+
+def load_dataset(
+    spark: SparkSession,
+    root: str,
+    table: str = "points",
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> DataFrame:
+    """A table of a dataset at this moment.
+
+    Args:
+        spark: The session.
+        root: Path or URI of the dataset.
+        table: Its name.
+        since: Keep rows with ``ts`` (``recv_ts`` where there is no ``ts``) from then on; with a time zone.
+        until: And before then.
+
+    Returns:
+        The columns of `odradek_spark.tables.schemas`, those that are folders included.
+
+    Raises:
+        DatasetError: There is no such table.
+    """
+    described = BY_NAME[table]
+    files = live_files(Dataset(root), described, since, until)
+    schema = from_arrow_schema(described.schema)
+    if not files:
+        return spark.createDataFrame([], schema)
+    frame = spark.read.schema(schema).option("basePath", f"{root.rstrip('/')}/{table}").parquet(*files)
+    column = "ts" if "ts" in described.schema.names else "recv_ts"
+    if since is not None:
+        frame = frame.where(F.col(column) >= F.lit(since))
+    if until is not None:
+        frame = frame.where(F.col(column) < F.lit(until))
+    return frame
+
+
+def live_files(
+    dataset: Dataset, table: Table, since: datetime | None = None, until: datetime | None = None
+) -> list[str]:
+    """The files of a table that may have rows of the time."""
+    filters = []
+    if since is not None:
+        filters.append(("date", ">=", f"{since - CLOCK_SKEW_MAX:%Y-%m-%d}"))
+    if until is not None:
+        filters.append(("date", "<=", f"{until + CLOCK_SKEW_MAX:%Y-%m-%d}"))
+    return dataset.existing(table).file_uris(file_pruning_predicate=filters or None)

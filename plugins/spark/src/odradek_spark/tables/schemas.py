@@ -1,0 +1,167 @@
+"""The columns of the tables. Times are UTC microseconds; ``*_unix_nano`` keeps the nanoseconds of the client.
+
+Every table is partitioned by when the host received the push, never by what a client says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+TEXT: Final = pa.string()
+
+IDENTITY: Final = (
+    pa.field("client_instance_id", TEXT),
+    pa.field("client_id", TEXT),
+    pa.field("software_name", TEXT),
+    pa.field("software_version", TEXT),
+    pa.field("principal", TEXT),
+    pa.field("listener", TEXT),
+    pa.field("client_address", TEXT),
+    pa.field("broker_id", pa.int32()),
+)
+"""Who pushed; the id as Kafka prints it."""
+SOURCE: Final = (pa.field("src_partition", pa.int32()), pa.field("src_offset", pa.int64()))
+"""The record of the topic."""
+DAY: Final = (pa.field("date", TEXT), pa.field("hour", pa.int32()))
+"""``YYYY-MM-DD`` and hour of the receive time."""
+FAMILY: Final = pa.field("family", TEXT)
+
+SERIES: Final = (
+    pa.field("name", TEXT),
+    pa.field("unit", TEXT),
+    pa.field("kind", pa.int8()),
+    pa.field("temporality", pa.int8()),
+)
+LABELS: Final = (
+    pa.field("attrs", TEXT),
+    pa.field("topic", TEXT),
+    pa.field("partition", TEXT),
+    pa.field("node_id", TEXT),
+    pa.field("resource", TEXT),
+    pa.field("client_rack", TEXT),
+    pa.field("group_id", TEXT),
+    pa.field("group_instance_id", TEXT),
+    pa.field("group_member_id", TEXT),
+    pa.field("transactional_id", TEXT),
+    pa.field("scope_name", TEXT),
+    pa.field("scope_version", TEXT),
+)
+TIMES: Final = (
+    pa.field("recv_ts", TIMESTAMP),
+    pa.field("ts", TIMESTAMP),
+    pa.field("client_ts", TIMESTAMP),
+    pa.field("start_ts", TIMESTAMP),
+    pa.field("time_unix_nano", pa.int64()),
+    pa.field("start_unix_nano", pa.int64()),
+)
+DOUBLES, LONGS = pa.list_(pa.float64()), pa.list_(pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: what it is called, has and is cut by."""
+
+    name: str
+    schema: pa.Schema
+    partitions: tuple[str, ...]
+
+    @property
+    def file_schema(self) -> pa.Schema:
+        """What is in the files: everything but the columns that are folders."""
+        return pa.schema([each for each in self.schema if each.name not in self.partitions])
+
+
+POINTS: Final = Table(
+    "points",
+    pa.schema(
+        [
+            *IDENTITY,
+            *TIMES,
+            *SERIES,
+            pa.field("monotonic", pa.bool_()),
+            *LABELS,
+            pa.field("value", pa.float64()),
+            pa.field("value_int", pa.int64()),
+            pa.field("flags", pa.int32()),
+            pa.field("exemplars", TEXT),
+            *SOURCE,
+            pa.field("src_idx", pa.int32()),
+            *DAY,
+            FAMILY,
+        ]
+    ),
+    ("date", "hour", "family"),
+)
+HISTOGRAMS: Final = Table(
+    "histograms",
+    pa.schema(
+        [
+            *IDENTITY,
+            *TIMES,
+            *SERIES,
+            *LABELS,
+            pa.field("count", pa.int64()),
+            pa.field("sum", pa.float64()),
+            pa.field("min", pa.float64()),
+            pa.field("max", pa.float64()),
+            pa.field("bounds", DOUBLES),
+            pa.field("counts", LONGS),
+            pa.field("scale", pa.int32()),
+            pa.field("zero_count", pa.int64()),
+            pa.field("zero_threshold", pa.float64()),
+            pa.field("pos_offset", pa.int32()),
+            pa.field("neg_offset", pa.int32()),
+            pa.field("pos_counts", LONGS),
+            pa.field("neg_counts", LONGS),
+            pa.field("quantiles", pa.list_(pa.struct([("q", pa.float64()), ("v", pa.float64())]))),
+            pa.field("flags", pa.int32()),
+            pa.field("exemplars", TEXT),
+            *SOURCE,
+            pa.field("src_idx", pa.int32()),
+            *DAY,
+            FAMILY,
+        ]
+    ),
+    ("date", "hour", "family"),
+)
+PUSHES: Final = Table(
+    "pushes",
+    pa.schema(
+        [
+            *IDENTITY,
+            pa.field("recv_ts", TIMESTAMP),
+            pa.field("payload_bytes", pa.int32()),
+            pa.field("codec", TEXT),
+            pa.field("points", pa.int32()),
+            pa.field("subscription_id", pa.int32()),
+            pa.field("push_interval_ms", pa.int32()),
+            pa.field("terminating", pa.bool_()),
+            pa.field("payload_hash", pa.int64()),
+            pa.field("shape_id", pa.int64()),
+            *SOURCE,
+            *DAY,
+        ]
+    ),
+    ("date", "hour"),
+)
+DEAD_LETTER: Final = Table(
+    "dead_letter",
+    pa.schema(
+        [
+            pa.field("recv_ts", TIMESTAMP),
+            pa.field("reason", TEXT),
+            pa.field("bytes", pa.binary()),
+            *SOURCE,
+            DAY[0],
+        ]
+    ),
+    ("date",),
+)
+
+INGESTED: Final = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES)
+"""What ingest writes, in the order in which a batch commits: ``pushes`` last, it marks the batch as done."""
+BY_NAME: Final = {table.name: table for table in INGESTED}

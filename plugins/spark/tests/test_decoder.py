@@ -1,0 +1,198 @@
+"""The fast ways of the decoder against protobuf: they accept, refuse and read the same."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_payloads import (
+    RECEIVED_MS,
+    TIME_NS,
+    metrics_data,
+    mutated,
+    random_metrics,
+    topic_record,
+    with_other_numbers,
+)
+
+from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
+from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
+from odradek_spark.decoder.payload_points import PayloadPoints
+from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
+
+
+class ByProtobuf(Decoder):
+    """The decoder without its short cuts."""
+
+    def points_of(self, payload: bytes) -> PayloadPoints:
+        return decode_by_protobuf(payload, self.series, self.resources)
+
+
+def rows(decoded: Decoded) -> dict[str, list[dict[str, Any]]]:
+    """All tables as plain rows; NaN as text, so that it equals itself; not which way was taken."""
+    tables = {name: batch.to_pylist() for name, batch in decoded.batches()}
+    for row in tables["pushes"]:
+        del row["shape_id"]
+    for table in tables.values():
+        for row in table:
+            for name, value in row.items():
+                if isinstance(value, float):
+                    row[name] = "nan" if math.isnan(value) else (value, math.copysign(1, value))
+    return tables
+
+
+@settings(max_examples=300, deadline=None)
+@given(random_metrics(), st.integers(0, 2**32))
+def test_every_way_reads_the_same(data: MetricsData, seed: int) -> None:
+    source = random.Random(seed)
+    payloads = [data.SerializeToString(), *(with_other_numbers(data, source) for _ in range(2))]
+    records = [topic_record(payload, offset) for offset, payload in enumerate(payloads)]
+
+    decoded = rows(Decoder().decode(records))
+
+    assert decoded == rows(ByProtobuf().decode(records))
+
+
+def test_numbers_of_a_known_layout_are_read_without_a_parse() -> None:
+    data = metrics_data(random.Random(4))
+    while not any(each.scope_metrics for each in data.resource_metrics):
+        data = metrics_data(random.Random(data.ByteSize()))
+    decoder = Decoder()
+
+    for offset in range(20):
+        decoder.decode([topic_record(with_other_numbers(plain(data), random.Random(offset)), offset)])
+
+    assert decoder.shapes.shapes == 1
+
+
+def plain(data: MetricsData) -> MetricsData:
+    """What Kafka clients send, and nothing else."""
+    kept = MetricsData()
+    scope = kept.resource_metrics.add().scope_metrics.add()
+    made = scope.metrics.add(name="m")
+    made.gauge.data_points.add(time_unix_nano=TIME_NS, as_double=1.0)
+    return kept
+
+
+def check_mutations(count: int) -> None:
+    source = random.Random(20)
+    decoder, reference = Decoder(), Decoder()
+    bases = [data.SerializeToString() for data in (metrics_data(source) for _ in range(200))]
+    for _ in range(count):
+        payload = mutated(source.choice(bases), source)
+        try:
+            expected: PayloadPoints | None = decode_by_protobuf(
+                payload, reference.series, reference.resources
+            )
+        except Undecodable:
+            expected = None
+        try:
+            found: PayloadPoints | None = decoder.points_of(payload)
+        except Undecodable:
+            found = None
+        assert (found is None) == (expected is None), payload.hex()
+        if found is not None and expected is not None:
+            assert described(found, decoder) == described(expected, reference), payload.hex()
+
+
+def described(points: PayloadPoints, decoder: Decoder) -> list[Any]:
+    """Points with what their numbers stand for."""
+    return [
+        [decoder.series.values[number] for number in points.series.tolist()],
+        points.times.tolist(),
+        points.starts.tolist(),
+        points.values.tolist(),
+        len(points.histograms),
+    ]
+
+
+def test_mutated_payloads_are_read_or_refused_as_protobuf_does() -> None:
+    check_mutations(10_000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_million_mutated_payloads() -> None:
+    check_mutations(1_000_000)
+
+
+def test_payloads_that_are_no_otlp_are_dead_letters() -> None:
+    decoded = Decoder().decode([topic_record(b"\xff\xff", 3), topic_record(b"", 4)])
+
+    (dead,) = decoded.dead_letter.to_pylist()
+    assert (dead["src_offset"], dead["bytes"]) == (3, b"\xff\xff")
+    assert "not OTLP" in dead["reason"]
+    assert [row["src_offset"] for row in decoded.pushes.to_pylist()] == [4]
+
+
+def test_a_record_that_no_host_wrote_is_a_dead_letter() -> None:
+    record = topic_record(b"", 9)._replace(headers=[])
+
+    decoded = Decoder().decode([record])
+
+    assert "header" in decoded.dead_letter.to_pylist()[0]["reason"]
+    assert decoded.pushes.num_rows == 0
+
+
+def test_payloads_beyond_the_bound_are_dead_letters_cut_to_size() -> None:
+    decoder = Decoder(DecoderSettings(max_payload_bytes=100, max_dead_letter_bytes=10))
+
+    (dead,) = decoder.decode([topic_record(b"x" * 101)]).dead_letter.to_pylist()
+
+    assert dead["bytes"] == b"x" * 10
+    assert "101 bytes, the limit is 100" in dead["reason"]
+
+
+def test_a_clock_that_is_wrong_moves_ts_no_further_than_the_bound() -> None:
+    data = MetricsData()
+    points = data.resource_metrics.add().scope_metrics.add().metrics.add(name="m").gauge.data_points
+    points.add(time_unix_nano=TIME_NS + 10**16, as_double=1)
+    points.add(as_double=2)
+
+    first, second = Decoder().decode([topic_record(data.SerializeToString())]).points.to_pylist()
+
+    assert (first["ts"] - first["recv_ts"]).total_seconds() == 900
+    assert (first["client_ts"] - first["recv_ts"]).total_seconds() == 10**7
+    assert (second["ts"] - second["recv_ts"]).total_seconds() == -900
+    assert second["client_ts"] is None
+
+
+def test_receive_times_of_a_partition_do_not_go_back() -> None:
+    records = [
+        topic_record(b"", 0, received_ms=RECEIVED_MS),
+        topic_record(b"", 1, received_ms=RECEIVED_MS - 5_000),
+        topic_record(b"", 0, partition=1, received_ms=RECEIVED_MS - 5_000),
+    ]
+
+    pushes = Decoder().decode(records).pushes.to_pylist()
+
+    seconds = [(row["recv_ts"] - pushes[0]["recv_ts"]).total_seconds() for row in pushes]
+    assert seconds == [0, 0, -5]
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("points", POINTS), ("histograms", HISTOGRAMS), ("pushes", PUSHES), ("dead_letter", DEAD_LETTER)],
+)
+def test_columns_are_those_of_the_tables(name: str, table: Table) -> None:
+    payload = metrics_data(random.Random(2)).SerializeToString()
+
+    batch = dict(Decoder().decode([topic_record(payload)]).batches())[name]
+
+    assert batch.schema.names == table.schema.names
+
+
+def test_random_layouts_stay_within_the_bounds() -> None:
+    decoder = Decoder()
+    decoder.shapes.max_shapes = 50
+
+    for seed in range(300):
+        payload = metrics_data(random.Random(seed)).SerializeToString()
+        decoder.decode([topic_record(payload, seed)])
+
+    assert 0 < decoder.shapes.shapes <= 50 + 16

@@ -1,0 +1,195 @@
+"""Files, manifests and commits of a dataset, and who can read it."""
+
+from __future__ import annotations
+
+import json
+import random
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_payloads import RECEIVED_MS, TIME_NS, metrics_data, topic_record
+
+from odradek_spark.decoder.decode import Decoded, Decoder
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.files import Manifest, write_files
+from odradek_spark.tables.load import live_files
+from odradek_spark.tables.schemas import INGESTED, POINTS, PUSHES
+
+RECEIVED = datetime.fromtimestamp(RECEIVED_MS / 1000, UTC)
+
+
+def gauges(*names: str) -> bytes:
+    """A payload with one point for each name."""
+    data = MetricsData()
+    metrics = data.resource_metrics.add().scope_metrics.add().metrics
+    for name in names:
+        metrics.add(name=name).gauge.data_points.add(time_unix_nano=TIME_NS, as_double=1.5)
+    return data.SerializeToString()
+
+
+def decoded(*payloads: bytes) -> Decoded:
+    return Decoder().decode([topic_record(payload, offset) for offset, payload in enumerate(payloads)])
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    made = Dataset(str(tmp_path / "dataset"))
+    made.create()
+    return made
+
+
+def commit(dataset: Dataset, rows: Decoded, version: int = 0) -> None:
+    for table in INGESTED:
+        files = write_files(dataset.root, table, dict(rows.batches())[table.name])
+        dataset.commit(table, files, "ingest", version, {"sourceOffsets": {0: 10 * (version + 1)}})
+
+
+def test_rows_are_cut_by_receive_time_and_family(dataset: Dataset) -> None:
+    payload = gauges("org.apache.kafka.producer.a", "mine", "org.apache.kafka.producer.b")
+
+    files = write_files(dataset.root, POINTS, decoded(payload).points)
+
+    folder = f"date={RECEIVED:%Y-%m-%d}/hour={RECEIVED.hour}"
+    assert {file.path.rpartition("/")[0]: file.rows for file in files} == {
+        f"{folder}/family=producer": 2,
+        f"{folder}/family=other": 1,
+    }
+
+
+def test_a_manifest_says_what_is_in_its_file(dataset: Dataset) -> None:
+    (file,) = write_files(dataset.root, POINTS, decoded(gauges("a"), gauges("b")).points)
+
+    assert Manifest.parse(file.text()) == file
+    stats = json.loads(file.stats)
+    assert (stats["numRecords"], stats["minValues"]["src_offset"], stats["maxValues"]["src_offset"]) == (
+        2,
+        0,
+        1,
+    )
+    assert stats["minValues"]["ts"] <= stats["maxValues"]["ts"]
+    assert (Path(dataset.root) / "points" / file.path).stat().st_size == file.file_bytes
+
+
+def test_a_bound_of_a_file_is_no_narrower_than_its_rows(dataset: Dataset) -> None:
+    data = MetricsData.FromString(gauges("a"))
+    point = data.resource_metrics[0].scope_metrics[0].metrics[0].gauge.data_points[0]
+    point.time_unix_nano += 1_500  # one and a half microseconds
+    (file,) = write_files(dataset.root, POINTS, decoded(data.SerializeToString()).points)
+
+    stats = json.loads(file.stats)
+
+    assert stats["maxValues"]["ts"] > stats["minValues"]["ts"]
+
+
+def test_files_are_plain_parquet(dataset: Dataset) -> None:
+    (file,) = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
+
+    found = pq.ParquetFile(Path(dataset.root) / "points" / file.path)
+
+    assert found.schema_arrow.names == POINTS.file_schema.names
+    assert found.schema_arrow.field("recv_ts").type == POINTS.schema.field("recv_ts").type
+    column = found.metadata.row_group(0).column(found.schema_arrow.names.index("value"))
+    assert (column.compression, "BYTE_STREAM_SPLIT" in column.encodings) == ("ZSTD", True)
+
+
+def test_nothing_is_seen_before_it_is_committed(dataset: Dataset) -> None:
+    rows = decoded(gauges("a"))
+    files = write_files(dataset.root, POINTS, rows.points)
+
+    before = live_files(dataset, POINTS)
+    dataset.commit(POINTS, files, "ingest", 0)
+
+    assert (before, len(live_files(dataset, POINTS))) == ([], 1)
+
+
+def test_a_batch_that_is_run_again_is_there_already(dataset: Dataset) -> None:
+    first = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
+    again = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
+
+    outcomes = [dataset.commit(POINTS, files, "ingest", 7) for files in (first, again, again)]
+
+    assert outcomes == [True, False, False]
+    assert [file.rpartition("/")[2] for file in live_files(dataset, POINTS)] == [
+        first[0].path.rpartition("/")[2]
+    ]
+    assert dataset.commit(POINTS, [], "ingest", 6) is False
+    assert dataset.committed(POINTS, "ingest") == 7
+
+
+def test_of_committers_of_one_batch_one_wins(dataset: Dataset) -> None:
+    files = [write_files(dataset.root, POINTS, decoded(gauges("a")).points) for _ in range(6)]
+
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(lambda each: dataset.commit(POINTS, each, "ingest", 1), files))
+
+    assert sorted(outcomes) == [False] * 5 + [True]
+    assert len(live_files(dataset, POINTS)) == 1
+
+
+def test_committers_of_different_batches_all_get_through(dataset: Dataset) -> None:
+    files = [write_files(dataset.root, POINTS, decoded(gauges("a")).points) for _ in range(6)]
+
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(
+            pool.map(lambda item: dataset.commit(POINTS, item[1], f"app-{item[0]}", 0), enumerate(files))
+        )
+
+    assert outcomes == [True] * 6
+    assert len(live_files(dataset, POINTS)) == 6
+
+
+def test_the_last_commit_says_where_to_go_on(dataset: Dataset) -> None:
+    assert dataset.source_offsets(PUSHES) is None
+
+    commit(dataset, decoded(gauges("a")), 0)
+    commit(dataset, decoded(gauges("a")), 1)
+    dataset.commit(PUSHES, [], "maintenance", 0)
+
+    assert dataset.source_offsets(PUSHES) == {0: 20}
+
+
+def test_a_dataset_reads_the_same_everywhere(dataset: Dataset) -> None:
+    payloads = [metrics_data(random.Random(seed)).SerializeToString() for seed in range(40)]
+    rows = decoded(*payloads)
+    commit(dataset, rows)
+    expected = (rows.points.num_rows, sum(rows.points["src_offset"].to_pylist()))
+    uri = f"{dataset.root}/points"
+
+    opened = dataset.open(POINTS)
+    assert opened is not None
+    by_delta = opened.to_pyarrow_table()
+    by_polars = pl.scan_delta(uri).select(pl.len(), pl.col("src_offset").sum()).collect()
+    files = live_files(dataset, POINTS)
+    query = "select count(*), sum(src_offset) from read_parquet($files, hive_partitioning = true)"
+    by_duckdb = duckdb.execute(query, {"files": files}).fetchall()
+
+    assert (by_delta.num_rows, sum(by_delta["src_offset"].to_pylist())) == expected
+    assert by_polars.row(0) == expected
+    assert by_duckdb == [expected]
+
+
+def test_days_outside_the_time_are_passed_over(dataset: Dataset) -> None:
+    commit(dataset, decoded(gauges("a")))
+    day = timedelta(days=1)
+
+    assert live_files(dataset, POINTS, since=RECEIVED + 2 * day) == []
+    assert live_files(dataset, POINTS, until=RECEIVED - 2 * day) == []
+    assert len(live_files(dataset, POINTS, since=RECEIVED - day, until=RECEIVED + day)) == 1
+
+
+def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here already")
+
+    with pytest.raises(DatasetError, match="file/points: cannot be made"):
+        Dataset(str(tmp_path / "file")).create()
+
+
+def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="points: no such table"):
+        Dataset(str(tmp_path)).existing(POINTS)
