@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.hosts import ThreadedHost, running_host
+from support.hosts import ThreadedHost, running_host, serving
 
 API_VERSIONS = bytes.fromhex("0000000e 0012 0000 00000001 0004 74657374".replace(" ", ""))
 PLAINTEXT, INTERNAL = 0, 1
@@ -20,11 +20,14 @@ SHORT_WINDOWS = "quota.window.num=2"
 RATE = "max.connection.creation.rate"
 
 
+def port(host: ThreadedHost, listener: int = PLAINTEXT) -> int:
+    return host.host.listeners[listener].bound_port
+
+
 class Client:
     """One connection, with the answer to a request of it."""
 
-    def __init__(self, host: ThreadedHost, listener: int = PLAINTEXT, source: str = "127.0.0.1") -> None:
-        port = host.host.listeners[listener].bound_port
+    def __init__(self, port: int, source: str = "127.0.0.1") -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), 5, (source, 0))
         with contextlib.suppress(OSError):  # it may be closed already
             self.socket.sendall(API_VERSIONS)
@@ -66,7 +69,7 @@ class Storm(threading.Thread):
         until_s = time.monotonic() + self.seconds
         while time.monotonic() < until_s:
             with contextlib.suppress(OSError):
-                client = Client(self.host, self.listener, self.source)
+                client = Client(port(self.host, self.listener), self.source)
                 if client.outcome(max(until_s - time.monotonic(), 0.01)) == "answered":
                     self.answered += 1
                 client.close()
@@ -104,7 +107,7 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 def connect(host: ThreadedHost, clients: list[Client], count: int, listener: int = PLAINTEXT) -> list[str]:
     """So many connections more, and what becomes of them."""
-    added = [Client(host, listener) for _ in range(count)]
+    added = [Client(port(host, listener)) for _ in range(count)]
     clients += added
     return [client.outcome() for client in added]
 
@@ -140,7 +143,7 @@ def test_D3_the_broker_has_its_number_of_connections(tmp_path: Path, clients: li
         reconfigure(host, "max.connections", "5")
 
         first = connect(host, clients, 5)
-        late = Client(host)
+        late = Client(port(host))
         before = late.outcome(0.2)
         clients.append(late)
         clients.pop(0).close()
@@ -156,7 +159,7 @@ def test_D4_listeners_have_numbers_and_brokers_displace_clients(
     limits = [f"listener.name.{name}.max.connections=5" for name in ("plaintext", "plaintext_internal")]
     with running_host(tmp_path, BOTH, "max.connections=10", *limits) as host:
         first = connect(host, clients, 5, INTERNAL) + connect(host, clients, 5, PLAINTEXT)
-        late = Client(host, INTERNAL)
+        late = Client(port(host, INTERNAL))
         before = late.outcome(0.2)
         clients.pop(0).close()
         after = late.outcome()
@@ -226,7 +229,7 @@ def test_a_storm_of_one_address_is_held_to_its_rate_and_another_connects_at_full
         storm = Storm(host, 3, source="127.0.0.2")
         outcomes = []
         for _ in range(300):
-            client = Client(host)
+            client = Client(port(host))
             outcomes.append(client.outcome())
             client.close()
         during = storm.is_alive()
@@ -248,9 +251,22 @@ def test_limits_of_the_configuration_hold_from_the_start(tmp_path: Path, clients
 def test_a_host_stops_while_a_connection_waits(tmp_path: Path, clients: list[Client]) -> None:
     with running_host(tmp_path, "max.connections=1") as host:
         connect(host, clients, 1)
-        late = Client(host)
+        late = Client(port(host))
         clients.append(late)
         before = late.outcome(0.2)
     after = late.outcome()
 
     assert (before, after) == ("waiting", "closed")
+
+
+def test_a_process_of_its_own_keeps_the_limits(tmp_path: Path, clients: list[Client]) -> None:
+    with serving(tmp_path, "--set", "max.connections=2") as serve:
+        address = int(serve.bootstrap.rpartition(":")[2])
+        clients += [Client(address) for _ in range(4)]
+        before = [client.outcome(5 if index < 2 else 0.2) for index, client in enumerate(clients)]
+        clients.pop(0).close()
+        clients.pop(0).close()
+        after = [client.outcome() for client in clients]
+
+    assert before == ["answered"] * 2 + ["waiting"] * 2
+    assert after == ["answered"] * 2
