@@ -57,7 +57,8 @@ def test_every_dependency_has_a_reason_and_every_reason_a_dependency() -> None:
 def test_a_decision_is_short_and_says_what_was_given_up(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
 
-    assert len(text.splitlines()) <= MAX_LINES
+    prose = [line for line in text.splitlines() if not line.startswith("|")]
+    assert len(prose) <= MAX_LINES
     assert text.startswith(f"# {int(path.name[:4])}. ")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == PARTS
 
