@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Print the path of an OpenTelemetry collector, built from the modules in ``builder.yaml``.
+
+    python contrib/otelcol/collector.py     # <cache>/odradek/otelcol/<digest>/otelcol
+
+Go fetches the modules through its proxy; two minutes the first time. Everything made lies in
+``$ODRADEK_OTELCOL_CACHE`` (default ``~/.cache/odradek/otelcol``) and is made anew when ``builder.yaml`` has
+changed. Exit code 3, with one line on stderr, when Go or the modules cannot be had.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MANIFEST = Path(__file__).resolve().parent / "builder.yaml"
+BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.155.0"
+UNAVAILABLE = 3
+BUILD_TIMEOUT_S = 900
+
+
+class UnavailableError(Exception):
+    """The collector cannot be built here; the message says why."""
+
+
+def cache_dir() -> Path:
+    """Where build output goes; outside the tree."""
+    named = os.environ.get("ODRADEK_OTELCOL_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "odradek" / "otelcol"
+
+
+def run(command: list[str], folder: Path) -> None:
+    """Run a build step quietly.
+
+    Raises:
+        UnavailableError: It failed or took too long.
+    """
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise UnavailableError(f"{command[0]} did not end within {BUILD_TIMEOUT_S} s") from None
+    if done.returncode:
+        said = (done.stdout + done.stderr).strip().splitlines()
+        raise UnavailableError(f"{' '.join(command[:2])} failed: {said[-1] if said else done.returncode}")
+
+
+def build(folder: Path, program: Path) -> None:
+    """Generate the main package and compile it.
+
+    The builder ends with ``go mod tidy``, which also asks for what only the tests of the modules need, and
+    fails where the proxy does not have that. It has written all files by then: the compiler says whether
+    they are good.
+    """
+    shutil.copy(MANIFEST, folder / MANIFEST.name)
+    try:
+        run(["go", "run", BUILDER, "--config", MANIFEST.name, "--skip-compilation"], folder)
+    except UnavailableError:
+        if not (folder / "build" / "go.mod").exists():
+            raise
+    partial = program.with_suffix(".partial")
+    run(["go", "build", "-mod=mod", "-trimpath", "-ldflags=-s -w", "-o", str(partial), "."], folder / "build")
+    partial.replace(program)
+
+
+def collector() -> Path:
+    """The program, built if need be. Safe to call from several processes at once.
+
+    Raises:
+        UnavailableError: Go or the modules cannot be had.
+    """
+    folder = cache_dir() / hashlib.sha256(MANIFEST.read_bytes()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "otelcol"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            if shutil.which("go") is None:
+                raise UnavailableError("go is not installed")
+            build(folder, program)
+    return program
+
+
+def main() -> int:
+    try:
+        print(collector())
+    except UnavailableError as reason:
+        print(reason, file=sys.stderr)
+        return UNAVAILABLE
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,178 @@
+"""A real OpenTelemetry collector that writes what it receives into a file."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
+
+BUILD = Path(__file__).resolve().parents[3] / "contrib" / "otelcol" / "collector.py"
+BUILD_TIMEOUT_S = 1_000
+PATIENCE_S = 20.0
+CONFIG = """
+receivers:
+{receivers}
+exporters:
+  file:
+    path: {path}
+    format: proto
+    flush_interval: 50ms
+service:
+  telemetry:
+    metrics:
+      level: none
+  pipelines:
+    metrics:
+      receivers: [{names}]
+      exporters: [file]
+"""
+OTLP = """
+  otlp:
+    protocols:
+      grpc:
+        endpoint: 127.0.0.1:{grpc}
+      http:
+        endpoint: 127.0.0.1:{http}
+"""
+
+Point = tuple[bytes, bytes, bytes, bytes]
+"""Resource, scope, what the metric is, and one data point of it."""
+
+
+def points_of(data: MetricsData) -> Counter[Point]:
+    """Every data point with all that is known of it."""
+    found: Counter[Point] = Counter()
+    for entry in data.resource_metrics:
+        for scope in entry.scope_metrics:
+            for metric in scope.metrics:
+                kind = metric.WhichOneof("data")
+                if kind is None:
+                    continue
+                points = getattr(metric, kind).data_points
+                described = Metric()
+                described.CopyFrom(metric)
+                getattr(described, kind).ClearField("data_points")
+                place = (
+                    entry.resource.SerializeToString(deterministic=True),
+                    scope.scope.SerializeToString(deterministic=True),
+                    described.SerializeToString(deterministic=True),
+                )
+                found.update((*place, point.SerializeToString(deterministic=True)) for point in points)
+    return found
+
+
+@dataclass(frozen=True)
+class Collector:
+    """A collector that runs."""
+
+    grpc_port: int
+    http_port: int
+    output: Path
+
+    def points(self) -> Counter[Point]:
+        """All that was written so far: messages with their length in front."""
+        raw = self.output.read_bytes()
+        found: Counter[Point] = Counter()
+        position = 0
+        while position + 4 <= len(raw):
+            (size,) = struct.unpack_from(">I", raw, position)
+            message = raw[position + 4 : position + 4 + size]
+            if len(message) < size:
+                break
+            found += points_of(MetricsData.FromString(message))
+            position += 4 + size
+        return found
+
+    def wait_for(self, expected: Counter[Point]) -> None:
+        """Until there are as many points as expected; then they have to be the same."""
+        end_s = time.monotonic() + PATIENCE_S
+        while (found := self.points()).total() < expected.total() and time.monotonic() < end_s:
+            time.sleep(0.05)
+        missing, extra = expected - found, found - expected
+        assert not missing, f"{missing.total()} of {expected.total()} missing: {next(iter(missing))}"
+        assert not extra, f"{extra.total()} too many: {next(iter(extra))}"
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [int(each.getsockname()[1]) for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def wait_until_it_listens(process: subprocess.Popen[str], port: int) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            assert process.poll() is None, "the collector ended"
+            assert time.monotonic() < end_s, "the collector does not listen"
+            time.sleep(0.05)
+        else:
+            return
+
+
+@contextmanager
+def running(program: Path, folder: Path, receivers: str = "", names: str = "otlp") -> Iterator[Collector]:
+    grpc_port, http_port = free_ports(2)
+    output = folder / "points.bin"
+    output.touch()
+    config = folder / "collector.yaml"
+    config.write_text(
+        CONFIG.format(
+            receivers=OTLP.format(grpc=grpc_port, http=http_port) + receivers, path=output, names=names
+        )
+    )
+    with (folder / "collector.log").open("w") as log:
+        process = subprocess.Popen([program, "--config", config], stderr=log, stdout=log, text=True)
+        try:
+            for port in (grpc_port, http_port) if "otlp" in names else ():
+                wait_until_it_listens(process, port)
+            yield Collector(grpc_port, http_port, output)
+        finally:
+            process.terminate()
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture(scope="session")
+def collector_program() -> Path:
+    """The collector of contrib/otelcol; built once, kept in the user's cache."""
+    done = subprocess.run(
+        [sys.executable, BUILD], capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+    )
+    if done.returncode == 3:
+        pytest.skip(f"no collector: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+StartCollector = Callable[..., AbstractContextManager[Collector]]
+
+
+@pytest.fixture
+def start_collector(collector_program: Path, tmp_path: Path) -> StartCollector:
+    """Call it in a ``with``; ``receivers`` and ``names`` add receivers beside OTLP."""
+    return lambda **more: running(collector_program, tmp_path, **more)
+
+
+@pytest.fixture
+def points() -> Callable[[MetricsData], Counter[Point]]:
+    return points_of
