@@ -17,6 +17,7 @@ import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
 from odradek.broker.broker_config_keys import STATIC_KEYS
+from odradek.broker.dynamic_quotas import CONNECTION_KEYS
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
 from odradek.broker.routing import Dispatcher, load_handlers
 from odradek.broker.topic_config_keys import TYPES
@@ -64,7 +65,9 @@ CONFIGS = (
 )
 FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
 FILES += [GOLDEN / f"{name}.hex" for name in CONFIGS]
-OUR_KEYS = frozenset({row.key.name for row in STATIC_KEYS} | LOG_DEFAULT_KEYS.keys() | TYPES.keys())
+OUR_KEYS = frozenset(
+    {row.key.name for row in STATIC_KEYS} | LOG_DEFAULT_KEYS.keys() | CONNECTION_KEYS.keys() | TYPES.keys()
+)
 
 NODES_OWN = frozenset(
     {"node.id", "group.initial.rebalance.delay.ms", "telemetry.max.bytes", "min.insync.replicas"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.broker import Broker
+from odradek.broker.dynamic_quotas import CONNECTION_KEYS
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
 from odradek.log.log_config import LogConfig
 from odradek.metadata.store import MetadataStore
@@ -228,5 +229,6 @@ def test_a_topic_that_does_not_go_with_it_keeps_what_it_has(broker: Broker) -> N
 def test_each_key_of_a_topic_has_a_default_that_can_be_set(broker: Broker) -> None:
     rows = described(broker, BROKER, NODE)
 
-    assert {name for name, row in rows.items() if not row.read_only} == LOG_DEFAULT_KEYS.keys()
+    changeable = LOG_DEFAULT_KEYS.keys() | CONNECTION_KEYS.keys()
+    assert {name for name, row in rows.items() if not row.read_only} == changeable
     assert {row.broker_key for row in LOG_DEFAULT_KEYS.values()} == LOG_DEFAULT_KEYS.keys()

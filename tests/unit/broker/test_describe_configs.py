@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
+from odradek.broker.dynamic_quotas import CONNECTION_KEYS
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
+from odradek.broker.throttled_replicas import THROTTLED_REPLICAS
 from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS
 from odradek.log.log_config import LOG_CONFIG_KEYS, LogConfig
 from odradek.telemetry.telemetry_config import TelemetryConfig
@@ -208,7 +210,7 @@ def with_topic(
 def test_a_topic_shows_every_key_of_its_logs() -> None:
     result = describe(with_topic(), TOPIC, "t")
 
-    assert {row.name for row in result.configs} == LOG_CONFIG_KEYS
+    assert {row.name for row in result.configs} == LOG_CONFIG_KEYS | set(THROTTLED_REPLICAS)
     assert {row.config_source for row in result.configs} == {ConfigSource.DEFAULT}
     assert not any(row.read_only for row in result.configs)
 
@@ -227,7 +229,7 @@ def test_every_key_of_a_topic_is_documented_and_typed() -> None:
 
     assert all(row.documentation for row in rows)
     assert all(row.config_type for row in rows)
-    assert len(rows) == len(TOPIC_CONFIG_KEYS)
+    assert len(rows) == len(TOPIC_CONFIG_KEYS) + len(THROTTLED_REPLICAS)
 
 
 def test_a_topics_synonyms_go_from_the_topic_to_the_host_to_kafka() -> None:
@@ -253,6 +255,7 @@ def test_the_default_is_a_synonym_under_the_brokers_key_unless_that_is_null_by_d
         "segment.ms",
         "segment.jitter.ms",
         "flush.ms",
+        *THROTTLED_REPLICAS,
     }
     assert rows["retention.ms"].value == "604800000"
 
@@ -315,7 +318,8 @@ def test_a_broker_shows_what_it_was_started_with() -> None:
         ("num.partitions", "1", ConfigSource.DEFAULT),
     ]
     assert all(row.documentation for row in rows.values())
-    assert {name for name, row in rows.items() if not row.read_only} == LOG_DEFAULT_KEYS.keys()
+    changeable = LOG_DEFAULT_KEYS.keys() | CONNECTION_KEYS.keys()
+    assert {name for name, row in rows.items() if not row.read_only} == changeable
 
 
 @pytest.mark.parametrize(

@@ -164,21 +164,32 @@ def test_a_copy_is_as_far_as_it_says(tmp_path: Path) -> None:
     assert 0 < move.offset_lag < 200
 
 
+class EverySecond:
+    """Lets a move go on every second time."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.copied_bytes = 0.0
+
+    def is_quota_exceeded(self, now_ms: int) -> bool:
+        self.asked.append(now_ms)
+        return len(self.asked) % 2 == 0
+
+    def record(self, value: float, now_ms: int) -> None:
+        self.copied_bytes += value
+
+
 def test_a_throttle_slows_the_copy(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 200)
-    clock = MockClock()
-    asked: list[int] = []
+    clock, throttle = MockClock(), EverySecond()
+    manager.throttle = throttle
 
-    def limit(now_ms: int) -> int:
-        asked.append(now_ms)
-        return 100 if len(asked) % 2 else 0
-
-    manager.limit_bytes = limit
     steps = list(begin(manager, clock).steps())
 
-    assert sum(isinstance(step, Pause) for step in steps) > 100
-    assert set(asked) == {clock.now_ms()}
+    assert sum(isinstance(step, Pause) for step in steps) == len(throttle.asked) // 2 > 5
+    assert set(throttle.asked) == {clock.now_ms()}
+    assert throttle.copied_bytes == log.size_bytes
     assert numbers(log) == list(range(200))
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
+from odradek.broker.dynamic_quotas import DynamicQuotas
 from odradek.broker.features import Features
 from odradek.broker.fetch_session import FetchSessionCache
-from odradek.broker.log_defaults import LogDefaults
+from odradek.broker.log_defaults import LOG_DEFAULT_KEYS, LogDefaults
+from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, Timer
 from odradek.group.group_coordinator import GroupCoordinator
@@ -22,6 +26,9 @@ from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.payload import PayloadWork
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.wire.config_resource import ResourceType
+
+if TYPE_CHECKING:
+    from odradek.broker.sasl_authenticator import SaslAuthenticator
 
 FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""
@@ -80,29 +87,47 @@ class Broker:
     features: Features = field(default_factory=Features)
     offload: Offload = run_inline
     log_defaults: LogDefaults = field(init=False)
+    client_quotas: ClientQuotas = field(init=False)
+    dynamic_quotas: DynamicQuotas = field(default_factory=DynamicQuotas)
     credentials: Credentials = field(init=False)
+    authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
+    """By connection id: clients of SASL listeners that have not authenticated yet."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By listener name: a client is told the address of the listener it came through."""
 
     def __post_init__(self) -> None:
         self.quotas = self.quotas or QuotaManagers(QuotaConfigs(), self.clock, timer=self.timer)
+        self.credentials = Credentials(self.metadata)
         self.connection_quotas = self.connection_quotas or ConnectionQuotas(self.clock, self.timer)
         self.quotas.update_ip_rate = self.connection_quotas.update_ip_rate
-        self.credentials = Credentials(self.metadata)
+        self.client_quotas = ClientQuotas(self.metadata, self.quotas, self.connection_quotas.hosts)
+        self.logs.throttle = self.quotas.alter_log_dirs
+        self.topics.keys_changed = self.topic_keys_changed
+        for name in self.metadata.resource_names(ResourceType.TOPIC):
+            self.topic_keys_changed(name, self.metadata.resource(ResourceType.TOPIC, name))
         stored = json.loads(self.metadata.value(FEATURES) or "{}")
         self.features.levels |= stored.get("levels", {})
         self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))
         self.log_defaults = LogDefaults(self.topics.defaults)
         if self.metadata.resource_names(ResourceType.BROKER):
-            self.load_log_defaults()
+            self.load_dynamic_config()
         for name in self.metadata.resource_names(ResourceType.GROUP):
             self.groups.configure(name, self.metadata.resource(ResourceType.GROUP, name))
 
-    def load_log_defaults(self) -> None:
-        """Let all topics go by what is stored about this broker and about all brokers."""
-        self.log_defaults.cluster = self.metadata.resource(ResourceType.BROKER, "")
-        self.log_defaults.node = self.metadata.resource(ResourceType.BROKER, str(self.settings.node_id))
-        self.topics.set_defaults(self.log_defaults.effective())
+    def load_dynamic_config(self) -> None:
+        """Go by what is stored about this broker and about all brokers."""
+        cluster = self.metadata.resource(ResourceType.BROKER, "")
+        node = self.metadata.resource(ResourceType.BROKER, str(self.settings.node_id))
+        defaults = self.log_defaults
+        defaults.cluster = {key: value for key, value in cluster.items() if key in LOG_DEFAULT_KEYS}
+        defaults.node = {key: value for key, value in node.items() if key in LOG_DEFAULT_KEYS}
+        self.topics.set_defaults(defaults.effective())
+        self.dynamic_quotas = DynamicQuotas(cluster, node)
+        self.dynamic_quotas.enforce(self.quotas, self.connection_quotas)
+
+    def topic_keys_changed(self, name: str, properties: Mapping[str, str]) -> None:
+        """A topic has other replicas that are throttled."""
+        mark_throttled(self.quotas, self.settings.node_id, name, properties)
 
     def finalize(self, levels: Mapping[str, int]) -> None:
         """Set the levels of features, for this run and those to come."""

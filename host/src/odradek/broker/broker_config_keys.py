@@ -1,16 +1,18 @@
 """The keys of a broker that stand in its configuration file and stay as they are.
 
 Names, types and defaults are those of Kafka 4.3: KRaftConfigs, ServerConfigs, ReplicationConfigs,
-GroupCoordinatorConfig, TransactionStateManagerConfig.
+GroupCoordinatorConfig, TransactionStateManagerConfig, QuotaConfig.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
 from odradek.broker.config_key import ConfigKey
+from odradek.quota.quota_config import QuotaConfig
+from odradek.quota.quota_managers import QuotaManagers
 from odradek.wire.config_resource import ConfigType
 
 INT, LONG = ConfigType.INT, ConfigType.LONG
@@ -192,4 +194,34 @@ TRANSACTION_KEYS = (
         "How long a transactional id that nobody uses is kept",
     ),
 )
-STATIC_KEYS = OWN_KEYS + GROUP_KEYS + TRANSACTION_KEYS
+
+
+def window_keys(prefix: str, what: str, config: Callable[[QuotaManagers], QuotaConfig]) -> Iterator[StaticKey]:
+    """The windows of one kind of quota."""
+    yield static(
+        f"{prefix}quota.window.num",
+        INT,
+        "11",
+        lambda broker: config(broker.quotas).samples,
+        f"How many windows are kept of {what}",
+    )
+    yield static(
+        f"{prefix}quota.window.size.seconds",
+        INT,
+        "1",
+        lambda broker: config(broker.quotas).window_size_s,
+        f"How long each window is that is kept of {what}",
+    )
+
+
+QUOTA_KEYS = (
+    *window_keys("", "what clients use", lambda quotas: quotas.produce.config),
+    *window_keys("controller.", "changes of topics", lambda quotas: quotas.controller_mutation.config),
+    *window_keys("replication.", "replication", lambda quotas: quotas.leader.config),
+    *window_keys(
+        "alter.log.dirs.replication.",
+        "moves between directories",
+        lambda quotas: quotas.alter_log_dirs.config,
+    ),
+)
+STATIC_KEYS = OWN_KEYS + GROUP_KEYS + TRANSACTION_KEYS + QUOTA_KEYS

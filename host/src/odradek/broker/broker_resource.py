@@ -1,7 +1,7 @@
 """BROKER resources: this node, and without a name what holds for all.
 
-What topics go by where they do not say otherwise can be set at run time; the rest stands in the configuration
-file.
+What topics go by where they do not say otherwise, limits of connections and rates of replication can be set
+at run time; the rest stands in the configuration file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from odradek.broker.broker import Broker
 from odradek.broker.broker_config_keys import STATIC_KEYS, StaticKey, value_text
-from odradek.broker.config_key import ConfigEntry, ConfigSynonym, rendered
+from odradek.broker.config_key import ConfigEntry, ConfigKey, ConfigSynonym, rendered
+from odradek.broker.dynamic_quotas import is_quota_key, key_of
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS, LogDefaults
 from odradek.broker.topic_config_keys import FALLBACKS, TopicConfigKey
 from odradek.wire.api_error import ApiError
@@ -28,35 +29,47 @@ class BrokerResource:
         if not name:
             return list(cluster_entries(broker))
         own = [static_entry(row, broker) for row in STATIC_KEYS]
-        return own + [dynamic_entry(row, broker.log_defaults) for row in LOG_DEFAULT_KEYS.values()]
+        logs = [dynamic_entry(row, broker.log_defaults) for row in LOG_DEFAULT_KEYS.values()]
+        return own + logs + list(quota_entries(broker))
 
     def type_of(self, key: str) -> ConfigType:
         """``log.cleanup.policy`` is a list that can be changed."""
-        row = LOG_DEFAULT_KEYS.get(key)
-        return ConfigType.UNKNOWN if row is None else row.key.type
+        known = key_named(key)
+        return ConfigType.UNKNOWN if known is None else known.type
 
     def default_of(self, key: str) -> str | None:
         """Kafka's own."""
-        row = LOG_DEFAULT_KEYS.get(key)
-        return None if row is None else row.key.default
+        known = key_named(key)
+        return None if known is None else known.default
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
         """The name, the keys, the values."""
         check_name(name, broker, "Node", "")
-        fixed = [key for key in after if key not in LOG_DEFAULT_KEYS]
+        fixed = [key for key in after if key_named(key) is None]
         if fixed:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
             )
-        present = broker.log_defaults
-        changed = replace(present, node=after) if name else replace(present, cluster=after)
+        logs = {key: value for key, value in after.items() if key in LOG_DEFAULT_KEYS}
+        defaults, quotas = broker.log_defaults, broker.dynamic_quotas
+        changed = replace(defaults, node=logs) if name else replace(defaults, cluster=logs)
         changed.effective()
+        limits = replace(quotas, node=after) if name else replace(quotas, cluster=after)
+        limits.check(broker.connection_quotas)
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """All topics go by it from the next append on."""
-        broker.load_log_defaults()
+        """All topics go by it from the next append on, connections and replicas at once."""
+        broker.load_dynamic_config()
+
+
+def key_named(name: str) -> ConfigKey | None:
+    """A key that can be set at run time."""
+    if is_quota_key(name):
+        return key_of(name)
+    row = LOG_DEFAULT_KEYS.get(name)
+    return None if row is None else replace(row.key, name=name)
 
 
 def check_name(name: str, broker: Broker, what: str, otherwise: str) -> None:
@@ -99,15 +112,25 @@ def dynamic_entry(row: TopicConfigKey, defaults: LogDefaults) -> ConfigEntry:
     return ConfigEntry(key=key, value=first.value, source=first.source, synonyms=synonyms)
 
 
+def quota_entries(broker: Broker) -> Iterator[ConfigEntry]:
+    """The limits of connections, and the other quotas that are set."""
+    quotas, configured = broker.dynamic_quotas, broker.connection_quotas.configured
+    for name in quotas.shown_keys(configured):
+        synonyms = list(quotas.synonyms(name, configured))
+        yield ConfigEntry(
+            key=key_of(name), value=synonyms[0].value, source=synonyms[0].source, synonyms=synonyms
+        )
+
+
 def cluster_entries(broker: Broker) -> Iterator[ConfigEntry]:
     """What was set on all nodes."""
     for name, value in broker.metadata.resource(ResourceType.BROKER, "").items():
-        row = LOG_DEFAULT_KEYS.get(name)
-        if row is not None:
-            shown = rendered(row.key.type, value)
+        key = key_named(name)
+        if key is not None:
+            shown = rendered(key.type, value)
             source = ConfigSource.DYNAMIC_DEFAULT_BROKER
             yield ConfigEntry(
-                key=replace(row.key, name=name),
+                key=key,
                 value=shown,
                 source=source,
                 synonyms=[ConfigSynonym(name, shown, source)],

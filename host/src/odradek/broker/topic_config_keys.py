@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from odradek.broker.config_key import ConfigKey
+from odradek.broker.throttled_replicas import FOLLOWER_REPLICAS, LEADER_REPLICAS
 from odradek.log.log_config import LogConfig
 from odradek.wire.compression import Codec
 from odradek.wire.config_resource import ConfigType
@@ -137,4 +138,17 @@ FALLBACKS = {
 """Broker keys that are null unless set, and the key with its default that stands behind each. Kafka shows
 that one only where the first is set.
 """
-TYPES = {row.key.name: row.key.type for row in TOPIC_CONFIG_KEYS}
+THROTTLED_KEYS = tuple(
+    ConfigKey(
+        name=name,
+        type=LIST,
+        default="",
+        documentation=f"Which replicas are held to {rate}: * for all, or partition:broker pairs",
+    )
+    for name, rate in (
+        (FOLLOWER_REPLICAS, "follower.replication.throttled.rate"),
+        (LEADER_REPLICAS, "leader.replication.throttled.rate"),
+    )
+)
+"""Keys of a topic without a counterpart at the broker."""
+TYPES = {key.name: key.type for key in (*(row.key for row in TOPIC_CONFIG_KEYS), *THROTTLED_KEYS)}

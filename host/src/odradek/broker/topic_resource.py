@@ -1,12 +1,13 @@
-"""TOPIC resources: how the logs of a topic are kept."""
+"""TOPIC resources: how the logs of a topic are kept, and which of its replicas are throttled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_key import ConfigEntry, ConfigSynonym, rendered
+from odradek.broker.config_key import ConfigEntry, ConfigKey, ConfigSynonym, rendered
 from odradek.broker.topic_config_keys import (
+    THROTTLED_KEYS,
     TOPIC_CONFIG_KEYS,
     TYPES,
     TopicConfigKey,
@@ -16,7 +17,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
 
-DEFAULTS = {row.key.name: row.key.default for row in TOPIC_CONFIG_KEYS}
+DEFAULTS = {key.name: key.default for key in (*(row.key for row in TOPIC_CONFIG_KEYS), *THROTTLED_KEYS)}
 
 
 class TopicResource:
@@ -28,7 +29,7 @@ class TopicResource:
         if broker.topics.named(name) is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka has no words for it here
         properties = broker.metadata.resource(ResourceType.TOPIC, name)
-        return [entry(row, properties, broker) for row in TOPIC_CONFIG_KEYS]
+        return effective_entries(properties, broker)
 
     def type_of(self, key: str) -> ConfigType:
         """``cleanup.policy`` is a list."""
@@ -57,6 +58,7 @@ class TopicResource:
         topic = broker.topics.named(name)
         if topic is not None:
             reconfigure(topic, properties, broker)
+            broker.topics.keys_changed(name, properties)
 
 
 def reconfigure(topic: Topic, properties: Mapping[str, str], broker: Broker) -> None:
@@ -64,11 +66,27 @@ def reconfigure(topic: Topic, properties: Mapping[str, str], broker: Broker) -> 
     broker.topics.reconfigure(topic, broker.topics.config_of(properties))
 
 
+def effective_entries(properties: Mapping[str, str], broker: Broker) -> list[ConfigEntry]:
+    """All keys of a topic that has these properties."""
+    of_logs = [entry(row, properties, broker) for row in TOPIC_CONFIG_KEYS]
+    entries = of_logs + [replicas_entry(key, properties) for key in THROTTLED_KEYS]
+    return sorted(entries, key=lambda entry: entry.key.name)
+
+
 def entry(row: TopicConfigKey, properties: Mapping[str, str], broker: Broker) -> ConfigEntry:
     """One key with everything that stands behind it."""
     synonyms = list(synonyms_of(row, properties, broker))
     first = synonyms[0] if synonyms else ConfigSynonym(row.key.name, row.key.default, ConfigSource.DEFAULT)
     return ConfigEntry(key=row.key, value=first.value, source=first.source, synonyms=synonyms)
+
+
+def replicas_entry(key: ConfigKey, properties: Mapping[str, str]) -> ConfigEntry:
+    """One key that brokers have no default for."""
+    if key.name not in properties:
+        return ConfigEntry(key=key, value=key.default, source=ConfigSource.DEFAULT)
+    value = rendered(key.type, properties[key.name])
+    synonym = ConfigSynonym(key.name, value, ConfigSource.TOPIC)
+    return ConfigEntry(key=key, value=value, source=ConfigSource.TOPIC, synonyms=[synonym])
 
 
 def synonyms_of(

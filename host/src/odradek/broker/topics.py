@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from odradek.broker.throttled_replicas import THROTTLED_REPLICAS, check_throttled_replicas
 from odradek.clock import Clock
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
@@ -74,6 +75,8 @@ class Topics:
         self.by_id: dict[bytes, Topic] = {}
         self.listeners: list[Callable[[], None]] = []
         """Called when topics were created or deleted, or have got more partitions."""
+        self.keys_changed: Callable[[str, Mapping[str, str]], None] = lambda name, properties: None
+        """Called with the name of a topic that was created, configured or deleted, and the keys it has."""
         self.uncommitted: list[Topic] | None = None
         """Created in a transaction that goes on."""
         for row in metadata.topics():
@@ -120,7 +123,9 @@ class Topics:
             ApiError: INVALID_CONFIG.
         """
         try:
-            return LogConfig.parse(properties, self.defaults)
+            check_throttled_replicas(properties)
+            of_logs = {key: value for key, value in properties.items() if key not in THROTTLED_REPLICAS}
+            return LogConfig.parse(of_logs, self.defaults)
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, error.problem) from None
 
@@ -143,6 +148,7 @@ class Topics:
             self.delete_logs(name, partitions)
             raise
         self.by_name[name] = self.by_id[row.id] = topic
+        self.keys_changed(name, properties)
         if self.uncommitted is None:
             self.tell()
         else:
@@ -165,6 +171,7 @@ class Topics:
         except BaseException:
             for topic in created:
                 del self.by_name[topic.name], self.by_id[topic.id]
+                self.keys_changed(topic.name, {})
                 self.delete_logs(topic.name, len(topic.partitions))
             raise
         finally:
@@ -228,6 +235,7 @@ class Topics:
             self.metadata.delete_topic(topic.name)
             self.metadata.put_resource(TOPIC_RESOURCE, topic.name, {})
         del self.by_name[topic.name], self.by_id[topic.id]
+        self.keys_changed(topic.name, {})
         failure = self.delete_logs(topic.name, len(topic.partitions))
         self.tell()
         if failure is not None:

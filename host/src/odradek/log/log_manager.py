@@ -20,10 +20,10 @@ from odradek.log.replica_move import (
     DELETED_SUFFIX,
     FUTURE_SUFFIX,
     MOVED_MARK,
-    LimitBytes,
+    MoveThrottle,
     ReplicaMove,
+    Unlimited,
     remove_tree,
-    unlimited,
 )
 from odradek.log.segment import storage_error
 from odradek.wire.api_error import ApiError
@@ -64,8 +64,8 @@ class LogManager:
         """Called with a log and a time when its configuration asks for a flush by then."""
         self.move_begun: Callable[[Partition, ReplicaMove], None] | None = None
         """Called with a move whose steps are to be run."""
-        self.limit_bytes: LimitBytes = unlimited
-        """Asked by every move: where a throttle for moves between directories goes."""
+        self.throttle: MoveThrottle = Unlimited()
+        """What all moves between directories are held to."""
         self._logs: dict[Partition, PartitionLog] = {}
         self._preferred: dict[Partition, Path] = {}
         self._unfinished: dict[str, Path] = {}
@@ -230,14 +230,13 @@ class LogManager:
         self._cancel_move(key)
         if moving.directory.parent == directory:
             return None
-        move = ReplicaMove(moving, directory, unique_id, clock, self.files, self._limited, self._remove_later)
+        move = ReplicaMove(
+            moving, directory, unique_id, clock, self.files, lambda: self.throttle, self._remove_later
+        )
         self.moves[key] = move
         if self.move_begun is not None:
             self.move_begun(key, move)
         return move
-
-    def _limited(self, now_ms: int) -> int:
-        return self.limit_bytes(now_ms)
 
     def _remove_later(self, folder: Path) -> None:
         self.remove_tree(folder)

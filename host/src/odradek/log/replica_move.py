@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from odradek.clock import Clock
 from odradek.log.open_files import OpenFiles
@@ -34,12 +34,19 @@ CHUNK_BYTES: Final = 64 * 1024
 FLUSHES: Final = 5
 """So often a copy is forced to the disk while appends outrun it; then it takes over first."""
 THROTTLED_MS: Final = 50
-"""How long to wait when no bytes are allowed."""
+"""How long to wait when nothing may be copied."""
 RETRY_MS: Final = 10_000
 _OWN_SUFFIXES: Final = (LOG_SUFFIX, *INDEX_SUFFIXES, ".snapshot", ".tmp", ".deleted", ".cleaned", ".swap")
 
-LimitBytes = Callable[[int], int]
-"""How many bytes may be copied at a time; zero or less is none for now. A batch is never cut."""
+
+class MoveThrottle(Protocol):
+    """What moves are held to."""
+
+    def is_quota_exceeded(self, now_ms: int) -> bool:
+        """Whether nothing may be copied now."""
+
+    def record(self, value: float, now_ms: int) -> None:
+        """So many bytes were copied."""
 
 
 def remove_tree(folder: Path) -> None:
@@ -47,8 +54,14 @@ def remove_tree(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def unlimited(_now_ms: int) -> int:
-    return CHUNK_BYTES
+class Unlimited:
+    """The throttle of those who have none."""
+
+    def is_quota_exceeded(self, now_ms: int) -> bool:
+        return False
+
+    def record(self, value: float, now_ms: int) -> None:
+        pass
 
 
 class ReplicaMove:
@@ -61,14 +74,14 @@ class ReplicaMove:
         unique_id: str,
         clock: Clock,
         files: OpenFiles,
-        limit_bytes: LimitBytes = unlimited,
+        throttle: Callable[[], MoveThrottle] = Unlimited,
         remove_tree: Callable[[Path], None] = remove_tree,
     ) -> None:
         self.log = moving
         self.directory = directory
         self.folder = directory / f"{moving.name}.{unique_id}{FUTURE_SUFFIX}"
         self.clock = clock
-        self.limit_bytes = limit_bytes
+        self.throttle = throttle
         self.end_offset = moving.log_start_offset
         """The offset behind the last batch that was copied."""
         self._files = files
@@ -138,8 +151,7 @@ class ReplicaMove:
         yield None
         flushes, flushed = 0, False
         while not self.is_over:
-            allowed_bytes = self.limit_bytes(self.clock.now_ms())
-            if allowed_bytes <= 0:
+            if self.throttle().is_quota_exceeded(self.clock.now_ms()):
                 yield Pause(THROTTLED_MS)
                 continue
             sealed = self._next_source()
@@ -148,14 +160,14 @@ class ReplicaMove:
                 continue
             if self._missing_bytes() <= CHUNK_BYTES:
                 if flushed or flushes >= FLUSHES:
-                    while self._copy_piece(CHUNK_BYTES) or self._next_source() is not None:
+                    while self._copy_piece() or self._next_source() is not None:
                         pass
                     return
                 flushes, flushed = flushes + 1, True
                 yield self._segments[-1].flusher()
                 continue
             flushed = False
-            self._copy_piece(min(allowed_bytes, CHUNK_BYTES))
+            self._copy_piece()
             yield None
 
     def _missing_bytes(self) -> int:
@@ -190,13 +202,14 @@ class ReplicaMove:
         self.end_offset = max(self.end_offset, following.base_offset)
         return sealed
 
-    def _copy_piece(self, max_bytes: int) -> bool:
-        """Copy whole batches; False if there are none."""
+    def _copy_piece(self) -> bool:
+        """Copy whole batches, `CHUNK_BYTES` or one; False if there are none."""
         if self._source is None or self._position >= self._source.size_bytes:
             return False
-        data = self._source.span(self._position, max_bytes)
+        data = self._source.span(self._position, CHUNK_BYTES)
         self.end_offset = self._segments[-1].append_many(data)
         self._position += len(data)
+        self.throttle().record(len(data), self.clock.now_ms())
         return True
 
     # Taking over

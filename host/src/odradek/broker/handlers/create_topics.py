@@ -29,8 +29,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.routing import answers
 from odradek.broker.throttling import Mutated, charge_mutations, mutated, mutation_quota
-from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS
-from odradek.broker.topic_resource import entry
+from odradek.broker.topic_resource import effective_entries
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
@@ -134,10 +133,9 @@ def properties_of(wanted: CreatableTopic) -> dict[str, str]:
 
 def effective(properties: Mapping[str, str], broker: Broker) -> list[CreatableTopicConfigs]:
     """All keys with the values in force, as DescribeConfigs shows them."""
-    entries = [entry(key, properties, broker) for key in TOPIC_CONFIG_KEYS]
     return [
         CreatableTopicConfigs(name=each.key.name, value=each.value, config_source=each.source)
-        for each in entries
+        for each in effective_entries(properties, broker)
     ]
 
 

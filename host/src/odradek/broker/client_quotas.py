@@ -1,0 +1,262 @@
+"""The client quotas of a host: what is stored about them, and the rules for changing and finding them.
+
+After ClientQuotaControlManager.java and ClientQuotasImage.java (Kafka 4.3), with their words.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore
+from odradek.metadata.store import MetadataStore
+from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.quota.host_names import HostNames, plain_address
+from odradek.quota.quota_managers import CONNECTION_RATE, QuotaManagers
+from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ConfigType
+from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+ENTITY_TYPES = (USER, CLIENT_ID, IP)
+CLIENT_KEYS: Mapping[str, ConfigType] = {
+    "producer_byte_rate": ConfigType.LONG,
+    "consumer_byte_rate": ConfigType.LONG,
+    "request_percentage": ConfigType.DOUBLE,
+    "controller_mutation_rate": ConfigType.DOUBLE,
+}
+"""QuotaConfig.userAndClientQuotaConfigs"""
+IP_KEYS: Mapping[str, ConfigType] = {CONNECTION_RATE: ConfigType.INT}
+LARGEST = {ConfigType.INT: float(2**31 - 1), ConfigType.LONG: float(2**63 - 1)}
+FRACTION = 1e-6
+"""What may be left of a whole number that went through floating-point arithmetic."""
+MAX_CHANGES = 10_000
+"""Of one request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+
+Entity = frozenset[tuple[str, str | None]]
+"""Types and names; None is the default."""
+Values = Mapping[str, float | None]
+"""By key; None removes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """What shall become of one entity."""
+
+    entity: Mapping[str, str | None]
+    ops: Sequence[tuple[str, float | None]]
+    """Keys with their values; None removes a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFilter:
+    """Which entities are looked for; `read_filter` checks what a client sent."""
+
+    names: Mapping[str, str | None]
+    """By type; None is the default."""
+    types: frozenset[str]
+    """Types that an entity must have, whatever the name."""
+    strict: bool
+    """Whether it must have no others."""
+
+    def matches(self, entity: Entity) -> bool:
+        """Whether an entity is one of them. The default is a name like any other."""
+        if self.strict and len(entity) != len(self.names) + len(self.types):
+            return False
+        return self.names.items() <= entity and self.types <= dict(entity).keys()
+
+
+class ClientQuotas:
+    """All client quotas, in memory and in the metadata file; what is set is in force when `alter` returns.
+
+    Args:
+        metadata: The file. What it has is put in force at once; what this version does not understand is
+            logged, kept and shown.
+        managers: Those who enforce it.
+        hosts: Knows the addresses of hosts, after `ClientQuotas.unknown_hosts` were looked up.
+    """
+
+    def __init__(self, metadata: MetadataStore, managers: QuotaManagers, hosts: HostNames) -> None:
+        self.metadata = metadata
+        self.store = ClientQuotaStore(metadata)
+        self.managers = managers
+        self.hosts = hosts
+        self.by_entity: dict[Entity, dict[str, float]] = {}
+        for row in self.store.quotas():
+            self.by_entity.setdefault(frozenset(row.entity.items()), {})[row.key] = row.value
+        for entity, values in self.by_entity.items():
+            self.enforce(entity, values)
+
+    def alter(
+        self, alterations: Iterable[Alteration], validate_only: bool = False
+    ) -> dict[Entity, ApiError | None]:
+        """Set and remove quotas: of a refused entity nothing changes, of the others everything at once.
+
+        An entity that comes twice is refused as a whole, although its first alteration counts, as in Kafka.
+
+        Returns:
+            By entity: why it was refused, or None.
+
+        Raises:
+            ApiError: POLICY_VIOLATION: too many changes; nothing is changed.
+        """
+        outcomes: dict[Entity, ApiError | None] = {}
+        changes: dict[Entity, Values] = {}
+        for alteration in alterations:
+            entity = frozenset(alteration.entity.items())
+            if entity in outcomes or has_duplicates(key for key, _ in alteration.ops):
+                outcomes[entity] = ApiError(
+                    ErrorCode.INVALID_REQUEST, f"Ignoring duplicate entity {shown(alteration.entity)}"
+                )
+                continue
+            outcomes[entity] = None
+            try:
+                changes[entity] = self.changed(alteration)
+            except ApiError as refusal:
+                outcomes[entity] = refusal
+        if sum(map(len, changes.values())) > MAX_CHANGES:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+        if not validate_only:
+            self.change(changes)
+        return outcomes
+
+    def changed(self, alteration: Alteration) -> Values:
+        """The keys that will not be what they were.
+
+        Raises:
+            ApiError: INVALID_REQUEST.
+        """
+        valid_keys = self.valid_keys(alteration.entity)
+        present = self.by_entity.get(frozenset(alteration.entity.items()), {})
+        for key, value in alteration.ops:
+            if value is not None:
+                check_value(valid_keys, key, value)
+        return {key: value for key, value in alteration.ops if present.get(key) != value}
+
+    def valid_keys(self, entity: Mapping[str, str | None]) -> Mapping[str, ConfigType]:
+        """The keys that an entity can have.
+
+        Raises:
+            ApiError: INVALID_REQUEST: there can be no such entity.
+        """
+        check_names(entity)
+        if IP not in entity:
+            return CLIENT_KEYS
+        if len(entity) > 1:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId",
+            )
+        host = entity[IP]
+        if host is not None and plain_address(host) is None and host not in self.hosts.known:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{host} is not a valid IP or resolvable host.")
+        return IP_KEYS
+
+    def unknown_hosts(self, alterations: Iterable[Alteration]) -> list[str]:
+        """Hosts that are to be looked up before `alter`: names of entities that could be."""
+        named = {
+            name
+            for alteration in alterations
+            for name in alteration.entity.values()
+            if alteration.entity.keys() == {IP} and name and plain_address(name) is None
+        }
+        return sorted(named - self.hosts.known.keys())
+
+    def change(self, changes: Mapping[Entity, Values]) -> None:
+        """Store all changes, then let them count. Usage that was measured stays."""
+        with self.metadata.transaction():
+            for entity, values in changes.items():
+                self.write(entity, values)
+        for entity, values in changes.items():
+            present = {**self.by_entity.get(entity, {}), **values}
+            self.by_entity[entity] = {key: value for key, value in present.items() if value is not None}
+            if not self.by_entity[entity]:
+                del self.by_entity[entity]
+            self.enforce(entity, values)
+
+    def write(self, entity: Entity, values: Values) -> None:
+        """Put changes of one entity into the file."""
+        for key, value in values.items():
+            if value is None:
+                self.store.delete_quota(dict(entity), key)
+            else:
+                self.store.put_quota(ClientQuotaRow(dict(entity), key, value))
+
+    def enforce(self, entity: Entity, values: Values) -> None:
+        """Let changes of one entity count."""
+        try:
+            known = ClientQuotaEntity.of(dict(entity))
+        except KeyError:
+            log.warning("ignored the quotas of an unknown entity", extra={"entity": dict(entity)})
+        else:
+            self.managers.apply(known, values)
+
+    def find(self, wanted: QuotaFilter) -> Iterator[tuple[Mapping[str, str | None], Mapping[str, float]]]:
+        """The entities that match, each with its quotas."""
+        for entity, values in self.by_entity.items():
+            if wanted.matches(entity):
+                names = dict(entity)
+                yield {kind: names[kind] for kind in sorted(names, key=place)}, values
+
+
+def place(entity_type: str) -> int:
+    """Where a type stands in an entity: user, client id, others."""
+    return ENTITY_TYPES.index(entity_type) if entity_type in ENTITY_TYPES else len(ENTITY_TYPES)
+
+
+def shown(entity: Mapping[str, str | None]) -> str:
+    """An entity as Java prints it."""
+    order = (CLIENT_ID, USER, IP)
+    names = sorted(entity.items(), key=lambda row: order.index(row[0]) if row[0] in order else len(order))
+    entries = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in names)
+    return f"ClientQuotaEntity(entries={{{entries}}})"
+
+
+def has_duplicates(keys: Iterable[str]) -> bool:
+    """Whether a key comes twice."""
+    seen = list(keys)
+    return len(set(seen)) < len(seen)
+
+
+def check_names(entity: Mapping[str, str | None]) -> None:
+    """Whether an entity has types that exist, and names.
+
+    Raises:
+        ApiError: INVALID_REQUEST.
+    """
+    if not entity:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Invalid empty client quota entity")
+    for kind, name in entity.items():
+        if kind not in ENTITY_TYPES:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Empty {kind} not supported")
+
+
+def check_value(valid_keys: Mapping[str, ConfigType], key: str, value: float) -> None:
+    """Whether a key can have a value. Kafka lets NaN through, which nothing can be compared with.
+
+    Raises:
+        ApiError: INVALID_REQUEST.
+    """
+    kind = valid_keys.get(key)
+    if kind is None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Invalid configuration key {key}")
+    if not value > 0:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Quota {key} must be greater than 0")
+    if kind is ConfigType.DOUBLE:
+        return
+    if value > LARGEST[kind]:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"Proposed value for {key} is too large for {article(kind)}."
+        )
+    if math.fmod(value, 1.0) > FRACTION:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{key} cannot be a fractional value.")
+
+
+def article(kind: ConfigType) -> str:
+    return "an INT" if kind is ConfigType.INT else "a LONG"

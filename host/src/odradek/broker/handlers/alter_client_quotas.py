@@ -1,0 +1,90 @@
+"""AlterClientQuotas v0-v1 (KIP-546, KIP-612).
+
+Behavior:
+    * Users, client ids, both together, or addresses, each by name or as the default: the quotas are stored in
+      one transaction and in force before the answer. What was measured before counts on.
+    * An entity is changed whole or not at all; a refused one leaves the others alone. The answer has each
+      entity once.
+    * The same entity twice is INVALID_REQUEST, and the first of both counts.
+    * Removing what is not set, or a key that does not exist, succeeds.
+    * The name of a host is looked up, without anybody else waiting for it.
+Versions:
+    * v1: flexible.
+Differs from Kafka:
+    * NaN is refused like a number that is not positive; Kafka stores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from odradek.broker.broker import Broker
+from odradek.broker.client_quotas import Alteration, place
+from odradek.broker.deferred import Deferred
+from odradek.broker.host_lookups import HostLookups
+from odradek.broker.routing import answers
+from odradek.plugin.context import RequestContext
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    RequestEntryData,
+    ResponseEntryData,
+)
+
+
+def outcome(entity: Mapping[str, str | None], code: ErrorCode, message: str | None) -> ResponseEntryData:
+    """What became of one entity."""
+    return ResponseEntryData(
+        error_code=code,
+        error_message=message,
+        entity=[EntityData(entity_type=kind, entity_name=entity[kind]) for kind in sorted(entity, key=place)],
+    )
+
+
+def refused(
+    request: AlterClientQuotasRequest, code: ErrorCode, message: str | None
+) -> AlterClientQuotasResponse:
+    """The same refusal for every entity."""
+    return AlterClientQuotasResponse(
+        entries=[outcome(names(entry.entity), code, message) for entry in request.entries]
+    )
+
+
+def names(entity: list[EntityData]) -> dict[str, str | None]:
+    """Names by type; of a type that comes twice, the last."""
+    return {part.entity_type: part.entity_name for part in entity}
+
+
+def alteration(entry: RequestEntryData) -> Alteration:
+    """One entry; the value of a removal means nothing."""
+    return Alteration(names(entry.entity), [(op.key, None if op.remove else op.value) for op in entry.ops])
+
+
+@answers(AlterClientQuotasRequest, AlterClientQuotasResponse, refusal=refused)
+def alter_client_quotas(
+    request: AlterClientQuotasRequest, context: RequestContext, broker: Broker
+) -> AlterClientQuotasResponse | Deferred:
+    quotas = broker.client_quotas
+    alterations = [alteration(entry) for entry in request.entries]
+
+    def altered() -> AlterClientQuotasResponse:
+        outcomes = quotas.alter(alterations, request.validate_only)
+        return AlterClientQuotasResponse(
+            entries=[
+                outcome(dict(entity), ErrorCode.NONE, None)
+                if error is None
+                else outcome(dict(entity), error.code, error.message)
+                for entity, error in outcomes.items()
+            ]
+        )
+
+    unknown = quotas.unknown_hosts(alterations)
+    if not unknown:
+        return altered()
+    deferred = Deferred()
+    lookups = HostLookups(quotas.hosts, unknown, lambda: deferred.complete_by(altered))
+    deferred.abandon = lookups.stop
+    lookups.run()
+    return deferred

@@ -1,0 +1,58 @@
+"""Client quotas, in the metadata file: who, which key, how much.
+
+Who is kept as JSON, type to name with null for the default, so that a type of a newer version is kept too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from odradek.metadata.store import MetadataStore
+
+SCHEMA = """
+create table if not exists client_quotas (
+    entity text not null, key text not null, value real not null, primary key (entity, key)
+) without rowid
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuotaRow:
+    """One quota as it is stored."""
+
+    entity: Mapping[str, str | None]
+    key: str
+    value: float
+
+
+class ClientQuotaStore:
+    """The table of client quotas. Changes are part of the metadata file's transaction, if there is one."""
+
+    def __init__(self, metadata: MetadataStore) -> None:
+        self.connection = metadata.connection
+        self.connection.execute(SCHEMA)
+
+    def quotas(self) -> Iterator[ClientQuotaRow]:
+        """All of them."""
+        for entity, key, value in self.connection.execute("select * from client_quotas order by entity, key"):
+            yield ClientQuotaRow(json.loads(entity), key, value)
+
+    def put_quota(self, row: ClientQuotaRow) -> None:
+        """Set a quota."""
+        self.connection.execute(
+            "insert or replace into client_quotas values (?, ?, ?)",
+            (entity_text(row.entity), row.key, row.value),
+        )
+
+    def delete_quota(self, entity: Mapping[str, str | None], key: str) -> None:
+        """Forget a quota."""
+        self.connection.execute(
+            "delete from client_quotas where entity = ? and key = ?", (entity_text(entity), key)
+        )
+
+
+def entity_text(entity: Mapping[str, str | None]) -> str:
+    """An entity, always written the same."""
+    return json.dumps(entity, sort_keys=True)
