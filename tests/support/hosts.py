@@ -17,6 +17,7 @@ from typing import Any
 
 from odradek.server.config import load_config
 from odradek.server.host import Host
+from odradek.server.plugins import HostPluginManager
 
 LOOPBACK = "PLAINTEXT://127.0.0.1:0"
 EVERYTHING = ("subscriptions.all.metrics=*", "subscriptions.all.interval.ms=200")
@@ -49,7 +50,10 @@ class ThreadedHost:
 
 @contextlib.contextmanager
 def running_host(
-    data_dir: Path, *overrides: str, before_start: Callable[[Host], object] | None = None
+    data_dir: Path,
+    *overrides: str,
+    before_start: Callable[[Host], object] | None = None,
+    plugins: HostPluginManager | None = None,
 ) -> Iterator[ThreadedHost]:
     """A host that is stopped at the end, whatever happens."""
     loop = asyncio.new_event_loop()
@@ -57,7 +61,8 @@ def running_host(
     thread.start()
 
     async def start() -> Host:
-        host = Host(load_config(None, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides]))
+        config = load_config(None, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides])
+        host = Host(config, plugins=plugins)
         if before_start is not None:
             before_start(host)
         await host.start()

@@ -97,14 +97,41 @@ def test_retries_without_a_bound_do_not_end(delivery_of: DeliveryOf) -> None:
     assert len(delivery.records) == 3
 
 
-def test_failures_end(delivery_of: DeliveryOf) -> None:
-    delivery = delivery_of(failure_max_attempts=3, retry_backoff_ms=100)
+def test_failures_of_one_record_end(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(records=1, failure_max_attempts=3, retry_backoff_ms=100)
 
     waits_ms = [delivery.failed("ValueError: 1") for _ in range(3)]
 
     assert waits_ms == [100, 200, 0]
     assert delivery.ledger.failures == 3
-    assert delivery.ledger.dropped == {"failure.max.attempts": 3}
+    assert delivery.ledger.dropped == {"failure.max.attempts": 1}
+
+
+def test_failures_of_a_batch_halve_it_until_the_record_is_alone(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(records=8, failure_max_attempts=3)
+    poison = delivery.records[5]
+    attempts = 0
+
+    while delivery.records:
+        attempts += 1
+        if poison in delivery.piece():
+            delivery.failed("ValueError: 1")
+        else:
+            delivery.delivered()
+
+    assert delivery.ledger.delivered == 7
+    assert delivery.ledger.dropped == {"failure.max.attempts": 1}
+    assert attempts <= 3 + 2 * 3 + 9
+
+
+def test_a_time_out_is_tried_again_for_ever(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(failure_max_attempts=2, retry_backoff_ms=100)
+
+    waits_ms = [delivery.timed_out("TimeoutError: 30 s") for _ in range(20)]
+
+    assert waits_ms[:2] == [100, 200]
+    assert waits_ms[-1] == 30_000
+    assert len(delivery.records) == 3
 
 
 def test_retries_do_not_count_as_failures(delivery_of: DeliveryOf) -> None:
@@ -116,13 +143,66 @@ def test_retries_do_not_count_as_failures(delivery_of: DeliveryOf) -> None:
     assert delivery.ledger.failures == 0
 
 
-def test_a_rejection_without_names_is_the_whole_batch(delivery_of: DeliveryOf) -> None:
-    delivery = delivery_of()
+def test_a_rejection_of_a_single_record_settles_it(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(records=1)
 
     delivery.reject(Reject("HTTP 400"))
 
     assert delivery.records == []
-    assert delivery.ledger.rejected == {"HTTP 400": 3}
+    assert delivery.ledger.rejected == {"HTTP 400": 1}
+
+
+@pytest.mark.parametrize("poisoned", [{0}, {999}, {500}, {3, 700}, set(range(10)), set(range(1_000))])
+def test_a_rejection_without_names_halves_until_the_poison_is_alone(
+    delivery_of: DeliveryOf, poisoned: set[int]
+) -> None:
+    delivery = delivery_of(records=1_000)
+    batch = delivery.records
+    poison = {id(batch[index]) for index in poisoned}
+    taken: list[TelemetryRecord] = []
+
+    while delivery.records:
+        piece = delivery.piece()
+        if any(id(record) in poison for record in piece):
+            delivery.reject(Reject("HTTP 400"))
+        else:
+            taken += piece
+            delivery.delivered()
+
+    assert taken == [record for record in batch if id(record) not in poison]
+    assert delivery.ledger.rejected == {"HTTP 400": len(poisoned)}
+    assert delivery.ledger.settled == 1_000
+
+
+def test_what_is_to_be_buried_is_not_settled_before_it_is(record_of: RecordOf) -> None:
+    ledger = DeliveryLedger()
+    batch = [record_of(10) for _ in range(2)]
+    delivery = BatchDelivery(batch, ForwarderSettings(), ledger, lambda: 0.5, buries=True)
+
+    delivery.reject(Reject("bad", batch[:1]))
+
+    assert ledger.settled == 0
+    assert delivery.records == batch
+    assert delivery.piece() == batch[1:]
+    delivery.buried()
+    assert ledger.rejected == {"bad": 1}
+    assert delivery.records == batch[1:]
+
+
+@pytest.mark.parametrize("setting", ["retry_max_attempts", "failure_max_attempts"])
+def test_what_is_given_up_is_buried_too(record_of: RecordOf, setting: str) -> None:
+    ledger = DeliveryLedger()
+    settings = ForwarderSettings(**{setting: 1})
+    delivery = BatchDelivery([record_of(10)], settings, ledger, lambda: 0.5, buries=True)
+
+    if setting == "failure_max_attempts":
+        delivery.failed("ValueError: bug")
+    else:
+        delivery.retry(Retry("busy"))
+        delivery.retry(Retry("busy"))
+
+    assert [reason for _, reason in delivery.lost] == [setting.replace("_", ".")]
+    assert ledger.dropped == {}
 
 
 def test_a_rejection_with_names_leaves_the_others(delivery_of: DeliveryOf) -> None:
@@ -136,13 +216,13 @@ def test_a_rejection_with_names_leaves_the_others(delivery_of: DeliveryOf) -> No
     assert delivery.ledger.settled == 1
 
 
-def test_a_rejection_of_strangers_is_the_whole_batch(delivery_of: DeliveryOf, record_of: RecordOf) -> None:
-    delivery = delivery_of()
+def test_a_rejection_of_strangers_is_one_without_names(delivery_of: DeliveryOf, record_of: RecordOf) -> None:
+    delivery = delivery_of(records=3)
 
     delivery.reject(Reject("liar", [record_of(1)]))
 
-    assert delivery.records == []
-    assert delivery.ledger.rejected == {"liar": 3}
+    assert len(delivery.piece()) == 2
+    assert len(delivery.records) == 3
 
 
 def test_a_rejection_of_all_by_name_ends(delivery_of: DeliveryOf) -> None:

@@ -13,8 +13,6 @@ import pytest
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin import (
-    ClientTelemetryContext,
-    ClientTelemetryExporter,
     ClientTelemetryPayload,
     ConnectionContext,
     Forwarder,
@@ -162,20 +160,6 @@ def test_a_lone_push_leaves_when_it_is_old_enough(running: Runners) -> None:
 
     eventually(runner, settled)
     assert forwarder.taken == [b"alone"]
-
-
-def test_a_runner_is_an_exporter_that_keeps_the_context(running: Runners) -> None:
-    seen: list[TelemetryRecord] = []
-    runner = running(FakeForwarder(script=[seen.extend]))
-    payload = ClientTelemetryPayload(bytes(16), terminating=True, data=b"x")
-
-    runner.export_metrics(ClientTelemetryContext(push_interval_ms=250, request=REQUEST), payload)
-
-    eventually(runner, settled)
-    assert isinstance(runner, ClientTelemetryExporter)
-    assert seen[0].context is REQUEST
-    assert seen[0].payload is payload
-    assert seen[0].push_interval_ms == 250
 
 
 def test_the_plugin_lives_on_a_thread_of_its_own(running: Runners) -> None:

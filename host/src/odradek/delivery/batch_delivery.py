@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
 from odradek.delivery.delivery_ledger import DeliveryLedger
 from odradek.delivery.forwarder_settings import ForwarderSettings
@@ -15,28 +15,62 @@ MAX_ASKED_WAIT_MS = 300_000
 """A far side that asks for more is tried after this all the same."""
 
 
-@dataclass(slots=True, eq=False)
 class BatchDelivery:
-    """Says after each attempt how long to wait for the next; over when ``records`` is empty."""
+    """Says after each attempt how long to wait for the next; over when ``records`` is empty.
 
-    records: list[TelemetryRecord]
-    """Those not settled yet."""
-    settings: ForwarderSettings
-    ledger: DeliveryLedger
-    random: Callable[[], float]
-    """Uniform in [0, 1)."""
-    retries: int = 0
-    failures: int = 0
+    A batch that is refused without saying which record is to blame is halved, and each half is tried on its
+    own, until the record is alone. Order is kept among those that are delivered.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[TelemetryRecord],
+        settings: ForwarderSettings,
+        ledger: DeliveryLedger,
+        random: Callable[[], float],
+        buries: bool = False,
+    ) -> None:
+        """Begin.
+
+        Args:
+            records: In their order.
+            settings: Of the forwarder.
+            ledger: Where each record is entered once.
+            random: Uniform in [0, 1).
+            buries: Records that are given up wait in ``lost`` until somebody calls `buried`.
+        """
+        self.pieces = deque([list(records)] if records else [])
+        """What is not settled yet; the first is delivered first."""
+        self.lost: deque[tuple[list[TelemetryRecord], str]] = deque()
+        """Given up, and why; not settled before they are dead letters."""
+        self.settings = settings
+        self.ledger = ledger
+        self.random = random
+        self.buries = buries
+        self.retries = 0
+        self.failures = 0
+
+    @property
+    def records(self) -> list[TelemetryRecord]:
+        """Those that are not settled, in their order; given up ones first."""
+        parts = [*(records for records, _ in self.lost), *self.pieces]
+        return [record for part in parts for record in part]
+
+    def piece(self) -> list[TelemetryRecord]:
+        """What to deliver next; empty when there is nothing left."""
+        return list(self.pieces[0]) if self.pieces else []
 
     def delivered(self) -> None:
-        """The far side took them all."""
-        self.ledger.deliver(self.settled())
+        """The far side took all of the piece."""
+        if self.pieces:
+            self.ledger.deliver(self.pieces.popleft())
+        self.retries = self.failures = 0
 
     def retry(self, error: Retry) -> int:
         """The far side cannot now.
 
         Returns:
-            Milliseconds to wait; 0 when the batch was given up.
+            Milliseconds to wait; 0 when the piece was given up.
         """
         self.took(error.delivered)
         self.retries += 1
@@ -44,54 +78,105 @@ class BatchDelivery:
         self.ledger.last_error = str(error)
         most = self.settings.retry_max_attempts
         if most and self.retries > most:
-            self.ledger.drop(self.settled(), "retry.max.attempts")
+            self.give_up("retry.max.attempts")
             return 0
         return asked_ms(error.after_s) or self.backoff_ms(self.retries)
 
-    def failed(self, error: str) -> int:
-        """``deliver`` raised what it should not, or took too long.
+    def timed_out(self, error: str) -> int:
+        """``deliver`` took too long: who knows what would have become of the records. They are tried again.
 
         Returns:
-            Milliseconds to wait; 0 when the batch was given up.
+            Milliseconds to wait.
         """
         self.failures += 1
         self.ledger.failures += 1
         self.ledger.last_error = error
-        if self.failures >= self.settings.failure_max_attempts:
-            self.ledger.drop(self.settled(), "failure.max.attempts")
-            return 0
         return self.backoff_ms(self.failures)
 
-    def reject(self, error: Reject) -> None:
-        """The far side will never take the records that the error names, or none of them when it names none.
+    def failed(self, error: str) -> int:
+        """``deliver`` raised what it should not.
 
-        Those that are left are to be delivered again at once: the batch got smaller, so this ends.
+        Returns:
+            Milliseconds to wait; 0 when the piece was given up.
+        """
+        wait_ms = self.timed_out(error)
+        if self.failures < self.settings.failure_max_attempts or self.halved():
+            return wait_ms
+        self.give_up("failure.max.attempts")
+        return 0
+
+    def reject(self, error: Reject) -> None:
+        """The far side will never take the records that the error names; one of them when it names none.
+
+        Those that are left are to be delivered again at once: the piece got smaller, so this ends.
         """
         self.ledger.last_error = str(error)
         self.took(error.delivered)
         named = ids(error.records)
-        left = [record for record in self.records if id(record) not in named]
-        if len(left) == len(self.records):
-            left = []
-        gone = [record for record in self.records if id(record) in named] if left else self.records
-        self.records = left
-        self.ledger.reject(gone, str(error))
+        piece = self.pieces[0] if self.pieces else []
+        gone = [record for record in piece if id(record) in named]
+        if not gone:
+            if not self.halved():
+                self.lose(piece, str(error))
+            return
+        self.replace([record for record in piece if id(record) not in named])
+        self.lose(gone, str(error))
 
     def took(self, delivered: Iterable[TelemetryRecord]) -> None:
         """The far side took some of them, whatever became of the others."""
         taken = ids(delivered)
-        if taken:
-            self.ledger.deliver([record for record in self.records if id(record) in taken])
-            self.records = [record for record in self.records if id(record) not in taken]
+        if taken and self.pieces:
+            piece = self.pieces[0]
+            self.ledger.deliver([record for record in piece if id(record) in taken])
+            self.replace([record for record in piece if id(record) not in taken])
+
+    def halved(self) -> bool:
+        """Divide the piece, unless it is a single record."""
+        if not self.pieces:
+            return False
+        piece = self.pieces[0]
+        middle = (len(piece) + 1) // 2
+        if middle == len(piece):
+            return False
+        self.pieces[0] = piece[middle:]
+        self.pieces.appendleft(piece[:middle])
+        return True
+
+    def replace(self, left: list[TelemetryRecord]) -> None:
+        """The piece has become smaller."""
+        self.pieces.popleft()
+        if left:
+            self.pieces.appendleft(left)
+
+    def give_up(self, reason: str) -> None:
+        """Nobody tries the piece again."""
+        piece = self.pieces[0] if self.pieces else []
+        if self.buries:
+            self.lose(piece, reason)
+        elif piece:
+            self.ledger.drop(self.pieces.popleft(), reason)
+
+    def lose(self, records: list[TelemetryRecord], reason: str) -> None:
+        """Some records will never be delivered."""
+        if self.pieces and self.pieces[0] is records:
+            self.pieces.popleft()
+        if not records:
+            return
+        if self.buries:
+            self.lost.append((records, reason))
+        else:
+            self.ledger.reject(records, reason)
+
+    def buried(self) -> None:
+        """The first of ``lost`` are dead letters."""
+        self.ledger.reject(*self.lost.popleft())
 
     def abandon(self, reason: str) -> None:
         """Nobody goes on with it."""
-        self.ledger.drop(self.settled(), reason)
-
-    def settled(self) -> list[TelemetryRecord]:
-        """All that was left, which is none now."""
-        records, self.records = self.records, []
-        return records
+        records = self.records
+        self.pieces.clear()
+        self.lost.clear()
+        self.ledger.drop(records, reason)
 
     def backoff_ms(self, attempts: int) -> int:
         """Doubling from ``retry.backoff.ms`` to ``retry.backoff.max.ms``, with jitter; at least 1."""

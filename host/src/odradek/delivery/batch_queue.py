@@ -46,7 +46,13 @@ class BatchQueue:
             return self.refuse("queue.max.records")
         if self.held_bytes + size_bytes > settings.queue_max_bytes:
             return self.refuse("queue.max.bytes")
-        waiting_bytes = self.accepted_bytes - self.taken_bytes
+        return self.put(record, now_ms)
+
+    def put(self, record: TelemetryRecord, now_ms: int) -> Offer:
+        """Queue a record whatever the bounds say."""
+        settings = self.settings
+        size_bytes = len(record.payload.data)
+        waiting_bytes = self.waiting_bytes
         self.offered += 1
         self.accepted += 1
         self.accepted_bytes += size_bytes
@@ -56,11 +62,25 @@ class BatchQueue:
             return Offer.QUEUED_LOOK
         return Offer.QUEUED
 
+    def withdraw(self) -> int:
+        """Forget what waits, for whoever puts it in again; how many there were. For the thread that takes."""
+        records = len(self.waiting)
+        self.offered -= records
+        self.accepted -= records
+        self.accepted_bytes = self.taken_bytes
+        self.waiting.clear()
+        return records
+
     def refuse(self, reason: str) -> Offer:
         """Count a record that was offered and is not wanted."""
         self.offered += 1
         count(self.dropped, reason, 1)
         return Offer.DROPPED
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Payload bytes that nobody has taken."""
+        return self.accepted_bytes - self.taken_bytes
 
     @property
     def held_bytes(self) -> int:
@@ -72,7 +92,7 @@ class BatchQueue:
         settings = self.settings
         if not self.waiting:
             return None
-        waiting_bytes = self.accepted_bytes - self.taken_bytes
+        waiting_bytes = self.waiting_bytes
         if len(self.waiting) >= settings.batch_max_records or waiting_bytes >= settings.batch_max_bytes:
             return 0
         _, oldest_ms = self.waiting[0]

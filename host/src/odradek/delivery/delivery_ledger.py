@@ -24,7 +24,7 @@ class DeliveryLedger:
     dropped: dict[str, int] = field(default_factory=dict)
     """By reason: the name of the bound that was reached, or what ended."""
     rejected: dict[str, int] = field(default_factory=dict)
-    """By the far side's reason."""
+    """By the far side's reason. Where the log is the spool these are dead letters."""
     retries: int = 0
     """Calls of ``deliver`` after which the far side asked for another."""
     failures: int = 0

@@ -29,10 +29,10 @@ class ForwarderSettings:
     retry_backoff_ms: int = 500
     """Wait before the first retry; doubled each time, 20 % jitter."""
     retry_backoff_max_ms: int = 30_000
-    retry_max_attempts: int = 20
-    """Retries of one batch that the far side asked for, then it is dropped; 0 is no bound."""
+    retry_max_attempts: int = 0
+    """Retries of a batch that the far side asked for, then it is given up; 0 is no bound."""
     failure_max_attempts: int = 5
-    """Calls of ``deliver`` for one batch that raised or timed out, then it is dropped."""
+    """Calls of ``deliver`` for one batch that raised, then it is halved; a single record is given up."""
 
 
 def read_settings(config: PluginConfig) -> ForwarderSettings:

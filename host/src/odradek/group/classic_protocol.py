@@ -44,6 +44,9 @@ class Registry(Protocol):
     def classic_group_changed(self, group: ClassicGroup) -> None:
         """Store a group, or forget it if it was never used."""
 
+    def check_not_owned(self, group_id: str) -> None:
+        """Refuse to let somebody into a group of the host's own."""
+
 
 class ClassicProtocol:
     """One per host."""
@@ -62,6 +65,7 @@ class ClassicProtocol:
             ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, or one of `ClassicJoin.run`.
         """
         check_group_id(request.group_id)
+        self.registry.check_not_owned(request.group_id)
         config = self.registry.config
         if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
             raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)

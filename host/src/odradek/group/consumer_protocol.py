@@ -44,6 +44,7 @@ def answer_heartbeat(
         ApiError: What is wrong with the request, the group or the member.
     """
     check_request(request, version, coordinator.config.consumer_assignors)
+    coordinator.check_not_owned(request.group_id)
     group = group_for(coordinator, request)
     if request.member_epoch < JOIN_EPOCH:
         return leave(group, request)

@@ -41,6 +41,9 @@ class GroupCoordinator:
     groups: dict[str, Group] = field(default_factory=dict)
     own_configs: dict[str, GroupConfig] = field(default_factory=dict)
     """Of groups that an operator has configured, also of those that are not there."""
+    owned: dict[str, Callable[[Mapping[TopicPartition, CommittedOffset]], None]] = field(default_factory=dict)
+    """Groups that the host itself consumes in: nobody may join or delete them. Whoever commits offsets moves
+    the host, which is told."""
     classic: ClassicProtocol = field(init=False)
     """Answers the members of classic groups."""
 
@@ -199,6 +202,8 @@ class GroupCoordinator:
                 `Group.validate_offset_commit`.
         """
         group = self.groups.get(group_id)
+        if committer.is_transactional:
+            self.check_not_owned(group_id)
         if group is None:
             if committer.generation_id >= 0:
                 old = committer.is_transactional or committer.api_version < 9
@@ -211,8 +216,22 @@ class GroupCoordinator:
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Commit what `committing` has allowed; stored when this returns."""
-        if offsets:
-            self.offsets.commit(group_id, offsets)
+        if not offsets:
+            return
+        self.offsets.commit(group_id, offsets)
+        if group_id in self.owned:
+            self.owned[group_id](offsets)
+
+    def check_not_owned(self, group_id: str) -> None:
+        """Whether a group is anybody's.
+
+        Raises:
+            ApiError: GROUP_AUTHORIZATION_FAILED: the host consumes in it.
+        """
+        if group_id in self.owned:
+            raise ApiError(
+                ErrorCode.GROUP_AUTHORIZATION_FAILED, f"The host itself is the consumer in group {group_id}."
+            )
 
     def make_simple_group(self, group_id: str) -> None:
         """A group for offsets alone, if there is none of this id: empty, without a protocol type."""

@@ -60,7 +60,7 @@ class OffsetExpiration:
             ApiError: COORDINATOR_NOT_AVAILABLE: nothing can be written now.
         """
         group = self.groups.groups.get(group_id)
-        if group is None:
+        if group is None or group_id in self.groups.owned:
             return False
         offsets = self.groups.offsets
         expired = list(self.expired(group, offsets.of_group(group_id).items()))

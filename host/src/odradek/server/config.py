@@ -27,6 +27,7 @@ from odradek.server.log_keys import read_log_defaults, read_log_dirs, read_upkee
 from odradek.server.log_upkeep import UpkeepSettings
 from odradek.server.quota_keys import read_quota_configs
 from odradek.server.sasl_keys import read_sasl, read_security_protocols, security_protocol
+from odradek.server.spool_keys import SpoolSettings, read_spool
 from odradek.server.transactions import read_transactions
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
@@ -53,6 +54,7 @@ class HostConfig:
     """By listener name; a listener that is not here is advertised where it listens."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     telemetry: TelemetryConfig = field(default_factory=TelemetryConfig)
+    spool: SpoolSettings = field(default_factory=SpoolSettings)
     socket_request_max_bytes: int = 104_857_600
     connections_max_idle_ms: int = 600_000
     shutdown_timeout_ms: int = 5_000
@@ -156,6 +158,7 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
             error_policy=ErrorPolicy(top.choice("telemetry.error.policy", "client-safe", list(ErrorPolicy))),
             slow_ms=top.integer("plugin.slow.ms", 5, 1, 60_000),
         ),
+        spool=read_spool(top),
         socket_request_max_bytes=top.integer("socket.request.max.bytes", 104_857_600, 1024, INT32_MAX),
         connections_max_idle_ms=top.integer("connections.max.idle.ms", 600_000, 1_000),
         shutdown_timeout_ms=top.integer("shutdown.timeout.ms", 5_000, 0, 600_000),

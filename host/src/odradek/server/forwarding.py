@@ -1,4 +1,5 @@
-"""One forwarder on a thread and an event loop of its own, fed from the host's loop through a bounded queue.
+"""One forwarder on a thread and an event loop of its own, fed out of the log, or from the host's loop through
+a bounded queue.
 
 Whatever the plugin does there (raise, hang, ignore its cancellation, block the thread) is bounded, is counted
 and stays there.
@@ -11,21 +12,22 @@ import contextlib
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterable
 from threading import Lock, Thread
 
 from odradek.delivery.batch_delivery import BatchDelivery
 from odradek.delivery.batch_queue import BatchQueue, Offer
+from odradek.delivery.dead_letter import dead_letters
 from odradek.delivery.delivery_ledger import DeliveryLedger, ForwarderStats
 from odradek.delivery.forwarder_settings import ForwarderSettings
-from odradek.plugin.context import ClientTelemetryContext
-from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.delivery.log_cursor import Chunk
+from odradek.delivery.spooled_record import MALFORMED, SpooledRecord
 from odradek.plugin.protocols import Forwarder, Reject, Retry, TelemetryRecord
+from odradek.server.bounded_call import CANCEL_GRACE_S, CutOffError, bounded, described, waited
+from odradek.server.log_feed import LogFeed
 
 log = logging.getLogger(__name__)
 
-CANCEL_GRACE_S = 0.2
-"""How long a call that was cancelled may take to notice."""
 FLUSH_SHARE = 0.75
 """Of the time to stop; the rest is for ``close``."""
 
@@ -36,13 +38,17 @@ def monotonic_ms() -> int:
 
 
 class ForwarderRunner:
-    """Drives one `Forwarder`. It is a `ClientTelemetryExporter`, so it joins the host's chain like any other.
+    """Drives one `Forwarder`.
 
     Lifecycle: `start` and `stop` return whatever the plugin does; ``close`` of the plugin is called once if
-    `start` was. `offer` before `start` only queues, after `stop` only counts.
+    `start` was.
 
-    Accounting: `stats` is balanced at any moment when it is read on the thread that offers; elsewhere it may
-    miss the one record that is being offered right then.
+    Without a feed, records are offered: before `start` they only queue, after `stop` they are only counted,
+    and what is not delivered when it stops is dropped. With a feed, they are read out of the log, and what is
+    not delivered is still there; records that are given up go to the dead letters first.
+
+    Accounting: `stats` is balanced at any moment when it is read on the thread that offers, and with a feed
+    on any; without, elsewhere it may miss the one record that is being offered right then.
     """
 
     def __init__(
@@ -51,6 +57,7 @@ class ForwarderRunner:
         forwarder: Forwarder,
         settings: ForwarderSettings | None = None,
         uniform: Callable[[], float] = random.random,
+        feed: LogFeed | None = None,
     ) -> None:
         self.name = name
         self.forwarder = forwarder
@@ -59,6 +66,9 @@ class ForwarderRunner:
         self.ledger = DeliveryLedger()
         self.queue = BatchQueue(self.settings, self.ledger)
         self.delivery: BatchDelivery | None = None
+        self.feed = feed
+        if feed is not None:
+            feed.to_forwarder, feed.receive, feed.restart = self.call, self.receive, self.restart
         self.lock = Lock()
         """Between taking, settling and looking; never held over a call of the plugin, and not by `offer`."""
         self.refusal: str | None = None
@@ -70,6 +80,8 @@ class ForwarderRunner:
         self.look = asyncio.Event()
         self.stopping = asyncio.Event()
         self.close_s = 1.0
+        self.batch_ends: dict[int, int] = {}
+        """Behind the last record of the batch in hand, by partition."""
 
     # on the host's loop
 
@@ -78,10 +90,6 @@ class ForwarderRunner:
         self.loop = asyncio.new_event_loop()
         self.thread = Thread(target=self.live, name=f"odradek-forwarder-{self.name}", daemon=True)
         self.thread.start()
-
-    def export_metrics(self, context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> None:
-        """Offer one push."""
-        self.offer(TelemetryRecord(context.request, context.push_interval_ms, payload))
 
     def offer(self, record: TelemetryRecord) -> bool:
         """Queue a record; False when it was dropped. Always on one thread; never blocks, never raises."""
@@ -125,17 +133,21 @@ class ForwarderRunner:
         """The accounts at this moment; any thread."""
         with self.lock:
             queue, ledger = self.queue, self.ledger
-            dropped = dict(queue.dropped)
+            offered, unread, gone = queue.offered, 0, queue.dropped
+            if self.feed is not None:
+                cursor, ends = self.feed.cursor, self.feed.source.ends()
+                offered, unread, gone = cursor.offered(ends), cursor.unread(ends), cursor.dropped
+            dropped = dict(gone)
             for reason, records in ledger.dropped.items():
                 dropped[reason] = dropped.get(reason, 0) + records
             return ForwarderStats(
-                offered=queue.offered,
+                offered=offered,
                 delivered=ledger.delivered,
                 dropped=dropped,
                 rejected=dict(ledger.rejected),
                 retries=ledger.retries,
                 failures=ledger.failures,
-                queued=len(queue.waiting),
+                queued=unread + len(queue.waiting),
                 in_flight=len(self.delivery.records) if self.delivery else 0,
                 queued_bytes=queue.held_bytes,
                 last_error=ledger.last_error,
@@ -173,7 +185,7 @@ class ForwarderRunner:
         self.refusal = self.refusal or reason
         self.give_up(reason)
         try:
-            await self.bounded(self.forwarder.close, self.close_s)
+            await bounded(self.forwarder.close, self.close_s)
         except Exception as error:  # noqa: BLE001  a plugin may raise anything
             log.warning("forwarder close failed", extra={"plugin": self.name, "problem": described(error)})
 
@@ -189,11 +201,15 @@ class ForwarderRunner:
     async def carry(self) -> None:
         """Batch after batch, until told to stop and nothing waits."""
         try:
-            await self.bounded(self.forwarder.start, self.settings.deliver_timeout_ms / 1000)
+            await bounded(self.forwarder.start, self.settings.deliver_timeout_ms / 1000)
         except Exception as error:
             raise StartError(f"start failed: {described(error)}") from error
         while True:
             stopping = self.stopping.is_set()
+            if self.feed is not None:
+                if stopping:
+                    return  # the rest stays in the log
+                self.ask_for_more(self.feed)
             if self.take(flush=stopping):
                 await self.settle()
             elif stopping:
@@ -205,8 +221,44 @@ class ForwarderRunner:
         """Take a batch in hand, if one is due."""
         with self.lock:
             batch = self.queue.take(monotonic_ms(), flush)
-            self.delivery = BatchDelivery(batch, self.settings, self.ledger, self.uniform) if batch else None
+            self.delivery = self.delivery_of(batch) if batch else None
         return bool(batch)
+
+    def delivery_of(self, batch: list[TelemetryRecord]) -> BatchDelivery:
+        """A batch in hand; what no plugin can be given is lost from the start."""
+        if self.feed is None:
+            return BatchDelivery(batch, self.settings, self.ledger, self.uniform)
+        good = [record for record in batch if not (isinstance(record, SpooledRecord) and record.fault)]
+        delivery = BatchDelivery(good, self.settings, self.ledger, self.uniform, buries=True)
+        bad = [record for record in batch if record not in good] if len(good) < len(batch) else []
+        if bad:
+            delivery.lost.append((bad, MALFORMED))
+        self.batch_ends = {record.partition: record.original.offset + 1 for record in of_log(batch)}
+        return delivery
+
+    def ask_for_more(self, feed: LogFeed) -> None:
+        """Keep about two batches at hand."""
+        queue, settings = self.queue, self.settings
+        few = len(queue.waiting) < 2 * settings.batch_max_records
+        if few and queue.waiting_bytes < 2 * settings.batch_max_bytes:
+            feed.ask()
+
+    def receive(self, chunks: list[Chunk]) -> None:
+        """Queue what has been read."""
+        assert self.feed is not None
+        for chunk in chunks:
+            with self.lock:
+                for record in self.feed.cursor.take(chunk):
+                    self.queue.put(record, monotonic_ms())
+        self.look.set()
+
+    def restart(self, move: Callable[[list[SpooledRecord]], None]) -> None:
+        """Go on elsewhere; the batch in hand is delivered first."""
+        with self.lock:
+            waiting = of_log(record for record, _ in self.queue.waiting)
+            self.queue.withdraw()
+            move(waiting)
+        self.look.set()
 
     async def wait_for_batch(self) -> None:
         """Sleep until a batch may be due. Clears before it looks, so an offer in between is not missed."""
@@ -220,17 +272,39 @@ class ForwarderRunner:
         """Deliver the batch in hand until nothing of it is left."""
         delivery = self.delivery
         while delivery is not None and delivery.records:
-            wait_ms = await self.attempt(delivery)
+            wait_ms = await self.bury(delivery) if delivery.lost else await self.attempt(delivery)
+            if self.feed is not None:
+                self.feed.settled(self.positions(delivery))
+                if wait_ms and self.stopping.is_set():
+                    return
             if wait_ms and self.stopping.is_set():
                 await asyncio.sleep(wait_ms / 1000)
             elif wait_ms:
                 await waited(self.stopping, wait_ms)
 
+    def positions(self, delivery: BatchDelivery) -> dict[int, int]:
+        """Per partition, what stands before it is settled."""
+        positions = dict(self.batch_ends)
+        for record in of_log(delivery.records):
+            offset = record.original.offset
+            positions[record.partition] = min(positions[record.partition], offset)
+        return positions
+
+    async def bury(self, delivery: BatchDelivery) -> int:
+        """Make dead letters of what was given up; nothing is forgotten before that is done."""
+        assert self.feed is not None
+        records, reason = delivery.lost[0]
+        batch = dead_letters(of_log(records), self.name, self.feed.source.topic_name, reason)
+        await self.feed.bury(batch)
+        with self.lock:
+            delivery.buried()
+        return 0
+
     async def attempt(self, delivery: BatchDelivery) -> int:
         """One call of ``deliver``; milliseconds to wait for the next."""
-        batch = list(delivery.records)
+        batch = delivery.piece()
         try:
-            await self.bounded(lambda: self.forwarder.deliver(batch), self.settings.deliver_timeout_ms / 1000)
+            await bounded(lambda: self.forwarder.deliver(batch), self.settings.deliver_timeout_ms / 1000)
         except Retry as error:
             self.report(error, batch)
             with self.lock:
@@ -239,6 +313,10 @@ class ForwarderRunner:
             self.report(error, batch)
             with self.lock:
                 delivery.reject(error)
+        except CutOffError as error:
+            self.report(error, batch)
+            with self.lock:
+                return delivery.timed_out(f"TimeoutError: {error}")
         except Exception as error:  # noqa: BLE001  a plugin may raise anything
             self.report(error, batch)
             with self.lock:
@@ -253,34 +331,12 @@ class ForwarderRunner:
         extra = {"plugin": self.name, "problem": described(error), "records": len(batch)}
         log.warning("forwarder did not deliver", extra=extra)
 
-    async def bounded(self, work: Callable[[], Awaitable[None]], timeout_s: float) -> None:
-        """Call the plugin.
-
-        Raises:
-            TimeoutError: It took too long. When it ignores its cancellation too, it is left behind.
-        """
-        task = asyncio.ensure_future(guarded(work))
-        try:
-            await asyncio.wait({task}, timeout=timeout_s)
-        except asyncio.CancelledError:
-            await self.cancel(task)
-            raise
-        if not task.done():
-            await self.cancel(task)
-        if not task.done() or task.cancelled():
-            raise TimeoutError(f"cancelled, or took longer than {timeout_s:g} s")
-        task.result()
-
-    async def cancel(self, task: asyncio.Future[None]) -> None:
-        """Cancel and wait, but not long."""
-        task.cancel()
-        await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
-
     # on either thread
 
     def give_up(self, reason: str) -> None:
-        """Drop what waits and what is in hand."""
+        """Drop what waits and what is in hand, unless it is in the log."""
+        if self.feed is not None:
+            return
         with self.lock:
             if self.delivery is not None:
                 self.delivery.abandon(reason)
@@ -292,21 +348,6 @@ class StartError(Exception):
     """The plugin's ``start`` raised or took too long."""
 
 
-async def guarded(work: Callable[[], Awaitable[None]]) -> None:
-    """Await the plugin; what would end the whole thread becomes an ordinary error."""
-    try:
-        await work()
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise RuntimeError(described(error)) from error
-
-
-async def waited(event: asyncio.Event, timeout_ms: int | None) -> None:
-    """Until the event or the time, whichever is first."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
-            await event.wait()
-
-
-def described(error: BaseException) -> str:
-    """Kind and message in one line."""
-    return f"{type(error).__name__}: {error}"
+def of_log(records: Iterable[TelemetryRecord]) -> list[SpooledRecord]:
+    """All of them: a feed gives nothing else."""
+    return [record for record in records if isinstance(record, SpooledRecord)]

@@ -28,7 +28,7 @@ from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
 from odradek.server.connection_keys import enforce, make_connection_quotas
-from odradek.server.forwarding import ForwarderRunner
+from odradek.server.forwarders import make_runners, make_spool, sink_of
 from odradek.server.listener import Listener
 from odradek.server.log_upkeep import LogUpkeep
 from odradek.server.metadata_checkpoints import MetadataCheckpoints
@@ -127,7 +127,10 @@ class Host:
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.broker = self.make_broker()
         self.dispatcher = Dispatcher(self.broker, load_handlers())
-        self.forwarders = self.join_plugins()
+        self.join_plugins()
+        self.spool = make_spool(config, self.broker, self.file_threads.offload)
+        self.forwarders = make_runners(self.plugins, self.spool)
+        self.telemetry.sink = sink_of(self.spool, self.forwarders)
         self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
         self.listeners = [self.make_listener(index) for index in range(len(config.listeners))]
         self.driver: TimerDriver | None = None
@@ -172,19 +175,13 @@ class Host:
             self.config.groups, self.clock, self.timer, random_uuid, offsets, GroupTopics(topics)
         )
 
-    def join_plugins(self) -> list[ForwarderRunner]:
-        """Put every plugin where it belongs; the forwarders are not running yet."""
-        runners = []
+    def join_plugins(self) -> None:
+        """Put receivers and enrichers where they belong."""
         for plugin in self.plugins:
             for provider in plugin.providers:
                 self.receivers.register(plugin.name, provider)
             for enricher in plugin.enrichers:
                 self.enrichers.register(plugin.name, enricher)
-            for name, forwarder in plugin.forwarders.items():
-                runner = ForwarderRunner(name, forwarder, plugin.forwarder_settings)
-                self.receivers.add_exporter(name, runner)
-                runners.append(runner)
-        return runners
 
     def make_listener(self, index: int) -> Listener:
         address = self.config.listeners[index]

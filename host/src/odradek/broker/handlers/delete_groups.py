@@ -39,6 +39,8 @@ def deleted(name: str, broker: Broker) -> DeletableGroupResult:
     """Delete one group, or say why not."""
     try:
         broker.groups.group(name).validate_delete()
+        if name in broker.groups.owned:
+            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
         broker.groups.remove(name)
     except ApiError as error:
         return DeletableGroupResult(group_id=name, error_code=error.code)

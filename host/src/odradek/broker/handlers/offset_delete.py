@@ -31,6 +31,7 @@ def offset_delete(
     if not request.group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID)
     group = broker.groups.group(request.group_id)
+    broker.groups.check_not_owned(request.group_id)
     if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         raise ApiError(ErrorCode.NON_EMPTY_GROUP)
     return OffsetDeleteResponse(topics=[deleted(topic, group, broker) for topic in request.topics])

@@ -1,0 +1,125 @@
+"""Where one forwarder stands in the log, and the accounts of it.
+
+Lives on the forwarder's thread; `LogCursor.offered` and `unread` may be asked by any, under the runner's
+lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from odradek.delivery.delivery_ledger import count
+from odradek.delivery.spooled_record import SpooledRecord, spooled
+from odradek.wire.errors import WireError
+from odradek.wire.record_batch import record_batches, records
+
+EXPIRED = "expired"
+"""Retention or DeleteRecords took them first."""
+SKIPPED = "skipped"
+"""Somebody moved the group's offset forward."""
+DELETED = "deleted"
+"""Somebody deleted the topic."""
+UNREADABLE = "unreadable"
+"""The batch cannot be opened."""
+MAX_BATCH_BYTES = 256 << 20
+
+
+class Chunk(NamedTuple):
+    """What was read of one partition."""
+
+    partition: int
+    start: int
+    """Where the reading began: later than asked for where records have expired."""
+    data: bytes
+    """Whole batches; the first may begin before ``start``."""
+
+
+@dataclass(slots=True, eq=False)
+class LogCursor:
+    """One position per partition: the next offset to be read."""
+
+    expected: dict[int, int]
+    origin: dict[int, int] = field(init=False)
+    """Where the accounts begin."""
+    rewound: int = 0
+    """Records that come a second time, because somebody moved the offset back."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Records that nobody will deliver, by reason."""
+
+    def __post_init__(self) -> None:
+        self.origin = dict(self.expected)
+
+    def offered(self, ends: Mapping[int, int]) -> int:
+        """Records that were there to be delivered, up to some ends of the partitions."""
+        return self.rewound + sum(ends.get(index, begin) - begin for index, begin in self.origin.items())
+
+    def unread(self, ends: Mapping[int, int]) -> int:
+        """Records behind the positions, up to the same ends."""
+        return sum(ends.get(index, at) - at for index, at in self.expected.items())
+
+    def take(self, chunk: Chunk) -> list[SpooledRecord]:
+        """The records of a chunk that were not read before; the position is behind them then."""
+        index = chunk.partition
+        self.expected.setdefault(index, 0)
+        self.origin.setdefault(index, 0)
+        self.pass_over(index, chunk.start, EXPIRED)
+        found = []
+        for record in self.opened(chunk):
+            if record.original.offset >= self.expected[index]:
+                self.pass_over(index, record.original.offset, EXPIRED)
+                found.append(record)
+                self.expected[index] += 1
+        return found
+
+    def opened(self, chunk: Chunk) -> Iterator[SpooledRecord]:
+        """Batch by batch. One that is damaged is passed over: it must not hold up what comes behind it."""
+        for header, batch in record_batches(chunk.data):
+            if header.is_control:
+                continue
+            try:
+                found = [
+                    spooled(chunk.partition, record) for record in records(batch, header, MAX_BATCH_BYTES)
+                ]
+            except WireError:
+                self.pass_over(chunk.partition, header.next_offset, UNREADABLE)
+                continue
+            yield from found
+
+    def pass_over(self, index: int, offset: int, reason: str) -> None:
+        """Nothing before this offset will be read any more."""
+        gap = offset - self.expected[index]
+        if gap > 0:
+            count(self.dropped, reason, gap)
+            self.expected[index] = offset
+
+    def move(self, positions: Mapping[int, int], withdrawn: int) -> None:
+        """Go on elsewhere.
+
+        Args:
+            positions: By partition; the others stay where they are.
+            withdrawn: Records that had been read and are not taken: they lie before the positions.
+        """
+        back = -withdrawn
+        for index, offset in positions.items():
+            back += self.expected.get(index, 0) - offset
+            self.expected[index] = offset
+            self.origin.setdefault(index, 0)
+        if back >= 0:
+            self.rewound += back
+        else:
+            count(self.dropped, SKIPPED, -back)
+
+    def begin_anew(self, old_ends: Mapping[int, int], positions: Mapping[int, int], withdrawn: int) -> None:
+        """The topic is another one.
+
+        Args:
+            old_ends: Of the topic that is gone.
+            positions: Where to begin in the new one.
+            withdrawn: Records that had been read and are not taken.
+        """
+        count(self.dropped, DELETED, self.unread(old_ends) + withdrawn)
+        self.rewound = self.offered(old_ends)
+        self.expected = dict(positions)
+        self.origin = dict(positions)

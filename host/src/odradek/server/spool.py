@@ -1,0 +1,235 @@
+"""The log is the spool: the telemetry topic, what writes it and who reads it on the host's behalf."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from odradek.broker.topics import TOPIC_RESOURCE, Topic, Topics
+from odradek.clock import Clock, Timer
+from odradek.delivery.log_cursor import Chunk
+from odradek.delivery.spool_writer import Offload, SpoolWriter
+from odradek.group.committed_offset import CommittedOffset, TopicPartition
+from odradek.group.group_coordinator import GroupCoordinator
+from odradek.log.partition_log import PartitionLog
+from odradek.plugin.config import ConfigError
+from odradek.server.log_feed import LogFeed
+from odradek.server.spool_keys import Durability, SpoolSettings
+from odradek.telemetry.accepted_push import AcceptedPush
+from odradek.telemetry.record_parts import partition_of, record_parts
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
+
+READ_BYTES: Final = 64 << 10
+"""Of each partition at once, as it is stored; at least one batch."""
+SEGMENT_BYTES: Final = 64 << 20
+"""Retention goes by whole segments: Kafka's 1 GiB would be too coarse."""
+MIN_SEGMENT_BYTES: Final = 1 << 20
+SEGMENTS: Final = 8
+"""So many make up ``telemetry.retention.bytes`` at least."""
+BATCH_ROOM_BYTES: Final = 1 << 20
+"""What a record may need beside the largest payload."""
+LEADER_EPOCH: Final = 0
+
+
+class TelemetrySpool:
+    """Keeps pushes in the telemetry topic. Both `TelemetrySink` and `FeedLog`.
+
+    Raises:
+        ConfigError: A topic cannot be made.
+    """
+
+    def __init__(
+        self,
+        settings: SpoolSettings,
+        payload_max_bytes: int,
+        topics: Topics,
+        groups: GroupCoordinator,
+        clock: Clock,
+        timer: Timer,
+        offload: Offload,
+    ) -> None:
+        self.settings = settings
+        self.payload_max_bytes = payload_max_bytes
+        self.topics = topics
+        self.groups = groups
+        self.clock = clock
+        self.topic_name = settings.topic_name
+        self.feeds: list[LogFeed] = []
+        self.writer = SpoolWriter(
+            clock=clock,
+            timer=timer,
+            write=self.write,
+            offload=offload,
+            linger_ms=settings.linger_ms,
+            max_bytes=settings.buffer_max_bytes,
+            when_flushed=self.when_flushed if settings.durability is Durability.FSYNC else None,
+        )
+        self.topic = self.made(settings.topic_name, settings.partitions)
+        self.dead_letters = self.made(settings.dead_letter_topic, 1)
+        self.appended_ends = self.ends()
+        self.begun_ends = dict(self.appended_ends)
+        """Of the partitions when the host started."""
+        topics.listeners.append(self.topics_changed)
+
+    # The topics
+
+    def made(self, name: str, partitions: int) -> Topic:
+        """A topic with as many partitions at least, configured as the settings say."""
+        properties = self.properties()
+        try:
+            topic = self.topics.named(name)
+            if topic is None:
+                return self.topics.create(name, partitions, properties)
+            stored = dict(self.topics.metadata.resource(TOPIC_RESOURCE, name)) | properties
+            self.topics.metadata.put_resource(TOPIC_RESOURCE, name, stored)
+            self.topics.reconfigure(topic, self.topics.config_of(stored))
+            if len(topic.partitions) < partitions:
+                self.topics.grow(topic, partitions)
+        except ApiError as error:
+            raise ConfigError(
+                "telemetry.topic.name", f"{name}: {error.message or error.code.name}"
+            ) from error
+        return topic
+
+    def properties(self) -> dict[str, str]:
+        """The topics' own configuration. What the settings leave open is left as it is."""
+        settings = self.settings
+        segment_bytes = SEGMENT_BYTES
+        properties = {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "flush.messages": "1" if settings.durability is Durability.FSYNC else str(2**63 - 1),
+            "max.message.bytes": str(self.payload_max_bytes + BATCH_ROOM_BYTES),
+            "message.timestamp.type": "CreateTime",
+        }
+        if settings.retention_ms is not None:
+            properties["retention.ms"] = str(settings.retention_ms)
+        if settings.retention_bytes is not None:
+            properties["retention.bytes"] = str(settings.retention_bytes)
+            if settings.retention_bytes >= 0:
+                wanted = settings.retention_bytes // SEGMENTS
+                segment_bytes = min(SEGMENT_BYTES, max(MIN_SEGMENT_BYTES, wanted))
+        largest = self.payload_max_bytes + BATCH_ROOM_BYTES
+        return properties | {"segment.bytes": str(max(segment_bytes, largest))}
+
+    def topics_changed(self) -> None:
+        """Somebody may have deleted a topic: pushes need it, so it is made anew."""
+        try:
+            before, self.topic = self.topic, self.still_there(self.topic, self.settings.partitions)
+            self.dead_letters = self.still_there(self.dead_letters, 1)
+        except ApiError as error:
+            log.error("topic cannot be made", extra={"problem": str(error)})
+            return
+        if self.topic is not before:
+            for feed in self.feeds:
+                feed.recreated(ends_of(before), self.ends())
+
+    def still_there(self, topic: Topic, partitions: int) -> Topic:
+        """The topic, or a new one of its name."""
+        if self.topics.named(topic.name) is topic:
+            return topic
+        log.warning("topic was deleted, making it anew", extra={"topic": topic.name})
+        return self.topics.named(topic.name) or self.topics.create(topic.name, partitions, self.properties())
+
+    # Writing
+
+    def take(self, push: AcceptedPush) -> bool | None:
+        """Keep a push; whether it is kept is known when its batch is written."""
+        index = partition_of(push.payload.client_instance_id, len(self.topic.partitions))
+        taken = self.writer.append(index, push.context.received_ms, record_parts(push), push)
+        return None if taken else False
+
+    def write(self, index: int, batch: bytes) -> None:
+        """Append a batch to a partition.
+
+        Raises:
+            ApiError: It cannot be written, or the topic is as large as it may be.
+        """
+        most = self.settings.log_max_bytes
+        if most >= 0 and sum(each.size_bytes for each in self.topic.partitions) + len(batch) > most:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, f"the topic has telemetry.log.max.bytes ({most})")
+        self.partition(index).append(batch, self.clock.now_ms())
+        for feed in self.feeds:
+            feed.appended()
+
+    def partition(self, index: int) -> PartitionLog:
+        """A partition of the topic.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        found = self.topic.partition(index)
+        if found is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return found
+
+    def when_flushed(self, index: int, callback: Callable[[ApiError | None], None]) -> None:
+        """Call back once what a partition has is on the disk."""
+        self.partition(index).when_flushed(callback, self.clock.now_ms())
+
+    def bury(self, batch: bytes) -> None:
+        """Append dead letters."""
+        self.dead_letters.partitions[0].append(batch, self.clock.now_ms())
+
+    # Reading
+
+    def feed(self, name: str) -> LogFeed:
+        """A forwarder's way through the log; on the host's loop."""
+        feed = LogFeed(name, self)
+        self.feeds.append(feed)
+        return feed
+
+    def ends(self) -> dict[int, int]:
+        """The offset of the next record, by partition."""
+        return ends_of(self.topic)
+
+    def read(self, positions: Mapping[int, int]) -> list[Chunk]:
+        """What there is behind the positions."""
+        chunks = []
+        for index, each in enumerate(self.topic.partitions):
+            wanted = min(positions.get(index, 0), each.log_end_offset)
+            start = max(wanted, each.log_start_offset)
+            if start > wanted or start < each.log_end_offset:
+                chunks.append(Chunk(index, start, each.read(start, READ_BYTES)))
+        return chunks
+
+    def begin(self, group_id: str, moved: Callable[[Mapping[int, int]], None]) -> dict[int, int]:
+        """Where a forwarder goes on; one that is new begins at the ends."""
+        ours = self.of_topic(self.groups.offsets.of_group(group_id))
+        ends = self.ends()
+        if ours:
+            positions = {index: min(ours.get(index, 0), end) for index, end in ends.items()}
+        else:
+            positions = ends
+            try:
+                self.commit(group_id, positions)
+            except ApiError as error:
+                raise ConfigError("data.dir", f"offsets cannot be stored: {error}") from error
+        self.groups.owned[group_id] = lambda offsets: moved(self.of_topic(offsets))
+        return positions
+
+    def of_topic(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> dict[int, int]:
+        """Offsets of the telemetry topic, by partition."""
+        return {index: at.offset for (topic_id, index), at in offsets.items() if topic_id == self.topic.id}
+
+    def commit(self, group_id: str, positions: Mapping[int, int]) -> None:
+        """Store a forwarder's positions."""
+        now_ms = self.clock.now_ms()
+        self.groups.offsets.commit(
+            group_id,
+            {
+                (self.topic.id, index): CommittedOffset(
+                    offset=offset, leader_epoch=LEADER_EPOCH, commit_timestamp_ms=now_ms
+                )
+                for index, offset in positions.items()
+            },
+        )
+
+
+def ends_of(topic: Topic) -> dict[int, int]:
+    """The offset of the next record, by partition."""
+    return {index: each.log_end_offset for index, each in enumerate(topic.partitions)}

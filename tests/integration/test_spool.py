@@ -1,0 +1,572 @@
+"""The log is the spool: what is accepted is in the topic, and reaches forwarders whatever happens to them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
+
+from odradek.cli.main import run
+from odradek.client.admin import AdminClient
+from odradek.client.group_offsets import CommittedOffset
+from odradek.plugin import Forwarder, PluginConfig, Reject, Retry, TelemetryRecord, decode_record, hookimpl
+from odradek.server.plugins import HostPluginManager
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from support.accounts import assert_accounts_balance
+from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.wire_client import WireClient
+
+PATIENCE_S = 15.0
+TOPIC = "__client_telemetry"
+DEAD_LETTERS = "__client_telemetry_dead_letter"
+Behavior = Callable[[Sequence[TelemetryRecord]], object]
+
+
+@dataclass(eq=False)
+class FarSide:
+    """A forwarder that does as it is told, batch by batch."""
+
+    behavior: Behavior = lambda batch: None
+    taken: list[TelemetryRecord] = field(default_factory=list)
+    calls: int = 0
+
+    async def start(self) -> None:
+        """Nothing to prepare."""
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        self.calls += 1
+        answer = self.behavior(batch)
+        if asyncio.iscoroutine(answer):
+            await answer
+        self.taken += batch
+
+    async def close(self) -> None:
+        """Nothing to let go."""
+
+    @property
+    def names(self) -> list[str]:
+        return [name_of(record.payload.data) for record in self.taken]
+
+
+@dataclass(eq=False)
+class Plugin:
+    forwarders: dict[str, Forwarder]
+
+    @hookimpl
+    def odradek_forwarder(self, config: PluginConfig) -> dict[str, Forwarder]:
+        return self.forwarders
+
+
+def down(batch: Sequence[TelemetryRecord]) -> object:
+    raise Retry("down")
+
+
+def payload(number: int) -> bytes:
+    scope = ScopeMetrics(metrics=[Metric(name=f"push.{number}")])
+    return MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
+
+
+def name_of(data: bytes) -> str:
+    if not data:
+        return ""
+    return str(MetricsData.FromString(data).resource_metrics[0].scope_metrics[0].metrics[0].name)
+
+
+FAST = (
+    "plugins.fake.batch.max.age.ms=100",
+    "plugins.fake.retry.backoff.ms=10",
+    "plugins.fake.retry.backoff.max.ms=50",
+    *EVERYTHING,
+)
+
+
+@contextlib.contextmanager
+def hosting(data_dir: Path, *overrides: str, **far_sides: FarSide) -> Iterator[ThreadedHost]:
+    """A host whose forwarders are ``fake.<name>``; its accounts balance at the end."""
+    plugins = HostPluginManager()
+    plugins.add("fake", Plugin(dict(far_sides)), "fake", "1")
+    with running_host(data_dir, *FAST, *overrides, plugins=plugins) as host:
+        yield host
+        host.call(lambda: assert_accounts_balance(host.host))
+
+
+def push_all(host: ThreadedHost, numbers: range) -> list[int]:
+    """Push each number as a client instance of its own; what each heard."""
+    with WireClient(host.address) as client:
+        client.introduce()
+        return [client.push(payload(number)) for number in numbers]
+
+
+def until(host: ThreadedHost, condition: Callable[[], bool]) -> None:
+    """Wait, while the accounts balance at every look."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        host.call(lambda: assert_accounts_balance(host.host))
+        assert time.monotonic() < end_s, [runner.stats() for runner in host.host.forwarders]
+        time.sleep(0.01)
+
+
+def names(numbers: range) -> list[str]:
+    return [f"push.{number}" for number in numbers]
+
+
+@contextlib.contextmanager
+def admin_of(host: ThreadedHost) -> Iterator[AdminClient]:
+    with AdminClient(host.bootstrap, "test", PATIENCE_S) as admin:
+        yield admin
+
+
+def committed(host: ThreadedHost, group: str) -> int:
+    """The offset of partition 0."""
+    with admin_of(host) as admin:
+        return admin.offset_fetch(group)[TOPIC, 0].offset
+
+
+def records_of(host: ThreadedHost, topic: str, count: int) -> list[tuple[TelemetryRecord, dict[str, bytes]]]:
+    """The first records of partition 0, as any Kafka client reads them."""
+    consumer = Consumer(
+        {"bootstrap.servers": host.bootstrap, "group.id": "reader", "enable.metrics.push": False}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found = []
+    end_s = time.monotonic() + PATIENCE_S
+    while len(found) < count and time.monotonic() < end_s:
+        message = consumer.poll(0.5)
+        if message is not None and not message.error():
+            headers = message.headers() or []
+            record = decode_record(message.key(), message.value(), headers)
+            found.append((record, dict(headers)))
+    consumer.close()
+    return found
+
+
+def test_an_accepted_push_is_a_record_that_any_client_reads(tmp_path: Path) -> None:
+    with hosting(tmp_path, far=FarSide()) as host:
+        codes = push_all(host, range(5))
+        found = records_of(host, TOPIC, 5)
+
+    assert codes == [0] * 5
+    assert [name_of(record.payload.data) for record, _ in found] == names(range(5))
+    record, headers = found[0]
+    assert record.context.connection.client_software_name == "raw-client"
+    assert record.push_interval_ms == 200
+    assert headers["principal"] == b"User:ANONYMOUS"
+
+
+def test_forwarders_get_every_push_in_order_and_commit_what_they_have(tmp_path: Path) -> None:
+    far, other = FarSide(), FarSide()
+
+    with hosting(tmp_path, far=far, other=other) as host:
+        push_all(host, range(100))
+        until(host, lambda: len(far.taken) == len(other.taken) == 100)
+        until(host, lambda: committed(host, "odradek.forwarder.fake.far") == 100)
+
+    assert far.names == other.names == names(range(100))
+    assert far.calls < 100
+
+
+def test_pushes_wait_in_the_log_while_the_far_side_is_down(tmp_path: Path) -> None:
+    far = FarSide(behavior=down)
+
+    with hosting(tmp_path, far=far) as host:
+        codes = push_all(host, range(50))
+        until(host, lambda: far.calls > 3)
+        far.behavior = lambda batch: None
+        until(host, lambda: len(far.taken) == 50)
+
+    assert codes == [0] * 50
+    assert far.names == names(range(50))
+
+
+def test_a_restart_goes_on_where_the_last_run_ended(tmp_path: Path) -> None:
+    first, second = FarSide(), FarSide()
+    with hosting(tmp_path, far=first) as host:
+        push_all(host, range(10))
+        until(host, lambda: len(first.taken) == 10)
+        first.behavior = down
+        push_all(host, range(10, 30))
+
+    with hosting(tmp_path, far=second) as host:
+        until(host, lambda: len(second.taken) == 20)
+
+    assert second.names == names(range(10, 30))
+
+
+def test_a_forwarder_that_is_new_begins_at_the_end(tmp_path: Path) -> None:
+    late = FarSide()
+    with hosting(tmp_path) as host:
+        push_all(host, range(5))
+
+    with hosting(tmp_path, late=late) as host:
+        push_all(host, range(5, 8))
+        until(host, lambda: len(late.taken) == 3)
+
+    assert late.names == names(range(5, 8))
+
+
+def test_poison_is_found_by_halving_and_becomes_a_dead_letter(tmp_path: Path) -> None:
+    def refuse(batch: Sequence[TelemetryRecord]) -> object:
+        if any(name_of(record.payload.data) == "push.17" for record in batch):
+            raise Reject("HTTP 400")
+        return None
+
+    far = FarSide(behavior=refuse)
+
+    with hosting(tmp_path, far=far) as host:
+        push_all(host, range(40))
+        until(host, lambda: len(far.taken) == 39)
+        until(host, lambda: host.host.forwarders[0].stats().rejected == {"HTTP 400": 1})
+        ((letter, headers),) = records_of(host, DEAD_LETTERS, 1)
+        until(host, lambda: committed(host, "odradek.forwarder.fake.far") == 40)
+
+    assert far.names == [name for name in names(range(40)) if name != "push.17"]
+    assert name_of(letter.payload.data) == "push.17"
+    assert headers["dead_letter_reason"] == b"HTTP 400"
+    assert headers["dead_letter_forwarder"] == b"fake.far"
+    assert headers["dead_letter_offset"] == b"17"
+
+
+def test_dead_letters_that_cannot_be_stored_are_not_forgotten(tmp_path: Path) -> None:
+    def refuse(batch: Sequence[TelemetryRecord]) -> object:
+        raise Reject("HTTP 400", batch)
+
+    with hosting(tmp_path, far=FarSide(behavior=refuse)) as host:
+        spool = host.host.spool
+        assert spool is not None
+        bury, tries = spool.bury, []
+
+        def full(batch: bytes) -> None:
+            tries.append(batch)
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "No space left on device")
+
+        spool.bury = full  # type: ignore[method-assign]
+        push_all(host, range(3))
+        until(host, lambda: bool(tries))
+        before = host.host.forwarders[0].stats()
+        spool.bury = bury  # type: ignore[method-assign]
+        until(host, lambda: host.host.forwarders[0].stats().rejected == {"HTTP 400": 3})
+        until(host, lambda: committed(host, "odradek.forwarder.fake.far") == 3)
+
+    assert before.rejected == {}
+    assert before.queued + before.in_flight == 3
+
+
+def block(batch: Sequence[TelemetryRecord]) -> object:
+    time.sleep(0.3)
+    raise ValueError("bug")
+
+
+async def hang(batch: Sequence[TelemetryRecord]) -> None:
+    await asyncio.sleep(3600)
+
+
+def bug(batch: Sequence[TelemetryRecord]) -> object:
+    raise ValueError("bug")
+
+
+@pytest.mark.parametrize("behavior", [bug, hang, block, down])
+def test_a_bad_forwarder_touches_neither_the_others_nor_the_clients(
+    tmp_path: Path, behavior: Behavior
+) -> None:
+    good, bad = FarSide(), FarSide(behavior=behavior)
+    overrides = ("plugins.fake.deliver.timeout.ms=50", "shutdown.timeout.ms=500")
+
+    with hosting(tmp_path, *overrides, good=good, bad=bad) as host:
+        codes = push_all(host, range(60))
+        until(host, lambda: len(good.taken) == 60)
+        until(host, lambda: bad.calls > 0)
+
+    assert codes == [0] * 60
+    assert bad.taken == []
+
+
+def test_a_record_that_no_host_has_written_becomes_a_dead_letter(tmp_path: Path) -> None:
+    far = FarSide()
+
+    with hosting(tmp_path, far=far) as host:
+        spool = host.host.spool
+        assert spool is not None
+        from odradek.wire.record import Record
+        from odradek.wire.record_batch import build_batch
+
+        stranger = build_batch([Record(b"who?", b"hello", int(time.time() * 1000))])
+        host.call(lambda: spool.write(0, stranger))
+        push_all(host, range(1))
+        until(host, lambda: len(far.taken) == 1)
+        stats = host.host.forwarders[0].stats()
+
+    assert far.names == ["push.0"]
+    assert stats.rejected == {"malformed": 1}
+
+
+def test_a_full_disk_throttles_clients_until_there_is_room(tmp_path: Path) -> None:
+    far = FarSide()
+
+    with hosting(tmp_path, far=far) as host:
+        spool = host.host.spool
+        assert spool is not None
+        write = spool.writer.write
+
+        def full(partition: int, batch: bytes) -> None:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "No space left on device")
+
+        spool.writer.write = full
+        refused = push_all(host, range(3))
+        spool.writer.write = write
+        accepted = push_all(host, range(3, 6))
+        until(host, lambda: len(far.taken) == 3)
+        counted = dict(spool.writer.refused)
+
+    assert refused == [ErrorCode.THROTTLING_QUOTA_EXCEEDED] * 3
+    assert accepted == [0] * 3
+    assert counted == {"KAFKA_STORAGE_ERROR": 3}
+    assert far.names == names(range(3, 6))
+
+
+def test_a_full_topic_throttles_clients_until_retention_makes_room(tmp_path: Path) -> None:
+    far = FarSide(behavior=down)
+
+    with hosting(tmp_path, "telemetry.log.max.bytes=3000", far=far) as host:
+        with WireClient(host.address) as client:
+            client.introduce()
+            codes = [client.push(payload(number)) for number in range(30)]
+        spool = host.host.spool
+        assert spool is not None
+        kept = codes.count(0)
+        partition = spool.topic.partitions[0]
+
+        def expire() -> None:
+            partition.roll(host.host.clock.now_ms())
+            partition.delete_records(-1, host.host.clock.now_ms())
+
+        host.call(expire)
+        far.behavior = lambda batch: None
+        later = push_all(host, range(30, 32))
+        until(host, lambda: far.names[-2:] == names(range(30, 32)))
+        until(
+            host, lambda: sum(host.host.forwarders[0].stats().dropped.values()) + len(far.taken) == kept + 2
+        )
+
+    assert 0 < kept < 30
+    assert set(codes) == {0, ErrorCode.THROTTLING_QUOTA_EXCEEDED}
+    assert later == [0, 0]
+
+
+def test_what_retention_takes_from_a_slow_forwarder_is_counted(tmp_path: Path) -> None:
+    far = FarSide(behavior=down)
+
+    with hosting(tmp_path, far=far) as host:
+        push_all(host, range(3))
+        until(host, lambda: far.calls > 0)
+        push_all(host, range(3, 300))
+        spool = host.host.spool
+        assert spool is not None
+        partition = spool.topic.partitions[0]
+        host.call(lambda: partition.delete_records(290, host.host.clock.now_ms()))
+        far.behavior = lambda batch: None
+        until(host, lambda: far.names[-1:] == ["push.299"])
+        stats = host.host.forwarders[0].stats()
+
+    assert stats.delivered == len(far.taken)
+    assert stats.delivered + stats.dropped.get("expired", 0) == 300
+
+
+def test_empty_and_terminating_pushes_reach_forwarders(tmp_path: Path) -> None:
+    far = FarSide()
+
+    with hosting(tmp_path, far=far) as host, WireClient(host.address) as client:
+        client.introduce()
+        told = client.subscriptions()
+        for metrics, terminating in ((b"", False), (payload(1), True)):
+            client.send(
+                PushTelemetryRequest(
+                    client_instance_id=told.client_instance_id,
+                    subscription_id=told.subscription_id,
+                    terminating=terminating,
+                    metrics=metrics,
+                )
+            )
+        until(host, lambda: len(far.taken) == 2)
+        accounts = host.host.telemetry.accounts
+
+    assert [(record.payload.data != b"", record.payload.terminating) for record in far.taken] == [
+        (False, False),
+        (True, True),
+    ]
+    assert (accounts.empty, accounts.appended) == (1, 1)
+
+
+@pytest.mark.parametrize("durability", ["memory", "fsync"])
+def test_every_durability_delivers(tmp_path: Path, durability: str) -> None:
+    far = FarSide()
+
+    with hosting(tmp_path, f"telemetry.durability={durability}", far=far) as host:
+        codes = push_all(host, range(20))
+        until(host, lambda: len(far.taken) == 20)
+        partitions = host.host.spool.topic.partitions if host.host.spool else []
+        flushed = all(each.recovery_point == each.log_end_offset for each in partitions)
+
+    assert codes == [0] * 20
+    assert far.names == names(range(20))
+    assert flushed
+    assert bool(partitions) == (durability == "fsync")
+
+
+def test_several_partitions_keep_the_order_of_each_client(tmp_path: Path) -> None:
+    far = FarSide()
+
+    with hosting(tmp_path, "telemetry.topic.partitions=4", far=far) as host:
+        threads = [threading.Thread(target=push_as_one, args=(host, client)) for client in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        until(host, lambda: len(far.taken) == 24)
+        ends = host.host.spool.ends() if host.host.spool else {}
+
+    assert sum(end > 0 for end in ends.values()) > 1
+    for client in range(6):
+        ours = [name for name in far.names if int(name.removeprefix("push.")) // 100 == client]
+        assert ours == [f"push.{client * 100 + number}" for number in range(4)]
+
+
+def push_as_one(host: ThreadedHost, client: int) -> None:
+    """Four pushes of one instance, at its interval."""
+    with WireClient(host.address) as connection:
+        connection.introduce()
+        told = connection.subscriptions()
+        for number in range(4):
+            answer = connection.send(
+                PushTelemetryRequest(
+                    client_instance_id=told.client_instance_id,
+                    subscription_id=told.subscription_id,
+                    metrics=payload(client * 100 + number),
+                )
+            )
+            assert answer.error_code == 0
+            time.sleep(0.21)
+
+
+def test_replay_delivers_again_on_a_running_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    far = FarSide()
+
+    with hosting(tmp_path, far=far) as host:
+        push_all(host, range(10))
+        until(host, lambda: len(far.taken) == 10)
+        status = run(
+            ["replay", "--plugin", "fake.far", "--since", "1h", "--bootstrap-server", host.bootstrap]
+        )
+        until(host, lambda: len(far.taken) == 20)
+        push_all(host, range(10, 12))
+        until(host, lambda: len(far.taken) == 22)
+        until(host, lambda: committed(host, "odradek.forwarder.fake.far") == 12)
+
+    assert status == 0
+    assert "__client_telemetry" in capsys.readouterr().out
+    assert far.names == names(range(10)) + names(range(12))
+
+
+def test_offsets_may_be_moved_forward_too(tmp_path: Path) -> None:
+    far = FarSide(behavior=down)
+
+    with hosting(tmp_path, far=far) as host:
+        push_all(host, range(3))
+        until(host, lambda: far.calls > 0)
+        push_all(host, range(3, 10))
+        with admin_of(host) as admin:
+            admin.offset_commit("odradek.forwarder.fake.far", {(TOPIC, 0): CommittedOffset(9)})
+        far.behavior = lambda batch: None
+        until(host, lambda: far.names[-1:] == ["push.9"])
+        stats = host.host.forwarders[0].stats()
+
+    assert stats.delivered + stats.dropped.get("skipped", 0) == 10
+
+
+def test_replay_of_an_unknown_forwarder_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with hosting(tmp_path) as host:
+        status = run(["replay", "--plugin", "oltp", "--since", "1h", "--bootstrap-server", host.bootstrap])
+
+    assert status == 1
+    assert "there is no forwarder oltp" in capsys.readouterr().err
+
+
+def test_nobody_else_consumes_in_the_group_of_a_forwarder(tmp_path: Path) -> None:
+    far, errors = FarSide(), []
+
+    with hosting(tmp_path, far=far) as host:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": host.bootstrap,
+                "group.id": "odradek.forwarder.fake.far",
+                "enable.metrics.push": False,
+                "error_cb": errors.append,
+            }
+        )
+        consumer.subscribe([TOPIC])
+        end_s = time.monotonic() + PATIENCE_S
+        code = None
+        while code is None and time.monotonic() < end_s:
+            message = consumer.poll(0.2)
+            code = message.error().code() if message is not None and message.error() else None
+        consumer.close()
+        with admin_of(host) as admin:
+            deleted = admin.delete_groups(["odradek.forwarder.fake.far"])
+
+    assert code == KafkaError.GROUP_AUTHORIZATION_FAILED
+    failure = deleted["odradek.forwarder.fake.far"]
+    assert failure is not None
+    assert failure.code is ErrorCode.NON_EMPTY_GROUP
+
+
+def test_a_topic_that_somebody_deletes_is_made_anew(tmp_path: Path) -> None:
+    far = FarSide()
+
+    with hosting(tmp_path, far=far) as host:
+        push_all(host, range(3))
+        until(host, lambda: len(far.taken) == 3)
+        with admin_of(host) as admin:
+            admin.delete_topics([TOPIC])
+        codes = push_all(host, range(3, 6))
+        end_s = time.monotonic() + PATIENCE_S
+        while len(far.taken) < 6 and time.monotonic() < end_s:
+            time.sleep(0.02)
+        stats = host.host.forwarders[0].stats()
+        host.host.spool.begun_ends = {0: 0}  # type: ignore[union-attr]
+        host.host.telemetry.accounts.appended -= 3
+        host.host.telemetry.accounts.received -= 3
+        host.host.forwarders[0].feed.cursor.rewound -= 3  # type: ignore[union-attr]
+        host.host.forwarders[0].ledger.delivered -= 3
+
+    assert codes == [0] * 3
+    assert far.names == names(range(6))
+    assert stats.balanced
+
+
+@pytest.mark.parametrize(
+    ("override", "problem"),
+    [
+        ("telemetry.durability=maybe", "telemetry.durability: expected one of memory, log, fsync"),
+        ("telemetry.topic.name=no topic", "telemetry.topic.name: expected the name of a topic"),
+        ("telemetry.topic.partitions=0", "telemetry.topic.partitions: expected a whole number"),
+        ("telemetry.linger.ms=-1", "telemetry.linger.ms: expected a whole number"),
+        ("telemetry.retention.ms=soon", "telemetry.retention.ms: expected a whole number"),
+        ("plugins.otlp.batch.max.records=0", "plugins.otlp.batch.max.records: expected a whole number"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], override: str, problem: str
+) -> None:
+    status = run(["serve", "--set", f"data.dir={tmp_path}", "--plugin", "otlp", "--set", override])
+
+    assert status == 2
+    assert problem in capsys.readouterr().err

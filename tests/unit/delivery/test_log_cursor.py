@@ -1,0 +1,156 @@
+"""Where a forwarder stands in the log: what it reads, what it never will, and the accounts of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from odradek.delivery.dead_letter import dead_letters
+from odradek.delivery.log_cursor import Chunk, LogCursor
+from odradek.plugin import TelemetryRecord, encode_headers, record_key
+from odradek.wire.compression import Codec
+from odradek.wire.record import Record
+from odradek.wire.record_batch import build_batch, records
+
+RecordOf = Callable[[int], TelemetryRecord]
+
+
+@pytest.fixture
+def batch_of(record_of: RecordOf) -> Callable[..., bytes]:
+    def batch(base_offset: int, count: int, codec: int = Codec.ZSTD, control: bool = False) -> bytes:
+        pushes = [record_of(10) for _ in range(count)]
+        return build_batch(
+            [
+                Record(record_key(bytes(16)), push.payload.data, 0, tuple(encode_headers(push)))
+                for push in pushes
+            ],
+            codec=codec,
+            base_offset=base_offset,
+            control=control,
+        )
+
+    return batch
+
+
+BatchOf = Callable[..., bytes]
+
+
+def offsets_of(cursor: LogCursor, chunk: Chunk) -> list[int]:
+    return [record.original.offset for record in cursor.take(chunk)]
+
+
+def test_records_are_read_once_and_in_order(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+
+    first = offsets_of(cursor, Chunk(0, 0, batch_of(0, 3) + batch_of(3, 2)))
+    again = offsets_of(cursor, Chunk(0, 5, batch_of(3, 2)))
+
+    assert (first, again) == ([0, 1, 2, 3, 4], [])
+    assert cursor.expected == {0: 5}
+
+
+def test_reading_begins_in_the_middle_of_a_batch(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 2})
+
+    found = offsets_of(cursor, Chunk(0, 2, batch_of(0, 4)))
+
+    assert found == [2, 3]
+    assert cursor.dropped == {}
+
+
+def test_what_has_expired_is_counted(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+
+    found = offsets_of(cursor, Chunk(0, 10, batch_of(10, 2)))
+
+    assert found == [10, 11]
+    assert cursor.dropped == {"expired": 10}
+    assert cursor.offered({0: 12}) == 2 + 10 + cursor.unread({0: 12})
+
+
+def test_all_may_have_expired() -> None:
+    cursor = LogCursor({0: 3})
+
+    cursor.take(Chunk(0, 9, b""))
+
+    assert cursor.dropped == {"expired": 6}
+    assert cursor.unread({0: 9}) == 0
+
+
+def test_a_batch_that_cannot_be_opened_is_passed_over(batch_of: BatchOf) -> None:
+    damaged = bytearray(batch_of(0, 3))
+    damaged[70:] = bytes(len(damaged) - 70)
+    cursor = LogCursor({0: 0})
+
+    found = offsets_of(cursor, Chunk(0, 0, bytes(damaged) + batch_of(3, 1)))
+
+    assert found == [3]
+    assert cursor.dropped == {"unreadable": 3}
+
+
+def test_a_record_that_no_host_has_written_says_so(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+
+    (record,) = cursor.take(Chunk(0, 0, build_batch([Record(b"who?", b"data", 5)])))
+
+    assert record.fault is not None
+    assert record.original.value == b"data"
+
+
+def test_a_new_partition_begins_at_its_first_record(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 7})
+
+    found = offsets_of(cursor, Chunk(1, 0, batch_of(0, 2)))
+
+    assert found == [0, 1]
+    assert cursor.offered({0: 7, 1: 2}) == 2
+
+
+def test_going_back_counts_what_comes_again(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+    cursor.take(Chunk(0, 0, batch_of(0, 6)))
+
+    cursor.move({0: 2}, withdrawn=1)
+
+    # five were taken, and four of the six come again; one of these was not taken the first time
+    assert cursor.rewound == 3
+    assert cursor.offered({0: 6}) == 5 + cursor.unread({0: 6})
+
+
+def test_going_forward_counts_what_is_skipped(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+    cursor.take(Chunk(0, 0, batch_of(0, 3)))
+
+    cursor.move({0: 10}, withdrawn=1)
+
+    assert cursor.dropped == {"skipped": 8}
+    assert cursor.offered({0: 12}) == 2 + 8 + cursor.unread({0: 12})
+
+
+def test_a_topic_that_was_made_anew_leaves_the_accounts_balanced(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+    cursor.take(Chunk(0, 0, batch_of(0, 3)))
+
+    cursor.begin_anew({0: 9}, {0: 0}, withdrawn=1)
+
+    assert cursor.dropped == {"deleted": 7}
+    assert cursor.offered({0: 4}) == 2 + 7 + cursor.unread({0: 4})
+
+
+def test_a_dead_letter_says_where_it_comes_from(batch_of: BatchOf) -> None:
+    cursor = LogCursor({3: 0})
+    found = cursor.take(Chunk(3, 0, batch_of(0, 2)))
+
+    (letter,) = records(dead_letters(found[1:], "otlp", "__client_telemetry", "HTTP 400"))
+
+    assert letter.value == found[1].original.value
+    assert letter.key == found[1].original.key
+    assert letter.headers == (
+        *found[1].original.headers,
+        ("dead_letter_reason", b"HTTP 400"),
+        ("dead_letter_forwarder", b"otlp"),
+        ("dead_letter_topic", b"__client_telemetry"),
+        ("dead_letter_partition", b"3"),
+        ("dead_letter_offset", b"1"),
+    )
