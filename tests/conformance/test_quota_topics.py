@@ -1,4 +1,4 @@
-"""M10 to M18, X4: partitions made and removed are charged (KIP-599); after ControllerMutationQuotaTest.
+"""M10 to M18, X3, X4: partitions made and removed are charged (KIP-599); after ControllerMutationQuotaTest.
 
 A rate of two partitions a second over ten windows: twenty may be made at once.
 """
@@ -195,7 +195,8 @@ def test_a_topic_that_is_refused_stays(client: QuotaClient) -> None:
     assert len([name for name in TOPICS if name in client.client.broker.topics.by_name]) == 1
 
 
-def test_the_longer_throttle_counts_and_the_other_one_does_not(client: QuotaClient) -> None:
+def test_X3_the_longer_throttle_counts_and_the_other_one_does_not(client: QuotaClient) -> None:
+    # Of X3 what a single node has: no request is forwarded, so who computes the longer throttle mutes.
     client.limit(controller_mutation_rate=2, request_percentage=0.01)
     client.handler_ns = SLOW_NS
 
