@@ -1,0 +1,82 @@
+"""What Kafka's Java producer and librdkafka pushed, labeled by the host and joined by odradek-otlp."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from bench import attribute_loop
+from odradek.telemetry.labels import encode_labels
+from odradek.telemetry.payload import PayloadLimits, label
+from odradek_otlp.metrics_bytes import filtered, merged
+
+PUSHES = sorted((Path(__file__).parent / "golden" / "pushes").glob("*.otlp"))
+LABELS = {
+    "client_instance_id": "AAECAwQFBgcICQoLDA0ODw",
+    "client_id": "orders-producer-7",
+    "client_software_name": "apache-kafka-java",
+    "client_software_version": "4.3.1",
+    "client_source_address": "10.20.30.40",
+    "client_source_port": "53211",
+    "principal": "User:orders",
+    "node_id": "1",
+}
+
+
+def labeled(push: Path) -> bytes:
+    return label(push.read_bytes(), encode_labels(LABELS), PayloadLimits())
+
+
+def places(data: bytes) -> Counter[tuple[str, bytes, bytes]]:
+    """Labels, scope and metric."""
+    return Counter(
+        (
+            str(sorted((each.key, each.value.string_value) for each in entry.resource.attributes)),
+            scope.scope.SerializeToString(),
+            metric.SerializeToString(),
+        )
+        for entry in MetricsData.FromString(data).resource_metrics
+        for scope in entry.scope_metrics
+        for metric in scope.metrics
+    )
+
+
+def test_there_are_pushes_of_each_client() -> None:
+    clients = {path.stem.rpartition("_")[0] for path in PUSHES}
+
+    assert clients == {"java-producer", "librdkafka-consumer", "librdkafka-producer"}
+
+
+@pytest.mark.parametrize("push", PUSHES, ids=lambda push: push.stem)
+def test_no_metric_and_no_label_is_lost(push: Path) -> None:
+    slowly = attribute_loop.label(push.read_bytes(), LABELS)
+
+    smaller = merged(labeled(push) * 3)
+
+    assert places(smaller) == Counter({place: 3 * count for place, count in places(slowly).items()})
+    assert len(MetricsData.FromString(smaller).resource_metrics) == 1
+
+
+@pytest.mark.parametrize("push", PUSHES, ids=lambda push: push.stem)
+def test_a_filter_keeps_whole_metrics(push: Path) -> None:
+    data = labeled(push)
+    prefix = b"org.apache.kafka.producer.connection."
+
+    kept = filtered(data, (prefix,))
+
+    assert places(kept) == Counter(
+        {place: count for place, count in places(data).items() if prefix in place[2][: len(prefix) + 3]}
+    )
+
+
+def test_a_push_of_java_is_a_third_of_what_labels_on_each_metric_make_of_it() -> None:
+    java = [path for path in PUSHES if path.stem.startswith("java")]
+
+    slowly = sum(len(attribute_loop.label(path.read_bytes(), LABELS)) for path in java)
+    one_by_one = sum(len(merged(labeled(path))) for path in java)
+    together = len(merged(b"".join(labeled(path) for path in java)))
+
+    assert slowly >= 3 * one_by_one >= 3 * together
