@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from odradek.plugin.config import ConfigError
+from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.server.config import load_config
-from odradek.server.connection_keys import look_up
+from odradek.server.connection_keys import displace, look_up
+from odradek.server.listener import Listener, ListenerAddress
+from odradek.testing.clock import MockClock
 
 TWO = "listeners=PLAINTEXT://127.0.0.1:0,PLAINTEXT_INTERNAL://127.0.0.1:0"
 
@@ -98,3 +103,52 @@ def test_a_host_that_has_no_address_is_no_error(host: str) -> None:
     look_up(host, lambda addresses: found.append(list(addresses)))
 
     assert found == [[]]
+
+
+@dataclass(eq=False)
+class IdleChannel:
+    """A connection, as far as it matters to who has to go."""
+
+    name: str
+    listener: IdleListener
+    last_active_ms: int
+    closing: bool = False
+
+
+@dataclass(eq=False)
+class IdleListener:
+    """Remembers whose connection it ended."""
+
+    quotas: ConnectionQuotas
+    address: ListenerAddress
+    channels: list[IdleChannel] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.quotas.add_listener(self.address.name)
+
+    def connect(self, name: str, last_active_ms: int, closing: bool = False) -> None:
+        self.quotas.enter(self.quotas.arrive(self.address.name, "10.0.0.1"))
+        self.channels.append(IdleChannel(name, self, last_active_ms, closing))
+
+    def abort(self, channel: IdleChannel) -> None:
+        channel.closing = True
+        self.ended.append(channel.name)
+
+
+def test_who_is_closing_goes_first_and_then_who_was_idle_for_longest() -> None:
+    clock = MockClock()
+    quotas = ConnectionQuotas(clock, clock.timer)
+    brokers = IdleListener(quotas, ListenerAddress("PLAINTEXT", "", 0))
+    clients = IdleListener(quotas, ListenerAddress("PLAINTEXT_CLIENTS", "", 0))
+    brokers.connect("broker", last_active_ms=0)
+    for name, last_active_ms, closing in (("b", 2, False), ("a", 1, False), ("c", 3, True)):
+        clients.connect(name, last_active_ms, closing)
+    quotas.reconfigure("max.connections", "2")
+
+    for _ in range(2):  # nobody goes for one that is on its way
+        displace(quotas, [cast(Listener, brokers), cast(Listener, clients)])
+
+    assert brokers.ended == []
+    assert clients.ended[:2] == ["c", "a"]
+    assert [channel.closing for channel in clients.channels] == [False, True, True]
