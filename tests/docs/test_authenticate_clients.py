@@ -77,10 +77,10 @@ def test_each_step_does_what_the_page_says(folder: Path) -> None:
 
     assert before[1:] == ["admin"]
     assert [line.split() for line in described[2:6]] == [
-        ["admin", "SCRAM-SHA-256", "8192"],
-        ["admin", "SCRAM-SHA-512", "8192"],
-        ["alice", "SCRAM-SHA-256", "8192"],
-        ["alice", "SCRAM-SHA-512", "8192"],
+        ["admin", "SCRAM-SHA-256", "4096"],
+        ["admin", "SCRAM-SHA-512", "4096"],
+        ["alice", "SCRAM-SHA-256", "4096"],
+        ["alice", "SCRAM-SHA-512", "4096"],
     ]
     assert produced.returncode == 0
     assert after[-1] == "Deleted SCRAM-SHA-256, SCRAM-SHA-512 of user alice."

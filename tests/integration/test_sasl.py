@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -242,6 +243,21 @@ def test_a_deleted_user_keeps_the_connection_and_gets_no_other(host: ThreadedHos
                 late.describe_cluster()
 
     assert len(still.nodes) == 1
+
+
+def test_nothing_is_kept_of_a_client_that_leaves_the_gate(host: ThreadedHost) -> None:
+    def waiting() -> int:
+        return len(host.host.broker.authenticators)
+
+    with WireClient(guarded_address(host)) as client:
+        client.introduce()
+        there = host.call(waiting)
+    deadline_s = time.monotonic() + 10
+    while host.call(waiting) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+
+    assert there == 1
+    assert host.call(waiting) == 0
 
 
 @pytest.mark.parametrize(

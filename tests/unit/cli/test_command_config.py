@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from odradek.cli.command_config import CommandConfig, load_command_config, properties
+from odradek.client.sasl import SaslLogin
 from odradek.plugin.config import ConfigError
 
 
@@ -29,6 +30,9 @@ def test_known_keys_are_taken_and_others_passed_over(tmp_path: Path) -> None:
         ("request.timeout.ms=soon", "request.timeout.ms"),
         ("request.timeout.ms=0", "request.timeout.ms"),
         ("security.protocol=SASL_SSL", "security.protocol"),
+        ("security.protocol=SASL_PLAINTEXT", "sasl.mechanism"),
+        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=GSSAPI", "sasl.mechanism"),
+        ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=x", "sasl.jaas.config"),
     ],
 )
 def test_what_cannot_be_done_names_the_file_and_the_key(tmp_path: Path, text: str, key: str) -> None:
@@ -39,6 +43,51 @@ def test_what_cannot_be_done_names_the_file_and_the_key(tmp_path: Path, text: st
         load_command_config(file)
 
     assert refused.value.path == f"{file}.{key}"
+
+
+MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sasl.username=al\nsasl.password=a b=c",
+        f'sasl.jaas.config={MODULE} required username="al" password="a b=c";',
+        f'sasl.jaas.config={MODULE} required password = "a b=c" \\\n  username=al;',
+    ],
+)
+def test_a_login_comes_in_librdkafkas_form_or_in_kafkas(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n{text}\n")
+
+    config = load_command_config(file)
+
+    assert config.login == SaslLogin("SCRAM-SHA-512", "al", "a b=c")
+
+
+def test_signs_that_are_escaped_in_kafkas_form_are_themselves(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        r'sasl.jaas.config=x required username="al" password="q\"b\\s";'
+    )
+
+    config = load_command_config(file)
+
+    assert config.login == SaslLogin("PLAIN", "al", 'q"b\\s')
+
+
+def test_a_login_without_sasl_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("sasl.mechanism=PLAIN\nsasl.username=al\nsasl.password=x\n")
+
+    config = load_command_config(file)
+
+    assert config.login is None
+
+
+def test_a_password_is_not_printed() -> None:
+    assert "secret" not in repr(SaslLogin("PLAIN", "alice", "secret"))
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:

@@ -141,6 +141,34 @@ def test_directories_of_logs_and_their_upkeep_are_read() -> None:
     assert config.log_defaults.cleanup_policy == {"compact", "delete"}
 
 
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    [
+        ("PLAINTEXT", "PLAINTEXT"),
+        ("PLAINTEXT_SASL", "PLAINTEXT"),
+        ("SASL_PLAINTEXT", "SASL_PLAINTEXT"),
+        ("SASL_PLAINTEXT_EXTERNAL", "SASL_PLAINTEXT"),
+        ("CLIENTS", "SASL_PLAINTEXT"),
+        ("PLAINTEXT_ODD", "SASL_PLAINTEXT"),
+    ],
+)
+def test_a_listener_has_the_protocol_of_its_name_or_of_the_map(name: str, protocol: str) -> None:
+    protocols = "listener.security.protocol.map=CLIENTS:SASL_PLAINTEXT,PLAINTEXT_ODD:SASL_PLAINTEXT"
+
+    config = load_config(None, [f"listeners={name}://localhost:1", protocols])
+
+    assert [listener.security_protocol for listener in config.listeners] == [protocol]
+
+
+def test_passwords_in_the_clear_have_to_be_enabled() -> None:
+    by_default = load_config(None).sasl.enabled_mechanisms
+
+    enabled = load_config(None, ["sasl.enabled.mechanisms=PLAIN"]).sasl.enabled_mechanisms
+
+    assert by_default == ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    assert enabled == ("PLAIN",)
+
+
 def test_advertised_listeners_are_what_clients_are_told() -> None:
     config = load_config(
         None, ["listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners=PLAINTEXT://kafka.example:19092"]
@@ -160,6 +188,16 @@ def test_advertised_listeners_are_what_clients_are_told() -> None:
         ("auto.create.topics.enable=perhaps", "auto.create.topics.enable", "true or false"),
         ("listeners=", "listeners", "one or more listeners"),
         ("listeners=localhost:9092", "listeners", "NAME://HOST:PORT"),
+        ("listeners=CLIENTS://localhost:9092", "listeners", "expected a name PLAINTEXT, SASL_PLAINTEXT"),
+        ("listener.security.protocol.map=CLIENTS:SSL", "listener.security.protocol.map", "NAME:PROTOCOL"),
+        ("listener.security.protocol.map=CLIENTS", "listener.security.protocol.map", "NAME:PROTOCOL"),
+        ("listener.security.protocol.map=A:PLAINTEXT,A:PLAINTEXT", "listener.security.protocol.map", "found"),
+        (
+            "sasl.enabled.mechanisms=GSSAPI",
+            "sasl.enabled.mechanisms",
+            "expected one or more of SCRAM-SHA-256",
+        ),
+        ("sasl.enabled.mechanisms=", "sasl.enabled.mechanisms", "expected one or more of"),
         ("listeners=PLAINTEXT://localhost:99999", "listeners", "NAME://HOST:PORT"),
         ("listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "listeners", "different names"),
         ("listeners=SSL://a:1", "listeners", "PLAINTEXT"),

@@ -99,7 +99,8 @@ class SaslAuthenticator:
         """The attempt, from the handshake on."""
         self.bare_tokens = False
         """The handshake was one of version 0."""
-        connection.authentication = self
+        self.waiting = shared.dispatcher.broker.authenticators
+        self.waiting[connection.connection_id] = self
 
     def answer(
         self, frame: bytes | memoryview, offset: int, connection: ConnectionContext
@@ -188,8 +189,12 @@ class SaslAuthenticator:
         """A token was good; perhaps it was the last."""
         if server.user is not None:
             self.connection.principal = f"User:{server.user}"
-            self.connection.authentication = None
+            self.leave()
             self.succeeded()
+
+    def leave(self) -> None:
+        """The connection is authenticated, or gone."""
+        self.waiting.pop(self.connection.connection_id, None)
 
     def refuse(self, why: str) -> None:
         """Count and log a failure. The client is told less."""

@@ -25,7 +25,13 @@ from odradek.client.errors import RequestFailed
 from odradek.client.users import Iterations, new_credential
 from odradek.metadata.store import MetadataStore, StoreError
 from odradek.plugin.config import ConfigError
-from odradek.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism, mechanism_named
+from odradek.security.scram import (
+    DEFAULT_ITERATIONS,
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramMechanism,
+    mechanism_named,
+)
 from odradek.security.scram_credential import SALT_BYTES
 from odradek.server.data_dir import DataDir
 from odradek.server.storage import METADATA_FILE
@@ -42,7 +48,6 @@ GOES_WITH = {
     "iterations": ("add",),
     "password_file": ("add",),
 }
-DEFAULT_ITERATIONS = 8192
 NAMES = [each.mechanism_name for each in ScramMechanism]
 COLUMNS = [("USER", 15), ("MECHANISM", 15), ("ITERATIONS", 10)]
 

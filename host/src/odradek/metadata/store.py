@@ -21,6 +21,8 @@ rowid; create table configs (
     primary key (resource_type, resource_name, key)
 ) without rowid;
 """
+OWNER_ONLY = 0o600
+"""There are credentials in the file."""
 PRODUCER_ID_BLOCK = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in Kafka: one write for so many producers
 
 
@@ -50,8 +52,10 @@ class MetadataStore:
     def __init__(self, path: Path | str) -> None:
         self.path = path
         try:
+            if path != ":memory:":
+                Path(path).touch(OWNER_ONLY)  # SQLite gives the files beside it the same mode
             self.connection = sqlite3.connect(path, isolation_level=None)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OSError) as error:
             raise StoreError(f"{path}: {error}") from error
         try:
             self.prepare()

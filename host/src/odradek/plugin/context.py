@@ -28,8 +28,6 @@ class ConnectionContext:
     """``<type>:<name>``; the name alone is what a quota's user means."""
     client_software_name: str = UNKNOWN
     client_software_version: str = UNKNOWN
-    authentication: object | None = None
-    """The host's own, while a client of a SASL listener has not authenticated; plugins never see it."""
 
 
 @dataclass(slots=True, eq=False)

@@ -11,6 +11,7 @@ from enum import IntEnum
 
 MIN_ITERATIONS = 4096  # ScramMechanism.minIterations
 MAX_ITERATIONS = 16_384  # ScramControlManager.MAX_ITERATIONS
+DEFAULT_ITERATIONS = 4096  # ConfigCommand.DefaultScramIterations
 
 
 class ScramMechanism(IntEnum):

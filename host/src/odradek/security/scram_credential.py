@@ -6,7 +6,7 @@ import hmac
 from dataclasses import dataclass
 from typing import Protocol
 
-from odradek.security.scram import MIN_ITERATIONS, ScramMechanism
+from odradek.security.scram import DEFAULT_ITERATIONS, ScramMechanism
 
 SALT_BYTES = 16
 
@@ -45,12 +45,12 @@ def is_password(mechanism: ScramMechanism, credential: ScramCredential, password
 
 def decoy(mechanism: ScramMechanism, user: str, secret: bytes) -> ScramCredential:
     """A credential that no password fits, for a user who has none: the same one each time, so that nobody
-    finds out by asking who has one.
+    finds out by asking who has one (unless by iterations that are not the default).
     """
     digest = mechanism.hmac(secret, user.encode())
     return ScramCredential(
         digest[:SALT_BYTES],
         mechanism.hash(b"stored" + digest),
         mechanism.hash(b"server" + digest),
-        MIN_ITERATIONS,
+        DEFAULT_ITERATIONS,
     )

@@ -26,6 +26,7 @@ from odradek.plugin.config import ConfigError
 from odradek.server.connection_metrics import CONNECTION_INSTRUMENTS, connection_rows
 from odradek.server.instrument import Instrument
 from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.server.sasl_listener import SaslListener
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 if TYPE_CHECKING:
@@ -91,6 +92,18 @@ INSTRUMENTS = {
         "{connection}",
         "Connections closed for bytes that made no sense",
     ),
+    "successful-authentication": Instrument(
+        "kafka.server.socket.server.metrics.successful.authentication",
+        "counter",
+        "{connection}",
+        "Connections whose client proved who it is",
+    ),
+    "failed-authentication": Instrument(
+        "kafka.server.socket.server.metrics.failed.authentication",
+        "counter",
+        "{connection}",
+        "Connections whose client could not",
+    ),
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),
@@ -132,6 +145,9 @@ def rows(host: Host) -> Iterator[MetricRow]:
         yield MetricRow("connections", "gauge", labels, len(listener.channels))
         yield MetricRow("connections-accepted", "counter", labels, listener.accepted)
         yield MetricRow("connections-refused", "counter", labels, listener.refused)
+        if isinstance(listener, SaslListener):
+            yield MetricRow("successful-authentication", "counter", labels, listener.authenticated)
+            yield MetricRow("failed-authentication", "counter", labels, listener.authentication_failures)
     yield MetricRow("unexpected-errors", "counter", {}, host.dispatcher.unexpected_errors)
     for plugin in (*host.receivers.stats(), *host.enrichers.stats()):
         labels = {"plugin": plugin.name}

@@ -53,6 +53,13 @@ class SaslListener(Listener):
         channel.max_request_bytes = min(limit_bytes, self.authentication.settings.server_max_receive_bytes)
         return connection
 
+    def closed(self, channel: Channel) -> None:
+        """A connection is gone, perhaps from the gate."""
+        gate = self.dispatcher.broker.authenticators.get(channel.context.connection_id)
+        if gate is not None:
+            gate.leave()
+        super().closed(channel)
+
     def count_failure(self) -> None:
         """Somebody could not prove who he is."""
         self.authentication_failures += 1

@@ -18,7 +18,6 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.deferred import Deferred
 from odradek.broker.routing import answers
-from odradek.broker.sasl_authenticator import SaslAuthenticator
 from odradek.broker.throttling import charge_nothing
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
@@ -32,8 +31,8 @@ def refused(request: object, code: ErrorCode, message: str | None) -> SaslAuthen
 
 @answers(SaslAuthenticateRequest, SaslAuthenticateResponse, refusal=refused, charge=charge_nothing)
 def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext, broker: Broker) -> Deferred:
-    authenticator = context.connection.authentication
-    if not isinstance(authenticator, SaslAuthenticator):
+    authenticator = broker.authenticators.get(context.connection.connection_id)
+    if authenticator is None:
         raise ApiError(
             ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate request received after successful authentication"
         )

@@ -14,7 +14,6 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.deferred import Deferred
 from odradek.broker.routing import answers
-from odradek.broker.sasl_authenticator import SaslAuthenticator
 from odradek.broker.throttling import charge_nothing
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
@@ -26,7 +25,7 @@ from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHands
 def sasl_handshake(
     request: SaslHandshakeRequest, context: RequestContext, broker: Broker
 ) -> SaslHandshakeResponse | Deferred:
-    authenticator = context.connection.authentication
-    if not isinstance(authenticator, SaslAuthenticator):
+    authenticator = broker.authenticators.get(context.connection.connection_id)
+    if authenticator is None:
         raise ApiError(ErrorCode.ILLEGAL_SASL_STATE)
     return authenticator.handshake(request.mechanism, context.api_version)
