@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from odradek.clock import Clock, Timer
-from odradek.metrics.registry import SWEEP_MS
 from odradek.plugin.config import PluginConfig
 from odradek.quota.connection_limits import (
     LISTENER_KEYS,
@@ -26,6 +25,7 @@ from odradek.quota.connection_limits import (
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_config import MAX_INT, QuotaConfig
 from odradek.server.listener import Listener, ListenerAddress
+from odradek.server.quota_keys import forget_idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def addresses(host: str) -> list[str]:
 def enforce(quotas: ConnectionQuotas, listeners: Sequence[Listener], clock: Clock, timer: Timer) -> None:
     """Close connections when there are too many, and forget addresses that did not come for an hour."""
     quotas.over_limit = lambda: displace(quotas, listeners)
-    forget_idle_addresses(quotas, clock, timer)
+    forget_idle(quotas, clock, timer)
 
 
 def displace(quotas: ConnectionQuotas, listeners: Sequence[Listener]) -> None:
@@ -112,10 +112,3 @@ def displace(quotas: ConnectionQuotas, listeners: Sequence[Listener]) -> None:
         quotas.excess, candidates, key=lambda channel: (not channel.closing, channel.last_active_ms)
     ):
         channel.listener.abort(channel)
-
-
-def forget_idle_addresses(quotas: ConnectionQuotas, clock: Clock, timer: Timer) -> None:
-    """Now and every 30 s."""
-    now_ms = clock.now_ms()
-    quotas.expire(now_ms)
-    timer.schedule(now_ms + SWEEP_MS, lambda: forget_idle_addresses(quotas, clock, timer))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from odradek.clock import Clock, Timer
 from odradek.metrics.registry import SWEEP_MS
 from odradek.plugin.config import PluginConfig
+from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
@@ -49,8 +50,8 @@ def make_quotas(
     return QuotaManagers(configs, clock, callback, timer)
 
 
-def forget_idle(quotas: QuotaManagers, clock: Clock, timer: Timer) -> None:
-    """Forget clients that did nothing for an hour, now and every 30 s."""
+def forget_idle(quotas: QuotaManagers | ConnectionQuotas, clock: Clock, timer: Timer) -> None:
+    """Forget clients and addresses that did nothing for an hour, now and every 30 s."""
     now_ms = clock.now_ms()
     quotas.expire(now_ms)
     timer.schedule(now_ms + SWEEP_MS, lambda: forget_idle(quotas, clock, timer))
