@@ -1,0 +1,86 @@
+"""Delivers labeled pushes of forty clients through odradek-otlp, and prints what that cost this process.
+
+Usage: ``python -m bench.delivery_source ENDPOINT PROTOCOL BATCH PAYLOAD SECONDS``; prints payloads and CPU
+microseconds per payload, all threads included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+from bench.labeling import LABELS
+from bench.payloads import PAYLOADS
+from odradek.plugin import (
+    ClientTelemetryPayload,
+    ConnectionContext,
+    PluginConfig,
+    RequestContext,
+    TelemetryRecord,
+)
+from odradek.telemetry.labels import encode_labels
+from odradek.telemetry.payload import PayloadLimits, label
+from odradek_otlp import odradek_forwarder
+from odradek_otlp.otlp_forwarder import OtlpForwarder
+
+CLIENTS = 40
+WARM_UP = 20
+
+
+def records(payload: str) -> list[TelemetryRecord]:
+    """A push of each client, as the host hands it to a forwarder."""
+    raw = PAYLOADS[payload]().raw
+    connection = ConnectionContext(
+        connection_id="1",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=40000,
+        node_id=1,
+    )
+    request = RequestContext(
+        connection=connection, api_key=72, api_version=0, correlation_id=1, client_id=None, received_ms=0
+    )
+    found = []
+    for number in range(CLIENTS):
+        labels = encode_labels(LABELS | {"client_id": f"orders-producer-{number}"})
+        data = label(raw, labels, PayloadLimits())
+        pushed = ClientTelemetryPayload(number.to_bytes(16), terminating=False, data=data)
+        found.append(TelemetryRecord(request, 1_000, pushed))
+    return found
+
+
+async def delivered(
+    endpoint: str, protocol: str, size: int, payload: str, seconds: float
+) -> tuple[int, float]:
+    """Payloads, and CPU seconds."""
+    forwarder = odradek_forwarder(
+        PluginConfig("plugins.otlp", {"endpoint": endpoint, "protocol": protocol, "requests.in.flight": 1})
+    )
+    assert isinstance(forwarder, OtlpForwarder)
+    batches = [
+        batch for start in range(0, CLIENTS, size) if (batch := records(payload)[start : start + size])
+    ]
+    await forwarder.start()
+    for number in range(WARM_UP):
+        await forwarder.deliver(batches[number % len(batches)])
+    count = 0
+    begin_cpu_s, end_s = time.process_time(), time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        for batch in batches:
+            await forwarder.deliver(batch)
+            count += len(batch)
+    spent_s = time.process_time() - begin_cpu_s
+    await forwarder.close()
+    return count, spent_s
+
+
+def main() -> None:
+    endpoint, protocol, size, payload, seconds = sys.argv[1:]
+    count, spent_s = asyncio.run(delivered(endpoint, protocol, int(size), payload, float(seconds)))
+    print(count, spent_s / count * 1e6)
+
+
+if __name__ == "__main__":
+    main()
