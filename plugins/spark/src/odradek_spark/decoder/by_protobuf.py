@@ -26,9 +26,9 @@ from odradek_spark.decoder.series import (
     MetricHead,
     Number,
     Numbered,
+    PointLabels,
     ResourceLabels,
     Series,
-    resource_labels,
     series_of,
 )
 from odradek_spark.decoder.walk import NO_RECORDED_VALUE
@@ -72,7 +72,7 @@ def decode_by_protobuf(
         raise Undecodable(f"not OTLP metrics: {error}") from error
     found = Collected()
     for group in data.resource_metrics:
-        labels = resource_labels(group.resource)
+        labels = ResourceLabels.of(group.resource.attributes)
         for scoped in group.scope_metrics:
             for metric in scoped.metrics:
                 add_metric(metric, scoped.scope, labels, resources.number(labels), series, found)
@@ -99,11 +99,12 @@ def add_metric(
     head, points = data_of(metric)
     for point in points:
         flags = int(np.uint32(point.flags).view(np.int32))
+        labeled = PointLabels.of(point.attributes)
         if isinstance(point, NumberDataPoint):
-            described = series_of(head, scope, point.attributes, flags, number_of(point))
+            described = series_of(head, scope, labeled, flags, number_of(point))
             add_number(point, series.number(described), resource, found)
         else:
-            described = series_of(head, scope, point.attributes, flags)
+            described = series_of(head, scope, labeled, flags)
             row = described._asdict() | labels._asdict() | times_of(point) | distribution(point)
             row["src_idx"] = found.count
             row["exemplars"] = exemplars_json(getattr(point, "exemplars", ()))

@@ -42,11 +42,12 @@ class Picked:
         local[kept] = np.arange(len(kept), dtype=np.int32)
         self.rows = [table[number] for number in kept.tolist()]
         self.numbers = local[numbers]
+        self.indices = pa.array(self.numbers)
 
     def texts(self, column: Callable[[Any], str | None]) -> pa.DictionaryArray:
         """A dictionary column."""
         small = pa.array([column(row) for row in self.rows], pa.string()).dictionary_encode()
-        indices = small.indices.take(pa.array(self.numbers))
+        indices = small.indices.take(self.indices)
         return pa.DictionaryArray.from_arrays(indices, small.dictionary)
 
     def fixed(self, column: Callable[[Any], Any], dtype: Any) -> Any:

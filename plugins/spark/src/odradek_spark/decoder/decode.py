@@ -23,7 +23,7 @@ from odradek_spark.decoder.columns import (
 )
 from odradek_spark.decoder.payload_points import PayloadPoints
 from odradek_spark.decoder.record import Push, PushReader, TopicRecord
-from odradek_spark.decoder.series import Numbered, ResourceLabels, Series, resource_labels
+from odradek_spark.decoder.series import Numbered, ResourceLabels, Series
 from odradek_spark.decoder.shape import make_shape
 from odradek_spark.decoder.shape_cache import ShapeCache
 from odradek_spark.decoder.walk import Unusual, walk
@@ -126,10 +126,10 @@ class Decoder:
                 shape = make_shape(payload, walk(payload), self.series)
                 if shape is None:
                     return decode_by_protobuf(payload, self.series, self.resources)
-                resource = self.resource_number(shape.resource(payload))
+                resource = self.resource_number(payload[slice(*shape.resource)])
                 self.shapes.add(shape)
             else:
-                resource = self.resource_number(shape.resource(payload))
+                resource = self.resource_number(payload[slice(*shape.resource)])
         except Unusual:
             return decode_by_protobuf(payload, self.series, self.resources)
         return shape.points(payload, resource)
@@ -143,7 +143,7 @@ class Decoder:
         number = self.resource_bytes.get(raw)
         if number is None:
             try:
-                labels = resource_labels(Resource.FromString(raw))
+                labels = ResourceLabels.of(Resource.FromString(raw).attributes)
             except DecodeError as error:
                 raise Unusual from error
             number = self.resource_bytes[raw] = self.resources.number(labels)

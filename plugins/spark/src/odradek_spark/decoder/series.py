@@ -12,18 +12,12 @@ from enum import IntEnum
 from typing import Generic, NamedTuple, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek_spark.decoder.json_values import canonical_json, promoted
 
 FAMILIES = ("admin", "connect", "consumer", "producer", "share", "streams")
 OTHER = "other"
 PREFIX = "org.apache.kafka."
-
-POINT_LABELS = ("topic", "partition", "node_id")
-"""Attributes of data points with columns of their own."""
-RESOURCE_LABELS = ("client_rack", "group_id", "group_instance_id", "group_member_id", "transactional_id")
-"""Attributes of resources with columns of their own."""
 
 T = TypeVar("T", bound=Hashable)
 
@@ -78,6 +72,20 @@ class MetricHead:
     monotonic: bool = False
 
 
+class PointLabels(NamedTuple):
+    """The attributes of a data point as JSON, and those with columns of their own."""
+
+    attrs: str
+    topic: str | None
+    partition: str | None
+    node_id: str | None
+
+    @classmethod
+    def of(cls, attributes: Sequence[KeyValue]) -> PointLabels:
+        """The attributes as the tables have them."""
+        return cls(canonical_json(attributes), *promoted(attributes, cls._fields[1:]))
+
+
 class ResourceLabels(NamedTuple):
     """A resource: its attributes as JSON, and those with columns of their own."""
 
@@ -87,6 +95,11 @@ class ResourceLabels(NamedTuple):
     group_instance_id: str | None
     group_member_id: str | None
     transactional_id: str | None
+
+    @classmethod
+    def of(cls, attributes: Sequence[KeyValue]) -> ResourceLabels:
+        """The attributes as the tables have them."""
+        return cls(canonical_json(attributes), *promoted(attributes, cls._fields[1:]))
 
 
 @dataclass(slots=True)
@@ -121,31 +134,21 @@ def family(name: str) -> str:
 def series_of(
     head: MetricHead,
     scope: InstrumentationScope,
-    attributes: Sequence[KeyValue],
+    labels: PointLabels,
     flags: int,
     number: Number = Number.NONE,
 ) -> Series:
     """The series of a data point."""
-    topic, partition, node_id = promoted(attributes, POINT_LABELS)
     return Series(
         head.name,
         head.unit,
         head.kind,
         head.temporality,
         head.monotonic,
-        canonical_json(attributes),
-        topic,
-        partition,
-        node_id,
+        *labels,
         scope.name,
         scope.version,
         flags,
         number,
         family(head.name),
     )
-
-
-def resource_labels(resource: Resource) -> ResourceLabels:
-    """A resource as the tables have it."""
-    attributes = resource.attributes
-    return ResourceLabels(canonical_json(attributes), *promoted(attributes, RESOURCE_LABELS))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -55,14 +54,17 @@ class Shape:
     times: Column
     starts: Column
     values: Column
-    resource_offsets: tuple[int, ...]
-    resource_bytes: int
+    resource: Span
+    """The first resource."""
+    repeated: Int64s | None
+    """Where the words of all resources are, one row each; None where there is but one."""
     shape_id: int
 
     @property
     def held_bytes(self) -> int:
         """About what it takes in memory."""
-        return 2 * self.length + 28 * len(self.series) + 8 * len(self.resource_offsets) + 1024
+        repeated = 0 if self.repeated is None else self.repeated.nbytes
+        return 2 * self.length + 28 * len(self.series) + repeated + 1024
 
     def fits(self, payload: bytes, words: Int64s) -> bool:
         """Whether the payload has this layout.
@@ -77,20 +79,19 @@ class Shape:
 
     def has_one_resource(self, payload: bytes) -> bool:
         """Whether all resources are equal."""
-        offsets = self.resource_offsets
-        return len(offsets) < 2 or all(map(payload.startswith, repeat(self.resource(payload)), offsets))
+        if self.repeated is None:
+            return True
+        words = self.unaligned(payload)[self.repeated]
+        return bool((words == words[0]).all())
 
-    def resource(self, payload: bytes) -> bytes:
-        """The bytes of the resource; empty where there is none."""
-        if not self.resource_offsets:
-            return b""
-        start = self.resource_offsets[0]
-        return payload[start : start + self.resource_bytes]
+    def unaligned(self, payload: bytes) -> Int64s:
+        """The 64-bit words that start at each byte."""
+        return np.ndarray((self.length - WORD + 1,), "<i8", payload, strides=(1,))
 
     def points(self, payload: bytes, resource: int) -> PayloadPoints:
         """The numbers of a payload that fits."""
         count = len(self.series)
-        unaligned: Int64s = np.ndarray((self.length - WORD + 1,), "<i8", payload, strides=(1,))
+        unaligned = self.unaligned(payload)
         return PayloadPoints(
             self.series,
             self.times.read(unaligned, count),
@@ -102,8 +103,10 @@ class Shape:
 
 
 def make_shape(payload: bytes, layout: Layout, series: Numbered[Series]) -> Shape | None:
-    """The shape of a payload; None where its resources differ or there are too few bytes to compare."""
-    if len(payload) < WORD or len({payload[start:end] for start, end in layout.resources}) > 1:
+    """The shape of a payload; None where its resources differ, or it has too few bytes to compare words."""
+    if len(payload) < WORD or 0 < size_of(layout.resources) < WORD:
+        return None
+    if len({payload[start:end] for start, end in layout.resources}) > 1:
         return None
     mask = np.full(len(payload), 0xFF, np.uint8)
     for offsets in (layout.times, layout.starts, layout.values):
@@ -126,10 +129,19 @@ def make_shape(payload: bytes, layout: Layout, series: Numbered[Series]) -> Shap
         times=column(layout.times),
         starts=column(layout.starts),
         values=column(layout.values),
-        resource_offsets=tuple(start for start, _ in layout.resources),
-        resource_bytes=size_of(layout.resources),
+        resource=layout.resources[0] if layout.resources else (0, 0),
+        repeated=repeated_words(layout.resources),
         shape_id=xxhash.xxh3_64_intdigest(constant + raw[last:].tobytes()) - 2**63,
     )
+
+
+def repeated_words(spans: list[Span]) -> Int64s | None:
+    """The offsets of the words of each span, one row each; the last word overlaps the one before it."""
+    size = size_of(spans)
+    if len(spans) < 2 or not size:
+        return None
+    inside = [*range(0, size - WORD + 1, WORD), size - WORD]
+    return np.array([start for start, _ in spans], np.int64)[:, None] + np.array(inside, np.int64)
 
 
 def size_of(spans: list[Span]) -> int:
