@@ -196,7 +196,9 @@ TRANSACTION_KEYS = (
 )
 
 
-def window_keys(prefix: str, what: str, config: Callable[[QuotaManagers], QuotaConfig]) -> Iterator[StaticKey]:
+def window_keys(
+    prefix: str, what: str, config: Callable[[QuotaManagers], QuotaConfig]
+) -> Iterator[StaticKey]:
     """The windows of one kind of quota."""
     yield static(
         f"{prefix}quota.window.num",
