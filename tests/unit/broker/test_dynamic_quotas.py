@@ -1,0 +1,335 @@
+"""Limits of connections and rates of replication, set at run time on brokers and topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.broker.broker import Broker
+from odradek.log.log_config import LogConfig
+from odradek.log.steps import Pause
+from odradek.metadata.store import MetadataStore
+from odradek.quota.quota_config import MAX_INT
+from odradek.testing.clock import MockClock
+from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from odradek.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+)
+from odradek.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from support.batches import batch_of
+from support.broker import BrokerClient, make_broker
+
+NODE, CLUSTER = "1", ""
+OK = (ErrorCode.NONE, None)
+OWN, COMMON, STATIC, DEFAULT = (
+    ConfigSource.DYNAMIC_BROKER,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER,
+    ConfigSource.STATIC_BROKER,
+    ConfigSource.DEFAULT,
+)
+PLAINTEXT = "listener.name.plaintext.max.connections"
+LEADER = "leader.replication.throttled.replicas"
+FOLLOWER = "follower.replication.throttled.replicas"
+RATES = {
+    "leader.replication.throttled.rate": "leader",
+    "follower.replication.throttled.rate": "follower",
+    "replica.alter.log.dirs.io.max.bytes.per.second": "alter_log_dirs",
+}
+
+
+def alter(
+    broker: Broker,
+    name: str,
+    key: str,
+    value: str | None,
+    operation: ConfigOperation = ConfigOperation.SET,
+    kind: ResourceType = ResourceType.BROKER,
+) -> tuple[int, str | None]:
+    """Code and words; None deletes the key."""
+    if value is None:
+        operation = ConfigOperation.DELETE
+    config = AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource])
+    (answer,) = BrokerClient(broker).send(request).responses
+    return answer.error_code, answer.error_message
+
+
+def described(
+    broker: Broker, name: str, kind: ResourceType = ResourceType.BROKER
+) -> dict[str, DescribeConfigsResourceResult]:
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+    request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
+    (result,) = BrokerClient(broker).send(request).results
+    return {row.name: row for row in result.configs}
+
+
+def behind(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
+    return [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms]
+
+
+@pytest.fixture
+def broker() -> Broker:
+    broker = make_broker()
+    broker.connection_quotas.add_listener("PLAINTEXT")
+    broker.connection_quotas.add_listener("INTERNAL")
+    broker.topics.create("t", 2, {})
+    return broker
+
+
+@pytest.mark.parametrize("name", [NODE, CLUSTER])
+def test_limits_of_connections_hold_at_once(broker: Broker, name: str) -> None:
+    answers = [
+        alter(broker, name, "max.connections", "7"),
+        alter(broker, name, "max.connections.per.ip", " 5 "),
+        alter(broker, name, "max.connections.per.ip.overrides", "127.0.0.1:3,10.0.0.1:4"),
+        alter(broker, name, "max.connection.creation.rate", "9"),
+        alter(broker, name, PLAINTEXT, "2"),
+    ]
+
+    quotas = broker.connection_quotas
+    assert answers == [OK] * 5
+    assert (quotas.limits.max_connections, quotas.limits.max_connections_per_ip) == (7, 5)
+    assert quotas.per_ip_overrides == {"127.0.0.1": 3, "10.0.0.1": 4}
+    assert quotas.limits.creation_rate == 9
+    assert [quotas.listeners[each].max_connections for each in ("PLAINTEXT", "INTERNAL")] == [2, 7]
+
+
+def test_the_node_is_stronger_than_the_cluster_and_both_than_the_file(broker: Broker) -> None:
+    quotas = broker.connection_quotas
+    quotas.configured["max.connections"] = "100"
+    found = []
+    for name, value in ((CLUSTER, "10"), (NODE, "20"), (CLUSTER, None), (NODE, None)):
+        alter(broker, name, "max.connections", value)
+        row = described(broker, NODE)["max.connections"]
+        found.append((quotas.limits.max_connections, row.value, row.config_source))
+
+    assert found == [(10, "10", COMMON), (20, "20", OWN), (20, "20", OWN), (100, "100", STATIC)]
+
+
+def test_everything_that_stands_behind_a_listeners_limit_is_shown(broker: Broker) -> None:
+    broker.connection_quotas.configured["max.connections"] = "100"
+    alter(broker, CLUSTER, "max.connections", "10")
+    alter(broker, NODE, PLAINTEXT, "5")
+
+    row = described(broker, NODE)[PLAINTEXT]
+
+    assert (row.value, row.config_source) == ("5", OWN)
+    assert behind(row) == [
+        (PLAINTEXT, "5", OWN),
+        ("max.connections", "10", COMMON),
+        ("max.connections", "100", STATIC),
+        ("max.connections", str(MAX_INT), DEFAULT),
+    ]
+
+
+def test_the_cluster_shows_what_was_set_on_it(broker: Broker) -> None:
+    for key in ("max.connections", PLAINTEXT, "leader.replication.throttled.rate"):
+        alter(broker, CLUSTER, key, " 6 ")
+
+    rows = described(broker, CLUSTER)
+
+    assert {name: (row.value, behind(row)) for name, row in rows.items()} == {
+        key: ("6", [(key, "6", COMMON)])
+        for key in ("max.connections", PLAINTEXT, "leader.replication.throttled.rate")
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (
+            "max.connections",
+            "x",
+            "Invalid value x for configuration max.connections: Not a number of type INT",
+        ),
+        (
+            "max.connections",
+            "-1",
+            "Invalid value -1 for configuration max.connections: Value must be at least 0",
+        ),
+        (
+            "max.connection.creation.rate",
+            "2147483648",
+            "Invalid value 2147483648 for configuration max.connection.creation.rate: "
+            "Not a number of type INT",
+        ),
+        (PLAINTEXT, "0", "Invalid max.connections 0"),
+        (
+            "listener.name.plaintext.max.connection.creation.rate",
+            "0",
+            "Invalid max.connection.creation.rate 0",
+        ),
+        (
+            "leader.replication.throttled.rate",
+            "9223372036854775808",
+            "Invalid value 9223372036854775808 for configuration leader.replication.throttled.rate: "
+            "Not a number of type LONG",
+        ),
+        (
+            "max.connections.per.ip",
+            "0",
+            "max.connections.per.ip can only be 0 if max.connections.per.ip.overrides is set",
+        ),
+        (
+            "max.connections.per.ip.overrides",
+            "localhost",
+            "max.connections.per.ip.overrides expected HOST:COUNT with commas, found 'localhost'",
+        ),
+        ("quota.window.num", "5", "Cannot update these configs dynamically: [quota.window.num]"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(
+    broker: Broker, key: str, value: str, message: str
+) -> None:
+    before = broker.connection_quotas.limits
+
+    answer = alter(broker, NODE, key, value)
+
+    assert answer == (ErrorCode.INVALID_REQUEST, message)
+    assert broker.connection_quotas.limits == before
+    assert broker.metadata.resource(ResourceType.BROKER, NODE) == {}
+
+
+def test_a_limit_may_be_zero(broker: Broker) -> None:
+    assert alter(broker, NODE, "max.connections", "0") == OK
+    assert broker.connection_quotas.limits.max_connections == 0
+
+
+def test_windows_of_quotas_are_shown_as_they_are() -> None:
+    rows = described(make_broker(), NODE)
+
+    assert (rows["quota.window.num"].value, rows["controller.quota.window.size.seconds"].value) == ("11", "1")
+    assert rows["quota.window.num"].read_only
+
+
+@pytest.mark.parametrize("name", [NODE, CLUSTER])
+@pytest.mark.parametrize(("key", "manager"), RATES.items())
+def test_rates_of_replication_hold_at_once(broker: Broker, name: str, key: str, manager: str) -> None:
+    bounds = []
+    for value in ("1000", "0", None):
+        assert alter(broker, name, key, value) == OK
+        bounds.append(getattr(broker.quotas, manager).bound)
+
+    assert bounds == [1000, 0, None]
+    assert key not in described(broker, NODE)
+
+
+def test_a_rate_that_is_set_is_shown(broker: Broker) -> None:
+    alter(broker, NODE, "leader.replication.throttled.rate", "1000")
+
+    row = described(broker, NODE)["leader.replication.throttled.rate"]
+
+    assert (row.value, row.config_source) == ("1000", OWN)
+
+
+@pytest.mark.parametrize(
+    ("text", "throttled"), [("*", [True, True]), ("0:1,1:2", [True, False]), ("0:2", [False, False])]
+)
+@pytest.mark.parametrize("key", [LEADER, FOLLOWER])
+def test_a_topic_names_its_throttled_replicas(
+    broker: Broker, key: str, text: str, throttled: list[bool]
+) -> None:
+    manager = broker.quotas.leader if key == LEADER else broker.quotas.follower
+
+    answer = alter(broker, "t", key, text, kind=ResourceType.TOPIC)
+    marked = [manager.is_throttled("t", index) for index in (0, 1)]
+    row = described(broker, "t", ResourceType.TOPIC)[key]
+    alter(broker, "t", key, None, kind=ResourceType.TOPIC)
+
+    assert answer == OK
+    assert marked == throttled
+    assert (row.value, behind(row)) == (text, [(key, text, ConfigSource.TOPIC)])
+    assert not manager.is_throttled("t", 0)
+
+
+def test_replicas_are_added_and_taken_away(broker: Broker) -> None:
+    for operation, value in (
+        (ConfigOperation.SET, "0:1"),
+        (ConfigOperation.APPEND, "1:1"),
+        (ConfigOperation.SUBTRACT, "0:1"),
+    ):
+        alter(broker, "t", LEADER, value, operation, ResourceType.TOPIC)
+
+    assert [broker.quotas.leader.is_throttled("t", index) for index in (0, 1)] == [False, True]
+
+
+def test_replicas_have_to_be_pairs(broker: Broker) -> None:
+    answer = alter(broker, "t", LEADER, "0", kind=ResourceType.TOPIC)
+
+    assert answer == (
+        ErrorCode.INVALID_CONFIG,
+        f"Invalid value 0 for configuration {LEADER}: Must be the literal '*' or a list of replicas in the "
+        "following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+    )
+
+
+def test_a_new_topic_may_be_throttled_and_a_deleted_one_is_forgotten(broker: Broker) -> None:
+    topic = CreatableTopic(
+        name="new",
+        num_partitions=1,
+        replication_factor=1,
+        configs=[CreatableTopicConfig(name=LEADER, value="*")],
+    )
+
+    (answer,) = BrokerClient(broker).send(CreateTopicsRequest(topics=[topic])).topics
+    throttled = broker.quotas.leader.is_throttled("new", 0)
+    created = broker.topics.named("new")
+    assert created is not None
+    broker.topics.delete(created)
+
+    assert answer.error_code == ErrorCode.NONE
+    assert (LEADER, "*") in [(config.name, config.value) for config in answer.configs or ()]
+    assert throttled
+    assert not broker.quotas.leader.marked
+
+
+def test_all_of_it_survives_a_restart(tmp_path: Path) -> None:
+    metadata = MetadataStore(":memory:")
+    before = make_broker(tmp_path, metadata=metadata)
+    before.topics.create("t", 1, {FOLLOWER: "0:1"})
+    alter(before, NODE, "max.connections", "7")
+    alter(before, CLUSTER, "follower.replication.throttled.rate", "8")
+    alter(before, CLUSTER, "log.retention.ms", "9")
+    before.logs.close()
+
+    after = make_broker(tmp_path, metadata=metadata)
+
+    assert after.connection_quotas.limits.max_connections == 7
+    assert after.quotas.follower.bound == 8
+    assert after.quotas.follower.is_throttled("t", 0)
+    assert after.topics.defaults.retention_ms == 9
+
+
+def test_a_move_between_directories_keeps_to_its_rate(tmp_path: Path) -> None:
+    broker = make_broker(
+        tmp_path / "one", more_log_dirs=[tmp_path / "two"], log_defaults=LogConfig(segment_bytes=1 << 20)
+    )
+    clock = broker.clock
+    assert isinstance(clock, MockClock)
+    log = broker.topics.create("t", 1, {}).partitions[0]
+    for _ in range(40):
+        log.append(batch_of(bytes(30_000)), clock.now_ms())
+    alter(broker, NODE, "replica.alter.log.dirs.io.max.bytes.per.second", "100000")
+    target = next(each for each in broker.logs.directories if each != log.directory.parent)
+    move = broker.logs.move("t", 0, target, clock)
+    assert move is not None
+
+    started_ms = clock.now_ms()
+    for step in move.steps():
+        if isinstance(step, Pause):
+            clock.advance(step.wait_ms)
+
+    took_s = (clock.now_ms() - started_ms) / 1000
+    assert log.directory.parent == target
+    assert log.size_bytes > 1_200_000
+    assert 10 < took_s < 14
