@@ -26,6 +26,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     ScopeMetrics,
 )
 
+from odradek.client.admin import AdminClient as AccountsClient
+from odradek.client.users import new_credential
 from odradek.plugin import (
     ClientTelemetryPayload,
     ConnectionContext,
@@ -37,6 +39,7 @@ from odradek.plugin import (
     TelemetryRecord,
     decode_record,
 )
+from odradek.security.scram import ScramMechanism
 from odradek.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -412,6 +415,31 @@ def test_a_target_that_throttles_is_waited_for(tmp_path: Path) -> None:
     assert errors == [None] * len(batches)
     assert [message.value() for message in messages] == [batch[0].payload.data for batch in batches]
     assert took_s > 0.5
+
+
+@pytest.mark.parametrize("password", ["secret", "wrong"])
+def test_credentials_are_taken_or_the_reason_is_told(tmp_path: Path, password: str) -> None:
+    listeners = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    credential = new_credential("ann", ScramMechanism.SCRAM_SHA_512, "secret", 4096, b"salt of ann")
+    table: dict[str, object] = {
+        "deliver.timeout.ms": 3_000,
+        "client.security.protocol": "SASL_PLAINTEXT",
+        "client.sasl.mechanism": "SCRAM-SHA-512",
+        "client.sasl.username": "ann",
+        "client.sasl.password": password,
+    }
+
+    with running_host(tmp_path, listeners, "sasl.enabled.mechanisms=SCRAM-SHA-512") as host:
+        with AccountsClient(host.bootstrap) as accounts:
+            accounts.alter_user_scram_credentials(upsertions=[credential])
+        (error,) = deliver(f"127.0.0.1:{host.host.listeners[1].bound_port}", [record_of(1)], **table)
+
+    if password == "secret":
+        assert error is None
+    else:
+        assert isinstance(error, Retry)
+        assert "SASL authentication error" in str(error)
+        assert "wrong" not in str(error)
 
 
 @pytest.mark.java

@@ -328,21 +328,33 @@ def test_a_success_forgets_what_librdkafka_said(kit: Kit) -> None:
     assert asyncio.run(run()) is None
 
 
-def test_a_problem_is_logged_once(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
-    producer = kit.producer()
+def said(producer: Any, *errors: Any) -> str | None:
+    """What is known after librdkafka called back with these."""
 
-    async def run() -> None:
+    async def run() -> str | None:
         forwarder = forwarder_of(producer)
         await forwarder.start()
-        for _number in range(3):
-            producer.callbacks["error_cb"](kit.error("_ALL_BROKERS_DOWN"))
+        for error in errors:
+            producer.callbacks["error_cb"](error)
+        assert forwarder.session is not None
+        found = forwarder.session.last_error
         await forwarder.close()
+        return found
 
-    asyncio.run(run())
+    return asyncio.run(run())
 
-    assert [record.__dict__["problem"] for record in caplog.records] == [
-        "_ALL_BROKERS_DOWN: _ALL_BROKERS_DOWN it is"
-    ]
+
+def test_a_problem_is_logged_when_it_begins(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+    found = said(kit.producer(), kit.error("_TRANSPORT"), kit.error("_RESOLVE"), kit.error("_TRANSPORT"))
+
+    assert found == "_TRANSPORT: _TRANSPORT it is"
+    assert [record.__dict__["problem"] for record in caplog.records] == [found]
+
+
+def test_why_brokers_are_down_is_kept(kit: Kit) -> None:
+    found = said(kit.producer(), kit.error("_AUTHENTICATION"), kit.error("_ALL_BROKERS_DOWN"))
+
+    assert found == "_AUTHENTICATION: _AUTHENTICATION it is"
 
 
 def test_a_fatal_error_is_a_retry_with_a_new_producer(kit: Kit) -> None:

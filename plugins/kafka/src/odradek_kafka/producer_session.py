@@ -112,11 +112,16 @@ class ProducerSession:
         self.producer.purge(in_queue=True, in_flight=True, blocking=False)
 
     def note_error(self, error: KafkaError) -> None:
-        """On the session's thread: a broker is not there, refuses the credentials, ..."""
-        text = described(error)
-        if text != self.last_error:
-            log.warning("the exporting producer has a problem", extra={"problem": text})
-        self.last_error = text
+        """On the session's thread: a broker is not there, refuses the credentials, ...
+
+        Logged when it begins; librdkafka's own lines tell the rest. That all brokers are down says less than
+        what came before it.
+        """
+        if self.last_error is None:
+            log.warning("exporting producer has a problem", extra={"problem": described(error)})
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
+            return
+        self.last_error = described(error)
 
     def close(self) -> None:
         """End the thread, which lets the producer go: returns at once. What is not reported is lost."""
