@@ -142,10 +142,12 @@ def test_every_key_of_a_forwarder_has_its_type_and_default() -> None:
 def test_tables_on_the_pages_are_good_configuration(name: str, tmp_path: Path) -> None:
     tables = [text for language, text in blocks(name) if language == "toml" and "entry-points" not in text]
     file = tmp_path / "odradek.toml"
-    file.write_text("\n".join(tables), encoding="utf-8")
 
-    config = host_config.load_config(file)
-    active = activate(load_plugins(), config.plugins)
+    for table in tables:
+        file.write_text(table, encoding="utf-8")
+        config = host_config.load_config(file)
+        active = activate(load_plugins(), config.plugins)
+        names = {plugin.name for plugin in active if plugin.state is PluginState.ACTIVE}
+        assert names >= config.plugins.keys()
 
     assert tables
-    assert {plugin.name for plugin in active if plugin.state is PluginState.ACTIVE} >= config.plugins.keys()

@@ -176,3 +176,17 @@ def start_collector(collector_program: Path, tmp_path: Path) -> StartCollector:
 @pytest.fixture
 def points() -> Callable[[MetricsData], Counter[Point]]:
     return points_of
+
+
+FreePorts = Callable[[int], list[int]]
+WaitUntilItListens = Callable[["subprocess.Popen[str]", int], None]
+
+
+@pytest.fixture
+def free_port_numbers() -> FreePorts:
+    return free_ports
+
+
+@pytest.fixture
+def listening() -> WaitUntilItListens:
+    return wait_until_it_listens
