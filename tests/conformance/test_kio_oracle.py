@@ -20,6 +20,7 @@ import pytest
 from kio.serial import entity_reader, entity_writer
 
 from odradek.wire.codec import decode, encode
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from random_messages import MessageMaker, declared_versions
 
 OBJECTS = int(os.environ.get("ODRADEK_ORACLE_OBJECTS", "10"))
@@ -47,6 +48,11 @@ def through_kio(entity: Any, data: bytes) -> bytes:
 def test_kio_reads_and_writes_the_same_bytes(cls: type, version: int) -> None:
     maker = MessageMaker(random.Random(f"{cls.__name__} {version}"), well_known=True)
     made = [maker.message(cls, version) for _ in range(OBJECTS)]
+    for message in made:
+        if isinstance(
+            message, PushTelemetryRequest
+        ):  # null is read for librdkafka's sake, but nobody's to write
+            message.metrics = message.metrics or b""
     entity = kio_class(cls, version)
 
     written = [encode(message, version) for message in made]

@@ -25,6 +25,7 @@ from odradek.wire.messages.list_groups import ListGroupsRequest
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from odradek.wire.messages.sync_group import SyncGroupResponse
 from odradek.wire.types import NIL_UUID
 
@@ -170,7 +171,7 @@ def test_null_is_refused_where_a_version_does_not_allow_it() -> None:
         (MetadataRequest(topics=None), 0),
         (MetadataRequest(topics=[MetadataRequestTopic(name=None)]), 9),
         (MetadataRequest(topics=[None]), 9),  # type: ignore[list-item]
-        (PushTelemetryRequest(metrics=None), 0),  # type: ignore[arg-type]
+        (SaslHandshakeRequest(mechanism=None), 1),  # type: ignore[arg-type]
         (PushTelemetryRequest(metrics="text"), 0),  # type: ignore[arg-type]
         (PushTelemetryRequest(client_instance_id=b"short"), 0),
         (PushTelemetryRequest(client_instance_id=None), 0),  # type: ignore[arg-type]

@@ -244,14 +244,14 @@ class ClientMetricsManager:
         if outcome is not None:
             return self.opened(opened, outcome)
         work = PayloadWork(
-            codec=request.compression_type, data=request.metrics, labels=labels, limits=self.limits
+            codec=request.compression_type, data=request.metrics or b"", labels=labels, limits=self.limits
         )
         self.accounts.waiting += 1
         return PendingPush(work, partial(self.opened_elsewhere, opened))
 
     def small(self, request: PushTelemetryRequest) -> bytes | None:
         """The payload decompressed; None if it is larger than the event loop should see."""
-        raw = request.metrics
+        raw = request.metrics or b""
         if len(raw) > self.inline_bytes:
             return None
         if request.compression_type != STORED:

@@ -5,9 +5,11 @@ Behavior:
       as in KafkaApis.
     * A payload that grows beyond ``telemetry.inline.bytes`` is opened outside the loop; the answer comes
       later and the connection's next requests wait.
-Differs from Kafka (the first three with ``telemetry.error.policy = client-safe`` only, the default):
+Differs from Kafka (the first four with ``telemetry.error.policy = client-safe`` only, the default):
     * What a plugin raises is ours: the client gets NONE, the other plugins get the push. Kafka answers
       INVALID_RECORD, which ends telemetry in its clients for good.
+    * Null metrics, which librdkafka sends when it has none of those asked for, are an empty push. Kafka
+      closes the connection, and the client sends the same again on the next one.
     * Too large after decompression is measured against ``telemetry.max.decompressed.bytes``, not
       ``telemetry.max.bytes``.
     * Bytes that are not OTLP are INVALID_RECORD; Kafka leaves that to the plugins.
@@ -27,6 +29,7 @@ from odradek.plugin.context import RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.pending_push import PendingPush
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 
 
@@ -39,6 +42,8 @@ def invalid_request(response: type[Any]) -> Callable[[Any, ErrorCode, str | None
 def push_telemetry(
     request: PushTelemetryRequest, context: RequestContext, broker: Broker
 ) -> PushTelemetryResponse | Deferred:
+    if request.metrics is None and broker.telemetry.kafka_policy:
+        raise WireError("metrics is null")
     outcome = broker.telemetry.push_telemetry(request, context)
     if outcome.__class__ is PushTelemetryResponse:
         return outcome
