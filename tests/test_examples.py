@@ -21,6 +21,11 @@ SAYS = {
         "search-indexer: team=search",
         "cron: team=platform",
     ],
+    "03_test_a_client": [
+        "test_it_pushes_what_it_is_asked_for PASSED",
+        "test_it_goes_on_pushing_after_a_push_was_too_large PASSED",
+        "4 passed",
+    ],
     "05_tenant_quotas": [
         "zen-app: 2.0 MB/s",
         "acme together: 1.0 MB/s",

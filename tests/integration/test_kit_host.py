@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -13,8 +14,7 @@ import pytest
 
 import odradek.testing
 from odradek.plugin import ConfigError
-from odradek.testing import RunningHost, VirtualClock
-from odradek.testing.host_context import memory_folder
+from odradek.testing import RunningHost, VirtualClock, host_context
 from odradek.testing.host_thread import HostThread
 from odradek.wire.api_error import ApiError
 from odradek.wire.messages.api_versions import ApiVersionsRequest
@@ -23,16 +23,24 @@ from support.wire_client import WireClient
 STARTS = 100
 
 
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A place for temporary files that no other test uses at the same time."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setattr(host_context, "SHARED_MEMORY", place)
+
+
 def left_behind() -> dict[str, set[str]]:
-    """What a process and its temporary folders have."""
+    """What a process has, and its temporary place."""
     gc.collect()
-    temporary = [Path(folder) for folder in {memory_folder() or "/tmp", "/tmp"}]
     descriptors = Path("/proc/self/fd")
     open_files = {str(link.readlink()) for link in descriptors.iterdir() if link.exists()}
     return {
         "threads": {thread.name for thread in threading.enumerate()},
         "open": {f"{len(list(descriptors.iterdir()))} descriptors", *open_files},
-        "folders": {str(path) for folder in temporary for path in folder.glob("odradek-*")},
+        "folders": {str(path) for path in Path(tempfile.gettempdir()).iterdir()},
     }
 
 

@@ -24,6 +24,8 @@ FOR_TESTS: Mapping[str, object] = {
     "payload.workers": 0,  # a process per host would be its slowest part
     "group.initial.rebalance.delay.ms": 0,  # a consumer alone need not wait for others
     "shutdown.timeout.ms": 1_000,
+    "telemetry.durability": "memory",  # no topic that the test did not make
+    "telemetry.linger.ms": 0,  # where it wants that topic: a clock may stand still
 }
 """What differs from the host's own defaults."""
 

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from odradek.testing.running_host import RunningHost
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Let the host be imported as it is.
+
+    pytest rewrites the assertions of all packages of a distribution with a plugin: the host would start at
+    half the speed, and not be what it is in production. There is no public way out. Should this one end, the
+    first start is slower again, and a test of ours fails.
+    """
+    hook = getattr(early_config.pluginmanager, "rewrite_hook", None)
+    getattr(hook, "_must_rewrite", set()).discard("odradek")
+
+
 @pytest.fixture
 def odradek_hosts() -> Iterator[Callable[..., RunningHost]]:
     """Starts hosts with the arguments of `odradek.testing.host`; all are stopped after the test."""

@@ -1,0 +1,64 @@
+"""Tests of a Kafka client against a real broker in a fixture: no Docker, no JVM, milliseconds to start.
+
+Run it: ``pytest examples/03_test_a_client.py`` (needs ``pip install 'odradek[demo,test]'``). Takes a few
+seconds. The fixture ``odradek_host`` comes with odradek.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import Producer
+
+from odradek.testing import RunningHost
+
+CREATED = "org.apache.kafka.producer.connection.creation.total"
+
+
+@contextmanager
+def application(host: RunningHost) -> Iterator[Producer]:
+    """What is tested: it produces, and pushes its metrics while it lives."""
+    producer = Producer({"bootstrap.servers": host.bootstrap, "client.id": "my-app", "log_level": 4})
+    producer.produce("orders", b"one order")
+    producer.flush(10)
+    yield producer
+    producer.flush(10)
+
+
+def test_it_produces(odradek_host: RunningHost) -> None:
+    with application(odradek_host):
+        assert [record.value for record in odradek_host.topics.records("orders")] == [b"one order"]
+
+
+def test_it_pushes_what_it_is_asked_for(odradek_host: RunningHost) -> None:
+    odradek_host.subscribe("org.apache.kafka.producer.connection.", interval_ms=100)
+
+    with application(odradek_host):
+        (point,) = odradek_host.telemetry.wait_for(CREATED, client_id="my-app")
+
+    assert point.kind == "sum"
+
+
+def test_it_goes_on_pushing_after_a_push_was_too_large(odradek_host: RunningHost) -> None:
+    odradek_host.subscribe(interval_ms=100)
+    odradek_host.fault("PushTelemetry", error="TELEMETRY_TOO_LARGE")
+
+    with application(odradek_host):
+        refused = odradek_host.telemetry.wait_for_push(error="TELEMETRY_TOO_LARGE")
+        odradek_host.telemetry.wait_for(CREATED, after=refused)
+
+
+def test_it_produces_again_when_the_broker_drops_it(odradek_host: RunningHost) -> None:
+    lost = odradek_host.fault("Produce", drop="before")
+
+    with application(odradek_host):
+        assert lost.used == 1
+        assert len(odradek_host.topics.records("orders")) == 1
+
+
+if __name__ == "__main__":
+    command = [sys.executable, "-m", "pytest", __file__, "-v", "-p", "no:cacheprovider"]
+    sys.exit(subprocess.call(command))

@@ -1,0 +1,140 @@
+"""Hours of a host in milliseconds: expiry, push intervals, quota windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from conformance.telemetry_world import otlp
+from odradek.testing import RunningHost, VirtualClock
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from odradek.wire.record import Record
+from odradek.wire.record_batch import build_batch
+from support.wire_client import WireClient
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
+    """A host whose clock stands still."""
+    host = odradek_hosts(clock=VirtualClock())
+    host.subscribe("org.", interval_ms=HOUR_MS // 60)
+    return host
+
+
+@pytest.fixture
+def client(host: RunningHost) -> Iterator[WireClient]:
+    with WireClient(host.address) as client:
+        client.introduce()
+        yield client
+
+
+def push(client: WireClient, told: GetTelemetrySubscriptionsResponse) -> ErrorCode:
+    request = PushTelemetryRequest(
+        client_instance_id=told.client_instance_id,
+        subscription_id=told.subscription_id,
+        metrics=otlp("org.x"),
+    )
+    return ErrorCode(client.send(request).error_code)
+
+
+def test_a_push_is_due_once_the_interval_is_over(host: RunningHost, client: WireClient) -> None:
+    told = client.subscriptions()
+    answers = [push(client, told), push(client, told)]
+
+    host.clock.advance(told.push_interval_ms - 1)
+    answers.append(push(client, told))
+    host.clock.advance(1)
+    answers.append(push(client, told))
+
+    refused = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert answers == [ErrorCode.NONE, refused, refused, ErrorCode.NONE]
+
+
+def test_a_client_instance_is_forgotten_after_three_intervals(host: RunningHost, client: WireClient) -> None:
+    told = client.subscriptions()
+    instances = host.host.telemetry.instances
+
+    host.clock.advance(3 * told.push_interval_ms - 1)
+    before = host.call(lambda: len(instances()))
+    host.clock.advance(1)
+
+    assert (before, host.call(lambda: len(instances()))) == (1, 0)
+
+
+def test_an_idle_connection_is_closed(host: RunningHost, client: WireClient) -> None:
+    host.clock.advance(HOUR_MS)
+
+    assert client.closed_by_peer()
+
+
+def test_a_quota_is_paid_by_waiting(host: RunningHost, client: WireClient) -> None:
+    host.topics.create("t")
+    host.quota(client_id="raw", producer_byte_rate=1_000)
+    records = build_batch([Record(None, bytes(50_000))])
+    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
+    request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=topics)
+
+    first = client.send(request, 9).throttle_time_ms
+    client.send_bytes(client.frame(request, 9))
+    for _ in range(10):  # turns of the loop, which would read it
+        host.call(lambda: None)
+    held = len(host.requests.of("Produce"))
+    host.clock.advance(first)
+    client.answer(request, 9)
+
+    assert 35_000 < first < 60_000
+    assert held == 1
+
+
+def test_a_quota_that_is_lifted_throttles_nobody(host: RunningHost, client: WireClient) -> None:
+    host.topics.create("t")
+    host.quota(client_id=None, producer_byte_rate=1)
+    host.quota(client_id=None, producer_byte_rate=None)
+    records = build_batch([Record(None, bytes(50_000))])
+    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
+
+    response = client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=topics), 9)
+
+    assert response.throttle_time_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"producer_byte_rate": 1.0}, "whose quota"),
+        (
+            {"user": "a", "producer_byte_rat": 1.0},
+            "no quota is called 'producer_byte_rat': producer_byte_rate",
+        ),
+        ({"ip": "10.0.0.1", "producer_byte_rate": 1.0}, "no quota is called 'producer_byte_rate'"),
+    ],
+)
+def test_a_quota_that_makes_no_sense_is_refused(
+    host: RunningHost, arguments: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        host.quota(**arguments)  # type: ignore[arg-type]
+
+
+def test_records_expire(host: RunningHost, client: WireClient) -> None:
+    host.topics.create("t", retention_ms=HOUR_MS, segment_ms=HOUR_MS // 2)
+    now_ms = host.clock.now_ms()
+    records = build_batch([Record(None, b"old", now_ms)])
+    topics = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=records)])]
+    client.send(ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=topics), 9)
+    assert len(host.topics.records("t")) == 1
+
+    host.clock.advance(3 * HOUR_MS)
+
+    assert host.topics.records("t") == []
+
+
+def test_a_host_with_the_clock_of_the_machine_says_so(odradek_host: RunningHost) -> None:
+    with pytest.raises(RuntimeError, match="machine's clock"):
+        odradek_host.clock.advance(1)

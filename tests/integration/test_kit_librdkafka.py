@@ -1,0 +1,243 @@
+"""KIP-714 as librdkafka lives it, 2.5.3 (the oldest with telemetry that works) and the newest.
+
+Cases that are bugs or puzzles of a client carry the issue they were reported in.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from odradek.testing import Push, RunningHost
+from odradek.wire.compression import Codec
+from odradek.wire.error_code import ErrorCode
+
+pytest.importorskip("confluent_kafka")
+pytestmark = pytest.mark.timeout(90)
+PROGRAM = Path(__file__).with_name("telemetry_program.py")
+CREATED = "org.apache.kafka.producer.connection.creation.total"
+INTERVAL_MS = 200
+PATIENCE_S = 20
+"""For what takes milliseconds on a machine that has time."""
+
+
+class Client:
+    """A running program with a producer in it."""
+
+    def __init__(self, python: str, host: RunningHost, *settings: str) -> None:
+        self.host = host
+        self.process = subprocess.Popen(
+            [python, str(PROGRAM), host.bootstrap, "me", *settings],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def end(self) -> str:
+        """Let it flush and end; what it printed."""
+        printed, _ = self.process.communicate(timeout=30)
+        assert self.process.returncode == 0, printed
+        return printed
+
+    def first_push(self, after: Push | None = None) -> Push:
+        """The next push that is taken and has metrics."""
+        return self.host.telemetry.wait_for_push(client_id="me", timeout_s=PATIENCE_S, after=after)
+
+
+Start = Callable[..., Client]
+
+
+@pytest.fixture(params=["newest", "2.5.3"])
+def start(request: pytest.FixtureRequest, odradek_host: RunningHost) -> Iterator[Start]:
+    """Starts clients of one version of librdkafka; they are killed if a test does not end them."""
+    python = sys.executable if request.param == "newest" else request.getfixturevalue("old_librdkafka")
+    with ExitStack() as started:
+
+        def start(*settings: str) -> Client:
+            client = Client(python, odradek_host, *settings)
+            started.enter_context(client.process)
+            started.callback(client.process.kill)
+            return client
+
+        yield start
+
+
+@pytest.fixture
+def host(odradek_host: RunningHost) -> RunningHost:
+    """A host that wants all metrics."""
+    odradek_host.subscribe("org.apache.kafka.", INTERVAL_MS)
+    return odradek_host
+
+
+def gets(host: RunningHost) -> int:
+    """How often the client asked for its subscription."""
+    return len(host.requests.of("GetTelemetrySubscriptions", client_id="me"))
+
+
+@contextmanager
+def asked_again(host: RunningHost) -> Iterator[None]:
+    """What happens inside makes the client ask for its subscription once more."""
+    before = gets(host)
+    yield
+    host.requests.wait_for(
+        "GetTelemetrySubscriptions", client_id="me", count=before + 1, timeout_s=PATIENCE_S
+    )
+
+
+def test_handshake_asks_once_and_pushes_under_the_id_it_was_given(host: RunningHost, start: Start) -> None:
+    client = start()
+
+    push = client.first_push()
+
+    assert gets(host) == 1
+    assert push.request.client_instance_id in {
+        instance.client_instance_id for instance in host.call(host.host.telemetry.instances)
+    }
+    assert push.request.compression_type == Codec.ZSTD
+    assert push.context.connection.client_software_name == "confluent-kafka-python"
+
+
+def test_pushes_come_by_the_interval(host: RunningHost, start: Start) -> None:
+    first = start().first_push()
+
+    host.telemetry.wait_for_push(after=first, timeout_s=PATIENCE_S)
+    host.requests.wait_for("PushTelemetry", count=5, timeout_s=PATIENCE_S)
+
+    pushes = host.telemetry.pushes
+    assert {push.error for push in pushes} == {ErrorCode.NONE}
+    assert {push.request.client_instance_id for push in pushes} == {first.request.client_instance_id}
+    assert gets(host) == 1
+
+
+def test_a_metric_that_was_asked_for_has_a_value(host: RunningHost, start: Start) -> None:
+    start()
+
+    (point,) = host.telemetry.wait_for(CREATED, client_id="me", timeout_s=PATIENCE_S)
+
+    assert (point.kind, point.delta, point.monotonic) == ("sum", True, True)
+    # KAFKA-15865, https://github.com/apache/kafka/pull/14924: clients do not push their client id
+    assert "client_id" not in point.labels
+
+
+def test_a_new_subscription_is_fetched_when_the_old_one_is_unknown(host: RunningHost, start: Start) -> None:
+    client = start()
+    first = client.first_push()
+
+    with asked_again(host):
+        host.subscribe("org.apache.kafka.producer.connection.creation.", INTERVAL_MS)
+    refused = host.telemetry.wait_for_push(error="UNKNOWN_SUBSCRIPTION_ID", after=first, timeout_s=PATIENCE_S)
+    second = client.first_push(after=refused)
+
+    assert second.request.client_instance_id == first.request.client_instance_id
+    assert second.request.subscription_id != first.request.subscription_id
+    assert {name.rpartition(".")[0] for name in second.metrics} == {CREATED.rpartition(".")[0]}
+
+
+def test_an_unknown_subscription_id_makes_it_ask_again(host: RunningHost, start: Start) -> None:
+    client = start()
+    first = client.first_push()
+
+    with asked_again(host):
+        host.fault("PushTelemetry", error="UNKNOWN_SUBSCRIPTION_ID").wait(PATIENCE_S)
+    refused = host.telemetry.wait_for_push(error="UNKNOWN_SUBSCRIPTION_ID", after=first, timeout_s=PATIENCE_S)
+
+    assert client.first_push(after=refused).metrics
+
+
+def test_a_throttled_push_is_followed_by_another(host: RunningHost, start: Start) -> None:
+    client = start()
+    first = client.first_push()
+
+    host.fault("PushTelemetry", error="THROTTLING_QUOTA_EXCEEDED").wait(PATIENCE_S)
+
+    refused = host.telemetry.wait_for_push(
+        error="THROTTLING_QUOTA_EXCEEDED", after=first, timeout_s=PATIENCE_S
+    )
+    assert client.first_push(after=refused).metrics
+
+
+def test_librdkafka_4507_too_large_does_not_end_telemetry(host: RunningHost, start: Start) -> None:
+    """https://github.com/confluentinc/librdkafka/pull/4507: "TODO: what to do"."""
+    client = start()
+    first = client.first_push()
+
+    host.fault("PushTelemetry", error="TELEMETRY_TOO_LARGE", times=2).wait(PATIENCE_S, times=2)
+
+    refused = host.telemetry.wait_for_push(error="TELEMETRY_TOO_LARGE", after=first, timeout_s=PATIENCE_S)
+    assert client.first_push(after=refused).metrics
+
+
+def test_KAFKA_21076_invalid_record_ends_telemetry(host: RunningHost, start: Start) -> None:
+    """https://github.com/apache/kafka/pull/23444: why the host says it for what is not OTLP only."""
+    client = start()
+    client.first_push()
+
+    fault = host.fault("PushTelemetry", error="INVALID_RECORD", times=None)
+    fault.wait(PATIENCE_S)
+    time.sleep(3 * INTERVAL_MS / 1000)  # nothing can be waited for: it is the absence that is shown
+    client.end()
+
+    assert fault.used == 1
+
+
+def test_a_client_that_closes_pushes_once_more(host: RunningHost, start: Start) -> None:
+    client = start()
+    first = client.first_push()
+    time.sleep(INTERVAL_MS / 4000)  # it does not push once more while it waits for the answer to a push
+
+    client.end()
+
+    last = host.telemetry.wait_for_push(terminating=True, after=first, timeout_s=PATIENCE_S)
+    assert last.number == len(host.telemetry.pushes)
+    assert last.metrics
+
+
+def test_librdkafka_4833_a_subscription_that_matches_nothing(odradek_host: RunningHost, start: Start) -> None:
+    """https://github.com/confluentinc/librdkafka/issues/4833: 2.5.0 aborted; and
+    https://github.com/confluentinc/confluent-kafka-python/issues/2185: 2.8.0 pushed null.
+    """
+    odradek_host.subscribe("org.apache.kafka.nobody.has.this.", INTERVAL_MS)
+    client = start()
+
+    odradek_host.requests.wait_for("PushTelemetry", client_id="me", count=3, timeout_s=PATIENCE_S)
+    client.end()
+
+    assert {push.error for push in odradek_host.telemetry.pushes} == {ErrorCode.NONE}
+    assert {tuple(push.metrics) for push in odradek_host.telemetry.pushes} == {()}
+
+
+def test_confluent_kafka_dotnet_2399_the_id_is_taken_as_a_matter_of_course(
+    host: RunningHost, start: Start
+) -> None:
+    """https://github.com/confluentinc/confluent-kafka-dotnet/issues/2399: a line that looks like an error."""
+    client = start()
+    client.first_push()
+
+    printed = client.end()
+
+    assert printed.count("Telemetry client instance id changed") == 1
+
+
+def test_a_connection_that_drops_in_a_push_does_not_end_telemetry(host: RunningHost, start: Start) -> None:
+    client = start()
+    first = client.first_push()
+
+    host.fault("PushTelemetry", drop="after").wait(PATIENCE_S)
+
+    assert client.first_push(after=first).metrics
+
+
+def test_a_client_that_was_told_nothing_is_silent(odradek_host: RunningHost, start: Start) -> None:
+    client = start()
+
+    odradek_host.requests.wait_for("GetTelemetrySubscriptions", client_id="me", timeout_s=PATIENCE_S)
+    client.end()
+
+    assert [push for push in odradek_host.telemetry.pushes if push.metrics] == []

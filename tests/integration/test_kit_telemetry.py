@@ -1,0 +1,189 @@
+"""What a test learns about pushes, and what it is told when they do not come."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from conformance.telemetry_world import otlp
+from odradek.testing import NothingCame, RunningHost, VirtualClock
+from odradek.wire.api_error import ApiError
+from odradek.wire.compression import Codec, compress
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.api_versions import ApiVersionsRequest
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from support.wire_client import WireClient
+
+
+@pytest.fixture
+def client(odradek_host: RunningHost) -> Iterator[WireClient]:
+    with WireClient(odradek_host.address, "me") as client:
+        client.introduce("my-client", "1.2")
+        yield client
+
+
+def test_the_telemetry_apis_are_there(client: WireClient) -> None:
+    response = client.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
+
+    assert {71, 72} <= {row.api_key for row in response.api_keys}
+
+
+def test_a_subscription_says_what_to_push(odradek_host: RunningHost, client: WireClient) -> None:
+    odradek_host.subscribe(["org.a.", "org.b."], interval_ms=250, match={"client_id": "m."})
+    odradek_host.subscribe("org.c.", match={"client_id": "another"}, name="others")
+
+    told = client.subscriptions()
+
+    assert told.requested_metrics == ["org.a.", "org.b."]
+    assert told.push_interval_ms == 250
+
+
+def test_a_subscription_is_replaced_and_ended(odradek_host: RunningHost, client: WireClient) -> None:
+    odradek_host.subscribe("org.a.")
+    odradek_host.subscribe("org.b.")
+    replaced = client.subscriptions()
+    odradek_host.unsubscribe()
+
+    ended = client.subscriptions()
+
+    assert replaced.requested_metrics == ["org.b."]
+    assert ended.requested_metrics == []
+
+
+def test_a_subscription_has_to_be_legal(odradek_host: RunningHost) -> None:
+    with pytest.raises(ApiError) as refused:
+        odradek_host.subscribe("org.", interval_ms=99)
+
+    assert refused.value.code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_push_is_decoded_and_kept_as_it_came(odradek_host: RunningHost, client: WireClient) -> None:
+    sent = compress(Codec.ZSTD, otlp("org.x"))
+
+    client.push(sent, Codec.ZSTD)
+
+    (point,) = odradek_host.telemetry.wait_for("org.x", client_id="me")
+    (push,) = odradek_host.telemetry.pushes
+    assert (point.metric, push.points) == ("org.x", [point])
+    assert (push.request.metrics, push.data) == (sent, otlp("org.x"))
+    assert push.context.connection.client_software_name == "my-client"
+    assert (push.client_id, push.error, push.terminating, push.number) == ("me", ErrorCode.NONE, False, 1)
+
+
+def test_labels_of_enrichers_are_seen(odradek_hosts: Callable[..., RunningHost]) -> None:
+    pytest.importorskip("odradek_enrich")
+    host = odradek_hosts(plugins={"enrich": {}})
+    with WireClient(host.address, "me") as client:
+        client.introduce()
+        client.push(otlp("org.x"))
+
+    (point,) = host.telemetry.wait_for("org.x")
+
+    assert point.labels["client_id"] == "me"
+
+
+def test_a_payload_that_a_worker_opens_is_a_push_like_others(
+    odradek_hosts: Callable[..., RunningHost],
+) -> None:
+    host = odradek_hosts(payload_workers=1, telemetry_inline_bytes=0)
+    with WireClient(host.address, "me") as client:
+        client.introduce()
+        client.push(otlp("org.x"))
+
+    (push,) = host.telemetry.pushes
+
+    assert (push.error, push.metrics) == (ErrorCode.NONE, ["org.x"])
+
+
+@pytest.mark.parametrize("clock", [None, VirtualClock()], ids=["system", "virtual"])
+def test_a_push_that_is_kept_in_the_log_is_seen_too(
+    odradek_hosts: Callable[..., RunningHost], clock: VirtualClock | None
+) -> None:
+    host = odradek_hosts(clock=clock, telemetry_durability="log")
+    with WireClient(host.address, "me") as client:
+        client.introduce()
+        client.push(otlp("org.x"))
+
+    (point,) = host.telemetry.wait_for("org.x")
+
+    assert point.metric == "org.x"
+    assert [record.value for record in host.topics.records("__client_telemetry")] == [otlp("org.x")]
+
+
+def test_refused_and_empty_pushes_are_kept_too(odradek_host: RunningHost, client: WireClient) -> None:
+    client.push(b"not otlp")
+    client.push(b"")
+
+    refused = odradek_host.telemetry.wait_for_push(error="INVALID_RECORD")
+    empty = odradek_host.telemetry.wait_for_push(after=refused)
+
+    assert (refused.points, empty.points) == ([], [])
+
+
+@pytest.mark.parametrize("policy", ["client-safe", "kafka"])
+def test_null_metrics_close_the_connection_only_where_kafka_is_taken_to_the_letter(
+    odradek_hosts: Callable[..., RunningHost], policy: str
+) -> None:
+    host = odradek_hosts(telemetry_error_policy=policy)
+    with WireClient(host.address, "me") as client:
+        client.introduce()
+        told = client.subscriptions()
+        request = PushTelemetryRequest(
+            client_instance_id=told.client_instance_id, subscription_id=told.subscription_id, metrics=None
+        )
+
+        client.send_bytes(client.frame(request, 0))
+
+        if policy == "kafka":
+            assert client.closed_by_peer()
+        else:
+            assert client.answer(request, 0).error_code == ErrorCode.NONE
+
+
+def test_waiting_ends_as_soon_as_it_comes(odradek_host: RunningHost, client: WireClient) -> None:
+    pushing = threading.Timer(0.05, client.push, [otlp("org.late")])
+    pushing.start()
+
+    points = odradek_host.telemetry.wait_for("org.late", timeout_s=10)
+
+    pushing.join()
+    assert len(points) == 1
+
+
+def test_a_metric_that_did_not_come_is_explained(odradek_host: RunningHost, client: WireClient) -> None:
+    odradek_host.subscribe("org.", match={"client_id": "m."})
+    odradek_host.fault("Fetch", drop="before")
+    client.push(otlp("org.near", "org.far"))
+
+    with pytest.raises(NothingCame) as missed:
+        odradek_host.telemetry.wait_for("org.neer", client_id="me", timeout_s=0.01)
+
+    size = len(otlp("org.near", "org.far"))
+    assert str(missed.value).splitlines() == [
+        "no data point of metric org.neer of client me within 0.01 s",
+        "subscriptions:",
+        "  test: metrics=org. interval.ms=100 match={'client_id': 'm.'}",
+        "clients:",
+        "  me (my-client 1.2): ApiVersions 1, GetTelemetrySubscriptions 1, PushTelemetry 1",
+        "pushes: 1",
+        f"  me: NONE, {size} bytes, 2 metrics",
+        "metrics that came:",
+        "  org.far",
+        "  org.near",
+        "faults:",
+        "  Fetch drop=before (0 of 1)",
+    ]
+
+
+def test_a_test_that_forgot_everything_is_told_so(odradek_host: RunningHost) -> None:
+    with pytest.raises(NothingCame) as missed:
+        odradek_host.telemetry.wait_for_push(terminating=True, timeout_s=0)
+
+    assert str(missed.value).splitlines() == [
+        "no terminating push answered NONE of client (any) within 0 s",
+        "subscriptions: none, so clients have nothing to push",
+        f"clients: none has connected to {odradek_host.bootstrap}",
+        "pushes: 0",
+    ]
