@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import struct
 import time
@@ -17,6 +18,7 @@ from odradek.client.errors import ClientError, RequestFailed
 from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
 from odradek.security.scram import ScramMechanism
+from odradek.server.metrics import rows
 from odradek.wire.messages.alter_user_scram_credentials import ScramCredentialDeletion
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -243,6 +245,23 @@ def test_a_deleted_user_keeps_the_connection_and_gets_no_other(host: ThreadedHos
                 late.describe_cluster()
 
     assert len(still.nodes) == 1
+
+
+def test_logins_are_counted_by_listener(host: ThreadedHost) -> None:
+    def counted() -> dict[str, float]:
+        return {row.name: row.value for row in rows(host.host) if row.name.endswith("-authentication")}
+
+    before = host.call(counted)
+    for password in (PASSWORD, "wrong", "wrong"):
+        login = SaslLogin("PLAIN", USER, password)
+        with contextlib.suppress(RequestFailed), AdminClient(guarded(host), login=login) as admin:
+            admin.describe_cluster()
+    after = host.call(counted)
+
+    assert {name: after[name] - before[name] for name in after} == {
+        "successful-authentication": 1,
+        "failed-authentication": 2,
+    }
 
 
 def test_nothing_is_kept_of_a_client_that_leaves_the_gate(host: ThreadedHost) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from odradek.broker.routing import CloseConnection, PendingAnswer
 from odradek.broker.sasl_authenticator import MECHANISMS, SaslAuthentication, SaslAuthenticator, SaslSettings
@@ -46,7 +49,7 @@ class Gate:
         self.works = True
         self.answered: list[bytes] = []
         self.pending: PendingAnswer | None = None
-        shared = SaslAuthentication(
+        self.shared = SaslAuthentication(
             settings=SaslSettings(enabled_mechanisms=mechanisms or MECHANISMS),
             credentials=KnownUsers({"alice": "secret"}),
             dispatcher=self.client.dispatcher,
@@ -54,8 +57,12 @@ class Gate:
             new_nonce=lambda: "nonce",
             secret=SECRET,
         )
-        self.authenticator = SaslAuthenticator(
-            shared,
+        self.authenticator = self.opened()
+
+    def opened(self) -> SaslAuthenticator:
+        """A connection that was just accepted."""
+        return SaslAuthenticator(
+            self.shared,
             self.client.connection,
             succeeded=lambda: self.happened.append("succeeded"),
             failed=lambda: self.happened.append("failed"),
@@ -317,3 +324,37 @@ def test_proofs_of_scram_are_checked_at_once() -> None:
 
     assert gate.offloaded == []
     assert gate.happened == ["succeeded"]
+
+
+HEADERS = st.builds(
+    struct.Struct(">hhih").pack,
+    st.sampled_from([0, 3, 17, 18, 36]),
+    st.integers(-1, 4),
+    st.integers(0, 9),
+    st.sampled_from([-1, 0]),
+)
+BODIES = st.binary(max_size=40) | st.sampled_from([b"\0\5PLAIN", b"\0\x0dSCRAM-SHA-256"])
+FRAMES = st.binary(max_size=40) | st.builds(bytes.__add__, HEADERS, BODIES)
+
+
+@cache
+def shared_gate() -> Gate:
+    """One for all examples: making a broker takes longer than an example."""
+    return Gate()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(FRAMES, max_size=4))
+def test_any_bytes_are_answered_or_close_and_never_let_in(frames: list[bytes]) -> None:
+    gate = shared_gate()
+    gate.authenticator = gate.opened()
+
+    for frame in frames:
+        try:
+            gate.give(frame)
+        except (CloseConnection, WireError):
+            break
+
+    assert "succeeded" not in gate.happened
+    assert gate.client.connection.principal == "User:ANONYMOUS"
+    assert gate.client.dispatcher.unexpected_errors == 0
