@@ -11,6 +11,7 @@ import yaml
 
 from odradek.server.config import load_config
 from odradek.server.plugins import PluginState, activate, load_plugins
+from odradek_kafka.kafka_settings import DEFAULT_TOPIC, KafkaSettings
 from support.reference_page import ROOT
 
 COMPOSE = ROOT / "contrib/compose"
@@ -129,3 +130,11 @@ def test_prometheus_asks_the_host_where_it_answers() -> None:
     service, _, number = target.partition(":")
     assert service in SERVICES
     assert f'metrics.listener = "http://0.0.0.0:{number}"' in listener
+
+
+def test_the_collector_reads_the_topic_and_the_encoding_that_the_plugin_writes_by_default() -> None:
+    text = (OTELCOL / "kafka.yaml").read_text(encoding="utf-8")
+    defaults = dict(VARIABLE.findall(text))
+
+    assert defaults["TOPIC"] == DEFAULT_TOPIC
+    assert defaults["ENCODING"] == KafkaSettings(options={}).encoding
