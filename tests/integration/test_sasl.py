@@ -14,15 +14,20 @@ from typing import Any
 import pytest
 
 from odradek.client.admin import AdminClient
+from odradek.client.connection import Connection
 from odradek.client.errors import ClientError, RequestFailed
+from odradek.client.resources import NewTopic
 from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
+from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.security.scram import ScramMechanism
 from odradek.server.metrics import rows
 from odradek.wire.messages.alter_user_scram_credentials import ScramCredentialDeletion
 from odradek.wire.messages.metadata import MetadataRequest
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
+from support.batches import batch_of
 from support.hosts import EVERYTHING, ServeProcess, ThreadedHost, running_host, serving
 from support.wire_client import WireClient
 
@@ -245,6 +250,27 @@ def test_a_deleted_user_keeps_the_connection_and_gets_no_other(host: ThreadedHos
                 late.describe_cluster()
 
     assert len(still.nodes) == 1
+
+
+def test_a_quota_of_a_user_is_that_of_the_login(host: ThreadedHost) -> None:
+    topic, entity = "of-users", ClientQuotaEntity(user=USER)
+    batch = batch_of(b"x" * 20_000, timestamp_ms=int(time.time() * 1000))
+    data = PartitionProduceData(index=0, records=batch)
+    request = ProduceRequest(acks=1, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+    with AdminClient(host.bootstrap) as admin:
+        admin.create_topics([NewTopic(name=topic)])
+
+    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": 1_000.0}))
+    with (
+        Connection(*host.address) as anonymous,
+        Connection(*guarded_address(host), login=SaslLogin("SCRAM-SHA-256", USER, PASSWORD)) as alice,
+    ):
+        responses = [each.send(request, most_version=12) for each in (alice, anonymous)]
+    host.call(lambda: host.host.broker.quotas.apply(entity, {"producer_byte_rate": None}))
+
+    assert [response.responses[0].partition_responses[0].error_code for response in responses] == [0, 0]
+    assert responses[0].throttle_time_ms > 0
+    assert responses[1].throttle_time_ms == 0
 
 
 def test_logins_are_counted_by_listener(host: ThreadedHost) -> None:

@@ -104,9 +104,9 @@ def test_our_command_line_reads_the_file_of_a_java_client(
     user(tools, "both", "--alter", "--add-config", "SCRAM-SHA-512=[password=secret]")
     file = client_file(tmp_path, "SCRAM-SHA-512", "both", "secret")
 
+    arguments = ("users", "--bootstrap-server", guarded.bootstrap, "--command-config", file, "--list")
     ours = subprocess.run(
-        [sys.executable, "-m", "odradek", "users", "--bootstrap-server", guarded.bootstrap]
-        + ["--command-config", file, "--list"],
+        [sys.executable, "-m", "odradek", *arguments],
         capture_output=True,
         text=True,
         timeout=30,
