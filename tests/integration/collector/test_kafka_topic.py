@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
-import os
-import subprocess
-import sys
-import time
+import textwrap
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from google.protobuf import json_format
-from google.protobuf.message import Message
+import yaml
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     AggregationTemporality,
@@ -48,23 +41,15 @@ from odradek.plugin import (
 from odradek_kafka import odradek_forwarder
 from support.hosts import running_host
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-OTELCOL = Path(__file__).resolve().parents[2] / "contrib" / "otelcol"
-PATIENCE_S = 60.0
+if TYPE_CHECKING:
+    from integration.collector.conftest import Point, StartCollector
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_100)]
+OTELCOL = Path(__file__).resolve().parents[3] / "contrib" / "otelcol"
 DELTA = AggregationTemporality.AGGREGATION_TEMPORALITY_DELTA
 TIME_NS = 1_760_000_000_000_000_123
 LARGEST = 2**63 - 1
 PUSHES = 30
-
-
-@pytest.fixture(scope="module")
-def otelcol() -> str:
-    """The collector of ``contrib/otelcol``."""
-    command = [sys.executable, str(OTELCOL / "collector.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(done.stderr.strip())
-    return done.stdout.strip()
 
 
 def attribute(key: str, **value: Any) -> KeyValue:
@@ -160,91 +145,29 @@ def export(bootstrap: str, topic: str, encoding: str) -> None:
     asyncio.run(run())
 
 
-@contextmanager
-def collecting(program: str, output: Path, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The collector with ``kafka.yaml``, writing a file instead of printing."""
-    changes = {
-        "exporters": {"file": {"path": str(output), "flush_interval": "100ms"}},
-        "service": {
-            "telemetry": {"metrics": {"level": "none"}},
-            "pipelines": {"metrics": {"exporters": ["file"]}},
-        },
-    }
-    command = [program, "--config", str(OTELCOL / "kafka.yaml"), "--config", f"yaml:{json.dumps(changes)}"]
-    with (output.parent / "otelcol.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **variables})
-        try:
-            yield process
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def with_base64_ids(found: Any) -> Any:
-    """OTLP's JSON as protobuf's: ids are hexadecimal in the one, base64 in the other."""
-    if isinstance(found, list):
-        return [with_base64_ids(item) for item in found]
-    if not isinstance(found, dict):
-        return found
-    return {
-        key: base64.b64encode(bytes.fromhex(value)).decode()
-        if key in ("traceId", "spanId")
-        else with_base64_ids(value)
-        for key, value in found.items()
-    }
-
-
-def points(data: MetricsData) -> Counter[tuple[bytes, ...]]:
-    """Each data point with all that it belongs to."""
-    found: Counter[tuple[bytes, ...]] = Counter()
-    for entry in data.resource_metrics:
-        for scope in entry.scope_metrics:
-            for metric in scope.metrics:
-                for point in split(metric):
-                    found[tuple(map(fixed, (entry.resource, scope.scope, point)))] += 1
-    return found
-
-
-def split(metric: Metric) -> Iterator[Metric]:
-    """The metric once for each of its points."""
-    kind = str(metric.WhichOneof("data"))
-    for point in getattr(metric, kind).data_points:
-        single = Metric()
-        single.CopyFrom(metric)
-        del getattr(single, kind).data_points[:]
-        getattr(single, kind).data_points.append(point)
-        yield single
-
-
-def fixed(message: Message) -> bytes:
-    return message.SerializeToString(deterministic=True)
-
-
-def written(output: Path) -> Counter[tuple[bytes, ...]]:
-    """What is in the collector's file."""
-    found: Counter[tuple[bytes, ...]] = Counter()
-    lines = output.read_text(encoding="utf-8").split("\n")[:-1] if output.exists() else []
-    for line in lines:
-        found += points(json_format.ParseDict(with_base64_ids(json.loads(line)), MetricsData()))
-    return found
+def receivers() -> str:
+    """Those of ``kafka.yaml``, to stand in another configuration."""
+    found = yaml.safe_load((OTELCOL / "kafka.yaml").read_text(encoding="utf-8"))["receivers"]
+    return textwrap.indent(yaml.safe_dump(found), "  ")
 
 
 @pytest.mark.parametrize("encoding", ["otlp_proto", "otlp_json"])
-def test_what_the_collector_reads_is_what_clients_pushed(otelcol: str, tmp_path: Path, encoding: str) -> None:
-    output = tmp_path / "metrics.json"
-    wanted: Counter[tuple[bytes, ...]] = Counter()
+def test_what_the_collector_reads_is_what_clients_pushed(
+    start_collector: StartCollector,
+    points: Callable[[MetricsData], Counter[Point]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    encoding: str,
+) -> None:
+    wanted: Counter[Point] = Counter()
     for number in range(PUSHES):
         wanted += points(MetricsData.FromString(push(number)))
 
     with running_host(tmp_path / "data") as host:
         export(host.bootstrap, "exported", encoding)
-        variables = {"KAFKA": host.bootstrap, "TOPIC": "exported", "ENCODING": encoding}
-        with collecting(otelcol, output, **variables) as process:
-            end_s = time.monotonic() + PATIENCE_S
-            while (found := written(output)).total() < wanted.total():
-                assert process.poll() is None, (tmp_path / "otelcol.log").read_text(encoding="utf-8")
-                assert time.monotonic() < end_s, found.total()
-                time.sleep(0.2)
+        for name, value in {"KAFKA": host.bootstrap, "TOPIC": "exported", "ENCODING": encoding}.items():
+            monkeypatch.setenv(name, value)
+        with start_collector(receivers=receivers(), names="kafka") as collector:
+            collector.wait_for(wanted)
 
     assert wanted.total() == PUSHES * 5
-    assert found == wanted
