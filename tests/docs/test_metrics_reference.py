@@ -9,10 +9,12 @@ from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.server.connection_metrics import connection_rows
-from odradek.server.metrics import INSTRUMENTS, forwarder_rows
+from odradek.server.metrics import INSTRUMENTS, forwarder_rows, push_rows
 from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
+from odradek.telemetry.push_accounts import PushAccounts
 from odradek.testing.clock import MockClock
+from odradek.wire.error_code import ErrorCode
 from support.reference_page import page, rows
 
 ROWS = rows(page("reference/metrics.md"))
@@ -64,7 +66,9 @@ def test_labels_are_those_of_the_rows() -> None:
     )  # fmt: skip
 
     quotas = [*quota_metrics(), *connection_metrics()]
-    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder), *quotas]
+    accounts = PushAccounts(rejected={ErrorCode.INVALID_REQUEST: 1})
+    pushes = push_rows(accounts, {"KAFKA_STORAGE_ERROR": 1})
+    found = [*stats.rows(1, now_ms=0), *forwarder_rows("otlp", forwarder), *pushes, *quotas]
 
     assert len(found) > 25
     assert {INSTRUMENTS[row.name].name: set(row.attributes) for row in found} == {

@@ -22,6 +22,8 @@ from odradek.server.plugins import HostPluginManager
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from odradek.wire.record import Record
+from odradek.wire.record_batch import build_batch
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.wire_client import WireClient
@@ -138,7 +140,7 @@ def records_of(host: ThreadedHost, topic: str, count: int) -> list[tuple[Telemet
         {"bootstrap.servers": host.bootstrap, "group.id": "reader", "enable.metrics.push": False}
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    found = []
+    found: list[tuple[TelemetryRecord, dict[str, bytes]]] = []
     end_s = time.monotonic() + PATIENCE_S
     while len(found) < count and time.monotonic() < end_s:
         message = consumer.poll(0.5)
@@ -296,9 +298,6 @@ def test_a_record_that_no_host_has_written_becomes_a_dead_letter(tmp_path: Path)
     with hosting(tmp_path, far=far) as host:
         spool = host.host.spool
         assert spool is not None
-        from odradek.wire.record import Record
-        from odradek.wire.record_batch import build_batch
-
         stranger = build_batch([Record(b"who?", b"hello", int(time.time() * 1000))])
         host.call(lambda: spool.write(0, stranger))
         push_all(host, range(1))
@@ -501,7 +500,8 @@ def test_replay_of_an_unknown_forwarder_says_so(tmp_path: Path, capsys: pytest.C
 
 
 def test_nobody_else_consumes_in_the_group_of_a_forwarder(tmp_path: Path) -> None:
-    far, errors = FarSide(), []
+    far = FarSide()
+    errors: list[object] = []
 
     with hosting(tmp_path, far=far) as host:
         consumer = Consumer(

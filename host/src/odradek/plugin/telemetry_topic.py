@@ -28,7 +28,14 @@ Header = tuple[str, bytes | None]
 
 
 class MalformedTelemetry(ValueError):
-    """A record of the topic that no host has written."""
+    """A record of the topic that no host has written.
+
+    Args:
+        reason: What is missing or wrong.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
 
 
 def record_key(client_instance_id: bytes) -> bytes:

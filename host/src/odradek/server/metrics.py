@@ -28,6 +28,7 @@ from odradek.server.instrument import Instrument
 from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.server.sasl_listener import SaslListener
 from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.telemetry.push_accounts import PushAccounts
 
 if TYPE_CHECKING:
     from odradek.server.host import Host
@@ -116,6 +117,16 @@ INSTRUMENTS = {
     "plugin-slow": Instrument(
         "odradek.plugin.slow", "counter", "{push}", "Pushes with which a plugin held up the loop"
     ),
+    "push-received": Instrument("odradek.push.received", "counter", "{push}", "PushTelemetry requests"),
+    "push-appended": Instrument("odradek.push.appended", "counter", "{push}", "Accepted, with metrics"),
+    "push-empty": Instrument("odradek.push.empty", "counter", "{push}", "Accepted, without metrics"),
+    "push-rejected": Instrument(
+        "odradek.push.rejected", "counter", "{push}", "Not accepted, by what the client was told"
+    ),
+    "push-waiting": Instrument("odradek.push.waiting", "gauge", "{push}", "Being opened or written"),
+    "spool-refused": Instrument(
+        "odradek.spool.refused", "counter", "{push}", "Accepted pushes that could not be kept"
+    ),
     "forwarder-offered": Instrument(
         "odradek.forwarder.offered", "counter", "{push}", "Pushes offered to a forwarder"
     ),
@@ -154,10 +165,23 @@ def rows(host: Host) -> Iterator[MetricRow]:
         yield MetricRow("plugin-pushes", "counter", labels, plugin.exported)
         yield MetricRow("plugin-failures", "counter", labels, plugin.failed)
         yield MetricRow("plugin-slow", "counter", labels, plugin.slow)
+    yield from push_rows(host.telemetry.accounts, host.spool.writer.refused if host.spool else {})
     for runner in host.forwarders:
         yield from forwarder_rows(runner.name, runner.stats())
     yield from quota_rows(host.broker.quotas, host.clock.now_ms())
     yield from connection_rows(host.broker.connection_quotas, host.clock.now_ms())
+
+
+def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> Iterator[MetricRow]:
+    """The accounts of all pushes: received = appended + empty + rejected + waiting."""
+    yield MetricRow("push-received", "counter", {}, accounts.received)
+    yield MetricRow("push-appended", "counter", {}, accounts.appended)
+    yield MetricRow("push-empty", "counter", {}, accounts.empty)
+    yield MetricRow("push-waiting", "gauge", {}, accounts.waiting)
+    for code, pushes in accounts.rejected.items():
+        yield MetricRow("push-rejected", "counter", {"error": code.name}, pushes)
+    for reason, pushes in refused.items():
+        yield MetricRow("spool-refused", "counter", {"reason": reason}, pushes)
 
 
 def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:

@@ -1,0 +1,143 @@
+"""CPU time that keeping a push in the log costs, beside the same push with ``telemetry.durability = memory``.
+
+Frames go through dispatcher, gate, payload, group commit and log in this process, without sockets; the two
+take turns. Usage, from the folder above: ``python -m bench.spool [--clients 64] [--rounds 7]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.harness import head
+from bench.host import Counting, JumpingClock, plugins_of
+from bench.payloads import PAYLOADS, Payload
+from odradek.broker.routing import PendingAnswer
+from odradek.plugin import ConnectionContext, RequestContext
+from odradek.server.config import load_config
+from odradek.server.host import Host
+from odradek.wire.codec import encode
+from odradek.wire.header import RequestHeader, flexible_request_header, request_header
+from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+
+SETTINGS = (
+    "listeners=PLAINTEXT://127.0.0.1:0",
+    "payload.workers=0",
+    "subscriptions.bench.metrics=*",
+    "subscriptions.bench.interval.ms=100",
+)
+TURNS = 40
+"""Pushes of every client in one round."""
+
+
+class Clients:
+    """So many client instances of one host, each with its next push as a frame."""
+
+    def __init__(self, host: Host, payload: Payload, count: int) -> None:
+        self.host = host
+        self.dispatcher = host.dispatcher
+        self.connections = [connection(number) for number in range(count)]
+        self.frames = [self.frame(number, payload) for number in range(count)]
+
+    def frame(self, number: int, payload: Payload) -> bytes:
+        """The push of one client."""
+        instance_id = (number + 2).to_bytes(16)
+        context = RequestContext(self.connections[number], 71, 0, 0, "bench", 0)
+        instance = self.host.telemetry.client_instances.instance(instance_id, context, 1)
+        request = PushTelemetryRequest(
+            client_instance_id=instance_id,
+            subscription_id=instance.subscription_id,
+            compression_type=payload.codec,
+            metrics=payload.wire,
+        )
+        header = RequestHeader(api_key=72, api_version=0, correlation_id=number, client_id="bench")
+        return request_header(header, flexible_request_header(PushTelemetryRequest, 0)) + encode(request, 0)
+
+    def turn(self, answered: Callable[[bytes], None]) -> None:
+        """One push of each, and what the end of a loop's turn brings."""
+        for frame, of in zip(self.frames, self.connections, strict=True):
+            answer = self.dispatcher.answer(frame, 0, of)
+            if isinstance(answer, PendingAnswer):
+                answer.when_done(answered)
+            else:
+                assert isinstance(answer, bytes)
+                answered(answer)
+        self.host.timer.run_due(self.host.clock.now_ms())
+
+
+def connection(number: int) -> ConnectionContext:
+    return ConnectionContext(
+        connection_id=f"127.0.0.1:9092-127.0.0.1:{number}-{number}",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=number,
+        node_id=1,
+    )
+
+
+def cpu_us(clients: Clients) -> float:
+    """Microseconds of one push, all threads of the process."""
+    answers = 0
+
+    def answered(frame: bytes) -> None:
+        nonlocal answers
+        answers += 1
+
+    before_s = time.process_time()
+    for _ in range(TURNS):
+        clients.turn(answered)
+    taken_s = time.process_time() - before_s
+    assert answers == TURNS * len(clients.frames)
+    assert set(clients.host.telemetry.accounts.rejected) == set()
+    return taken_s / answers * 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clients", type=int, default=64, help="pushes that come in one turn of the loop")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--payload", choices=PAYLOADS, action="append")
+    arguments = parser.parse_args()
+    print(head("spool"), file=sys.stderr)
+    asyncio.run(measure(arguments))
+
+
+async def measure(arguments: argparse.Namespace) -> None:
+    """A table per payload."""
+    print(f"{'payload':<10}{'memory':>10}{'log':>10}{'more':>10}   µs of CPU per push, medians")
+    for name in arguments.payload or PAYLOADS:
+        found: dict[str, list[float]] = {"memory": [], "log": []}
+        with tempfile.TemporaryDirectory() as folder:
+            clients = {kind: clients_of(kind, Path(folder), name, arguments.clients) for kind in found}
+            for _ in range(arguments.rounds + 1):
+                for kind in found:
+                    found[kind].append(cpu_us(clients[kind]))
+            for each in clients.values():
+                await each.host.stop()
+        memory, log = (statistics.median(found[kind][1:]) for kind in ("memory", "log"))
+        print(f"{name:<10}{memory:>10.2f}{log:>10.2f}{log - memory:>10.2f}")
+
+
+def clients_of(durability: str, folder: Path, payload: str, count: int) -> Clients:
+    """A host that is not listening, and its clients."""
+    settings = (
+        *SETTINGS,
+        f"data.dir={folder / durability}",
+        f"telemetry.durability={durability}",
+        "telemetry.linger.ms=0",
+    )
+    plugins = plugins_of(Counting(), enrich=payload != "small")
+    host = Host(load_config(None, settings), clock=JumpingClock(), plugins=plugins)
+    host.reconcile_subscriptions()
+    return Clients(host, PAYLOADS[payload](), count)
+
+
+if __name__ == "__main__":
+    main()
