@@ -1,0 +1,29 @@
+"""The tests in the page about testing a client, as tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.reference_page import ROOT, page
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
+    pytest.importorskip("confluent_kafka")
+    text = "\n\n".join(BLOCK.findall(page("howto/test-your-client.md")))
+    (tmp_path / "test_page.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "host/src")}
+
+    done = subprocess.run(
+        [*command, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert f"{text.count('def test_')} passed" in done.stdout, done.stdout + done.stderr
