@@ -146,9 +146,18 @@ def test_what_cannot_be_merged_stays_as_it_is(data: bytes) -> None:
     assert smaller == data
 
 
-def test_too_many_entries_to_look_at_one_by_one_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [entry("a", scope("s", "x"), scope("t", "y"), scope("s", "z"), scope("t", "z"))],
+        [entry("a"), entry("b"), entry("a"), entry("b", scope("s", "x"))],
+    ],
+)
+def test_too_many_entries_to_look_at_one_by_one_stay_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, entries: list[ResourceMetrics]
+) -> None:
     monkeypatch.setattr(metrics_bytes, "MAX_ENTRIES", 3)
-    data = data_of([entry("a", scope("s", "x"), scope("t", "y"), scope("s", "z"), scope("t", "z"))])
+    data = data_of(entries)
 
     smaller = merged(data)
 

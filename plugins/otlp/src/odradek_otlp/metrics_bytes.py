@@ -162,7 +162,7 @@ def regrouped(data: bytes, prefixes: tuple[bytes, ...]) -> bytes:
     Fields that OTLP does not have are dropped. Without prefixes all metrics are kept.
     """
     entries = parse_listed(data).entries
-    if not prefixes and len(parse_entries(data).entry.scope_metrics) > MAX_ENTRIES:
+    if not prefixes and max(len(entries), len(parse_entries(data).entry.scope_metrics)) > MAX_ENTRIES:
         return data
     groups: dict[tuple[bytes, bytes], dict[tuple[bytes, bytes], list[bytes]]] = {}
     for entry in map(parse_entry, entries):
