@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import os
@@ -18,34 +17,14 @@ from typing import Any
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins import HostPluginManager
+from odradek.testing.host_thread import HostThread
 
 LOOPBACK = "PLAINTEXT://127.0.0.1:0"
 EVERYTHING = ("subscriptions.all.metrics=*", "subscriptions.all.interval.ms=200")
 """A subscription for every client, short enough for a test."""
 
 
-class ThreadedHost:
-    """A host on a loop of its own in a thread."""
-
-    def __init__(self, host: Host, loop: asyncio.AbstractEventLoop) -> None:
-        self.host = host
-        self.loop = loop
-
-    @property
-    def address(self) -> tuple[str, int]:
-        return "127.0.0.1", self.host.listeners[0].bound_port
-
-    @property
-    def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.address[1]}"
-
-    def call(self, function: Callable[[], Any]) -> Any:
-        """Run something on the host's loop."""
-
-        async def on_loop() -> Any:
-            return function()
-
-        return asyncio.run_coroutine_threadsafe(on_loop(), self.loop).result(10)
+ThreadedHost = HostThread
 
 
 @contextlib.contextmanager
@@ -55,29 +34,14 @@ def running_host(
     before_start: Callable[[Host], object] | None = None,
     plugins: HostPluginManager | None = None,
 ) -> Iterator[ThreadedHost]:
-    """A host that is stopped at the end, whatever happens."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="host-of-a-test", daemon=True)
+    """A host as `odradek serve` would make it, stopped at the end whatever happens."""
+    config = load_config(None, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides])
+    thread = HostThread(config, plugins=plugins, before_start=before_start)
     thread.start()
-
-    async def start() -> Host:
-        config = load_config(None, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides])
-        host = Host(config, plugins=plugins)
-        if before_start is not None:
-            before_start(host)
-        await host.start()
-        return host
-
     try:
-        host = asyncio.run_coroutine_threadsafe(start(), loop).result(20)
-        try:
-            yield ThreadedHost(host, loop)
-        finally:
-            asyncio.run_coroutine_threadsafe(host.stop(), loop).result(20)
+        yield thread
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+        thread.stop()
 
 
 class ServeProcess:

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from odradek.clock import Clock
-from odradek.server.config import HostConfig
+from odradek.server.config import EVERY_ADDRESS, HostConfig
 from odradek.server.host import Host
 from odradek.server.plugins import HostPluginManager
 
@@ -47,9 +47,10 @@ class HostThread:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Of the first listener."""
+        """Of the first listener, on the loopback if it listens everywhere."""
         listener = self.host.listeners[0]
-        return listener.address.host, listener.bound_port
+        host = listener.address.host
+        return "127.0.0.1" if host in EVERY_ADDRESS else host, listener.bound_port
 
     @property
     def bootstrap(self) -> str:
