@@ -47,7 +47,7 @@ def dataset(tmp_path: Path) -> Dataset:
 def commit(dataset: Dataset, rows: Decoded, version: int = 0) -> None:
     for table in INGESTED:
         files = write_files(dataset.root, table, dict(rows.batches())[table.name])
-        dataset.commit(table, files, "ingest", version, {"sourceOffsets": {0: 10 * (version + 1)}})
+        dataset.commit_ranges(table, files, "t", {0: (10 * version, 10 * (version + 1))})
 
 
 def test_rows_are_cut_by_receive_time_and_family(dataset: Dataset) -> None:
@@ -144,14 +144,33 @@ def test_committers_of_different_batches_all_get_through(dataset: Dataset) -> No
     assert len(live_files(dataset, POINTS)) == 6
 
 
-def test_the_last_commit_says_where_to_go_on(dataset: Dataset) -> None:
-    assert dataset.source_offsets(PUSHES) is None
+def test_a_table_knows_up_to_where_the_topic_is_in_it(dataset: Dataset) -> None:
+    assert dataset.source_offsets(PUSHES, "t", [0, 1]) == {}
 
     commit(dataset, decoded(gauges("a")), 0)
     commit(dataset, decoded(gauges("a")), 1)
     dataset.commit(PUSHES, [], "maintenance", 0)
 
-    assert dataset.source_offsets(PUSHES) == {0: 20}
+    assert dataset.source_offsets(PUSHES, "t", [0, 1]) == {0: 20}
+
+
+def test_ranges_that_are_there_are_not_committed_again(dataset: Dataset) -> None:
+    files = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
+
+    outcomes = [dataset.commit_ranges(POINTS, files, "t", {0: (0, 10), 1: (0, 4)}) for _ in range(2)]
+
+    assert outcomes == [True, False]
+    assert len(live_files(dataset, POINTS)) == 1
+
+
+@pytest.mark.parametrize("ranges", [{0: (5, 15)}, {0: (11, 15)}, {0: (0, 9)}, {0: (0, 10), 1: (0, 1)}])
+def test_ranges_that_do_not_go_on_where_the_table_ends_are_refused(
+    dataset: Dataset, ranges: dict[int, tuple[int, int]]
+) -> None:
+    dataset.commit_ranges(POINTS, [], "t", {0: (0, 10)})
+
+    with pytest.raises(DatasetError, match="t-0 is there up to offset 10.*another ingester"):
+        dataset.commit_ranges(POINTS, [], "t", ranges)
 
 
 def test_a_dataset_reads_the_same_everywhere(dataset: Dataset) -> None:

@@ -1,14 +1,15 @@
 """A dataset: Delta tables under one root, committed by the library ``deltalake``.
 
-A commit carries the number of the batch that it is (Delta's application transaction), so that a batch that
-is run again is seen to be there already.
+A commit carries numbers that only grow (Delta's application transactions): the offsets up to which the topic
+is in the table, or the number of a job's run. So what is done again is seen to be there already, and a second
+writer is seen to be one.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction
@@ -18,10 +19,12 @@ from deltalake.transaction import AddAction, RemoveAction
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.schemas import INGESTED, Table
 
-SOURCE_OFFSETS = "sourceOffsets"
 COMMIT_ATTEMPTS = 20
 """Each one that fails was beaten by another writer, who got on."""
 CHECKPOINT_INTERVAL = 10
+
+Ranges = Mapping[int, tuple[int, int]]
+"""By partition of the topic: the first offset, and the one behind the last."""
 
 
 class DatasetError(Exception):
@@ -82,7 +85,7 @@ class Dataset:
         return found
 
     def committed(self, table: Table, app_id: str) -> int | None:
-        """The last batch that an application committed to a table."""
+        """The last number that an application committed to a table."""
         found = self.open(table)
         return None if found is None else found.transaction_version(app_id)
 
@@ -94,31 +97,80 @@ class Dataset:
         version: int,
         info: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Make files visible, all at once.
+        """Make the files of a job's run visible, all at once.
 
         Args:
             table: Whose files they are.
-            manifests: The files; none is a commit too, it marks the batch as done.
-            app_id: Who commits.
-            version: Which of its batches this is, counted up.
+            manifests: The files; none is a commit too, it marks the run as done.
+            app_id: Which job.
+            version: The number of the run, counted up.
             info: Goes into the history of the table, as texts.
 
         Returns:
-            False if this batch, or a later one, is there already.
+            False if this run, or a later one, is there already.
 
         Raises:
             DatasetError: Other writers won every time.
         """
+
+        def is_new(current: DeltaTable) -> bool:
+            done = current.transaction_version(app_id)
+            return done is None or done < version
+
+        return self.append(table, manifests, {app_id: version}, info or {}, is_new)
+
+    def commit_ranges(
+        self,
+        table: Table,
+        manifests: Sequence[Manifest],
+        topic: str,
+        ranges: Ranges,
+        info: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Make visible what was read from ranges of the topic, all at once.
+
+        Returns:
+            False if the ranges are there already.
+
+        Raises:
+            DatasetError: The table ends somewhere else than the ranges begin: somebody else writes to it, or
+                the topic is another one. Or other writers won every time.
+        """
+
+        def is_next(current: DeltaTable) -> bool:
+            ends = {part: current.transaction_version(source_id(topic, part)) for part in ranges}
+            if all(ends[part] == stop for part, (_, stop) in ranges.items()):
+                return False
+            for part, (start, stop) in ranges.items():
+                if ends[part] not in (None, start):
+                    raise DatasetError(
+                        f"{self.uri(table)}: {topic}-{part} is there up to offset {ends[part]}, and not "
+                        f"{start}, where offsets up to {stop} would go on: another ingester writes to this "
+                        "dataset, or the topic was made anew. Stop the other one, or take another dataset"
+                    )
+            return True
+
+        reached = {source_id(topic, part): stop for part, (_, stop) in ranges.items()}
+        return self.append(table, manifests, reached, info or {}, is_next)
+
+    def append(
+        self,
+        table: Table,
+        manifests: Sequence[Manifest],
+        numbers: Mapping[str, int],
+        info: Mapping[str, Any],
+        wanted: Callable[[DeltaTable], bool],
+    ) -> bool:
+        """Commit unless the table says that it is not wanted; asked again whenever another writer won."""
         actions: list[AddAction | RemoveAction] = [add_action(manifest) for manifest in manifests]
         properties = CommitProperties(
-            custom_metadata={key: as_text(value) for key, value in (info or {}).items()},
-            max_commit_retries=0,  # whether the batch is there already has to be asked anew each time
-            app_transactions=[Transaction(app_id, version)],
+            custom_metadata={key: as_text(value) for key, value in info.items()},
+            max_commit_retries=0,  # whether it is still wanted has to be asked anew each time
+            app_transactions=[Transaction(app_id, number) for app_id, number in numbers.items()],
         )
         for _ in range(COMMIT_ATTEMPTS):
             current = self.existing(table)
-            done = current.transaction_version(app_id)
-            if done is not None and done >= version:
+            if not wanted(current):
                 return False
             try:
                 current.create_write_transaction(
@@ -133,13 +185,18 @@ class Dataset:
             return True
         raise DatasetError(f"{self.uri(table)}: other writers won {COMMIT_ATTEMPTS} times")
 
-    def source_offsets(self, table: Table) -> dict[int, int] | None:
-        """Up to where the topic is in the table: the next offset of each partition; None if nothing is."""
-        found = self.open(table)
-        for commit in found.history() if found is not None else ():
-            if SOURCE_OFFSETS in commit:
-                return {int(key): value for key, value in json.loads(commit[SOURCE_OFFSETS]).items()}
-        return None
+    def source_offsets(self, table: Table, topic: str, partitions: Sequence[int]) -> dict[int, int]:
+        """Up to where the topic is in a table: by partition, the offset behind the last that is there."""
+        current = self.open(table)
+        if current is None:
+            return {}
+        found = {part: current.transaction_version(source_id(topic, part)) for part in partitions}
+        return {part: end for part, end in found.items() if end is not None}
+
+
+def source_id(topic: str, partition: int) -> str:
+    """The application id under which a table keeps an offset."""
+    return f"source:{topic}:{partition}"
 
 
 def add_action(manifest: Manifest) -> AddAction:

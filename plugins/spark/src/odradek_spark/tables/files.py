@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 from uuid import uuid4
 
 import pyarrow as pa
@@ -63,34 +65,97 @@ def write_files(root: str, table: Table, rows: pa.RecordBatch | pa.Table) -> lis
     Raises:
         OSError: There is no room, or the dataset cannot be written.
     """
-    return [
-        write_file(root, table, partition, part) for partition, part in parts(table, rows) if part.num_rows
-    ]
+    with TableFiles(root, table) as files:
+        files.write(rows)
+    return files.manifests
 
 
-def write_file(root: str, table: Table, partition: dict[str, str], rows: pa.Table) -> Manifest:
-    """Write the rows of one partition, without the columns that are folders."""
-    system, base = file_system(root)
-    folder = "/".join(f"{name}={value}" for name, value in partition.items())
-    path = f"{folder}/part-{uuid4()}.zstd.parquet"
-    rows = rows.select(table.file_schema.names)
-    target = f"{base}/{table.name}/{path}"
-    system.create_dir(target.rpartition("/")[0], recursive=True)
-    with system.open_output_stream(target) as stream:
-        pq.write_table(
-            rows,
-            stream,
+@dataclass(slots=True)
+class TableFiles:
+    """Files of one table that grow, one for each partition; at the end of ``with`` they are whole.
+
+    Raises:
+        OSError: There is no room, or the dataset cannot be written.
+    """
+
+    root: str
+    table: Table
+    manifests: list[Manifest] = field(default_factory=list)
+    """What was written; there once the files are whole."""
+    growing: dict[tuple[str, ...], GrowingFile] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Add rows, each to the file of its partition, in the order they come."""
+        for partition, part in parts(self.table, rows):
+            key = tuple(partition.values())
+            if key not in self.growing:
+                self.growing[key] = GrowingFile(self.root, self.table, partition, part.schema)
+            self.growing[key].write(part)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with ExitStack() as closing:
+            for each in self.growing.values():
+                closing.callback(each.close)
+        if error is None:
+            self.manifests.extend(each.manifest() for each in self.growing.values())
+
+
+class GrowingFile:
+    """One Parquet file on its way; each write is a row group."""
+
+    def __init__(self, root: str, table: Table, partition: dict[str, str], schema: pa.Schema) -> None:
+        self.table = table
+        self.partition = partition
+        folder = "/".join(f"{name}={value}" for name, value in partition.items())
+        self.path = f"{folder}/part-{uuid4()}.zstd.parquet"
+        self.system, base = file_system(root)
+        self.target = f"{base}/{table.name}/{self.path}"
+        self.system.create_dir(self.target.rpartition("/")[0], recursive=True)
+        self.names = table.file_schema.names
+        self.rows = 0
+        self.ranges: dict[str, tuple[Any, Any]] = {}
+        self.nulls: dict[str, int] = {}
+        self.writer = pq.ParquetWriter(
+            self.target,
+            pa.schema([schema.field(name) for name in self.names]),
+            filesystem=self.system,
             compression="zstd",
-            row_group_size=ROW_GROUP_ROWS,
-            use_dictionary=[name for name in rows.column_names if name not in SPLIT_DOUBLES],
-            column_encoding={
-                name: "BYTE_STREAM_SPLIT" for name in SPLIT_DOUBLES if name in rows.column_names
-            },
+            use_dictionary=[name for name in self.names if name not in SPLIT_DOUBLES],
+            column_encoding=dict.fromkeys(set(SPLIT_DOUBLES) & set(self.names), "BYTE_STREAM_SPLIT"),
             coerce_timestamps="us",
             store_schema=False,
         )
-    size = system.get_file_info(target).size
-    return Manifest(table.name, path, size, rows.num_rows, partition, json.dumps(statistics(rows)))
+
+    def write(self, rows: pa.Table) -> None:
+        """Add rows of this partition."""
+        self.writer.write_table(rows.select(self.names), row_group_size=ROW_GROUP_ROWS)
+        self.rows += rows.num_rows
+        for name in set(RANGED) & set(self.names):
+            found = pc.min_max(rows[name]).as_py()
+            self.nulls[name] = self.nulls.get(name, 0) + rows[name].null_count
+            if found["min"] is not None:
+                low, high = self.ranges.get(name, (found["min"], found["max"]))
+                self.ranges[name] = min(low, found["min"]), max(high, found["max"])
+
+    def close(self) -> None:
+        """Finish the file."""
+        self.writer.close()
+
+    def manifest(self) -> Manifest:
+        """What is in the file."""
+        stats = {
+            "numRecords": self.rows,
+            "minValues": {name: delta_value(low, down=True) for name, (low, _) in self.ranges.items()},
+            "maxValues": {name: delta_value(high, down=False) for name, (_, high) in self.ranges.items()},
+            "nullCount": self.nulls,
+        }
+        size = self.system.get_file_info(self.target).size
+        return Manifest(self.table.name, self.path, size, self.rows, self.partition, json.dumps(stats))
 
 
 def parts(table: Table, rows: pa.RecordBatch | pa.Table) -> Iterator[tuple[dict[str, str], pa.Table]]:
@@ -98,8 +163,8 @@ def parts(table: Table, rows: pa.RecordBatch | pa.Table) -> Iterator[tuple[dict[
     whole = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     if not whole.num_rows:
         return
-    keys = whole.select(table.partitions).unify_dictionaries()
-    distinct = keys.group_by(list(table.partitions)).aggregate([]).to_pylist()
+    keys = whole.select(table.partitions)
+    distinct = keys.unify_dictionaries().group_by(list(table.partitions)).aggregate([]).to_pylist()
     for key in distinct:
         partition = {name: str(key[name]) for name in table.partitions}
         if len(distinct) == 1:
@@ -114,18 +179,6 @@ def parts(table: Table, rows: pa.RecordBatch | pa.Table) -> Iterator[tuple[dict[
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def statistics(rows: pa.Table) -> dict[str, Any]:
-    """Number of rows and the ranges, as Delta writes them."""
-    ranges = {name: pc.min_max(rows[name]).as_py() for name in RANGED if name in rows.column_names}
-    known = {name: found for name, found in ranges.items() if found["min"] is not None}
-    return {
-        "numRecords": rows.num_rows,
-        "minValues": {name: delta_value(found["min"], down=True) for name, found in known.items()},
-        "maxValues": {name: delta_value(found["max"], down=False) for name, found in known.items()},
-        "nullCount": {name: rows[name].null_count for name in known},
-    }
 
 
 def delta_value(value: Any, *, down: bool) -> Any:

@@ -1,0 +1,1 @@
+"""From the topic to the tables, exactly once."""

@@ -1,0 +1,64 @@
+"""A batch of ingest becomes visible: one commit for each table, ``pushes`` last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from odradek_spark.ingest.task import FILE, RangeReport
+from odradek_spark.tables.dataset import Dataset, Ranges
+from odradek_spark.tables.files import Manifest
+from odradek_spark.tables.schemas import INGESTED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class CommitBatch:
+    """What ``foreachBatch`` calls. It holds no connection: Spark Connect sends it to the server."""
+
+    root: str
+    topic: str
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        """Commit the files that the tasks of a batch wrote.
+
+        Raises:
+            DatasetError: Somebody else ingests into this dataset.
+        """
+        found = [(row.kind, row.body) for row in rows.select("kind", "body").collect()]
+        manifests = [Manifest.parse(body) for kind, body in found if kind == FILE]
+        reports = [RangeReport.parse(body) for kind, body in found if kind != FILE]
+        if reports:
+            commit_batch(Dataset(self.root), self.topic, manifests, reports, batch_id)
+
+
+def commit_batch(
+    dataset: Dataset, topic: str, manifests: list[Manifest], reports: list[RangeReport], batch_id: int
+) -> None:
+    """Commit a batch to all tables. Those that have it already are passed over."""
+    covered = joined(reports)
+    info = {
+        "batch": batch_id,
+        "sourceOffsets": {part: stop for part, (_, stop) in covered.items()},
+        "pushes": sum(each.pushes for each in reports),
+        "points": sum(each.points for each in reports),
+        "deadLetters": sum(each.dead_letters for each in reports),
+        "payloadBytes": sum(each.payload_bytes for each in reports),
+    }
+    for table in INGESTED:
+        files = [manifest for manifest in manifests if manifest.table == table.name]
+        dataset.commit_ranges(table, files, topic, covered, info)
+
+
+def joined(reports: Iterable[RangeReport]) -> Ranges:
+    """The pieces of a partition as the one range that they are."""
+    covered: dict[int, tuple[int, int]] = {}
+    for each in sorted(reports, key=lambda report: (report.partition, report.start)):
+        start, stop = covered.get(each.partition, (each.start, each.start))
+        if each.start != stop:
+            raise ValueError(f"partition {each.partition}: nothing between offsets {stop} and {each.start}")
+        covered[each.partition] = start, each.end
+    return covered

@@ -1,0 +1,80 @@
+"""The streaming query that ingests."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from odradek_spark.ingest.commit import CommitBatch
+from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES, TELEMETRY_TOPIC
+from odradek_spark.tables.dataset import Dataset
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestSettings:
+    """From where, to where, and how much at once."""
+
+    bootstrap_servers: str
+    dataset: str
+    topic: str = TELEMETRY_TOPIC
+    checkpoint: str = ""
+    """Where Spark keeps what it has planned; by default ``_checkpoints/ingest`` in the dataset."""
+    trigger_s: float = 60.0
+    max_bytes_per_trigger: int = DEFAULT_TRIGGER_BYTES
+    min_bytes_per_trigger: int = 0
+    fail_on_data_loss: bool = True
+    starting_offsets: str = "earliest"
+    client: Mapping[str, str] = field(default_factory=dict)
+    """More options of librdkafka: TLS, SASL."""
+
+    @property
+    def checkpoint_location(self) -> str:
+        """The checkpoint that counts."""
+        return self.checkpoint or f"{self.dataset.rstrip('/')}/_checkpoints/ingest"
+
+    def options(self) -> dict[str, str]:
+        """The options of ``format("odradek")``."""
+        name = self.dataset.rstrip("/").rpartition("/")[2]
+        return {
+            "bootstrap.servers": self.bootstrap_servers,
+            "topic": self.topic,
+            "rows": "manifests",
+            "dataset": self.dataset,
+            "group": f"odradek.spark.{name}",
+            "maxBytesPerTrigger": str(self.max_bytes_per_trigger),
+            "minBytesPerTrigger": str(self.min_bytes_per_trigger),
+            "failOnDataLoss": str(self.fail_on_data_loss).lower(),
+            "startingOffsets": self.starting_offsets,
+            **{f"kafka.{key}": value for key, value in self.client.items()},
+        }
+
+
+def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -> StreamingQuery:
+    """Start to ingest.
+
+    Args:
+        spark: A session with the source registered.
+        settings: What to do.
+        once: Stop when everything is in that is in the topic now; else go on.
+
+    Raises:
+        DatasetError: The dataset cannot be written.
+    """
+    Dataset(settings.dataset).create()
+    rows = spark.readStream.format("odradek").options(**settings.options()).load()
+    writer = (
+        rows.writeStream.queryName("odradek-ingest")
+        .option("checkpointLocation", settings.checkpoint_location)
+        .foreachBatch(CommitBatch(settings.dataset, settings.topic))
+    )
+    if once:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()

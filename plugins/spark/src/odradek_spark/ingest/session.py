@@ -1,0 +1,172 @@
+"""Spark sessions as this pipeline needs them, and what keeps one from starting."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MIN_JAVA = 17
+JAVA_VERSION = re.compile(r'version "(\d+)')
+QUIET = ("SQLQueryContextLogger", "py4j", "pyspark")
+
+SETTINGS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # times of the tables are UTC, whatever the machine's zone is
+    "spark.sql.session.timeZone": "UTC",
+    # INT96, the default, has no statistics: nothing could be passed over
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # decoders keep what they learned from batch to batch
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,text",
+}
+LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
+"""For workers that write themselves, the JVM only plans: it is faster started than optimized."""
+ARCHIVE_FLAGS = "-XX:SharedArchiveFile={archive} -Xshare:auto"
+
+
+class NoSpark(Exception):
+    """Spark cannot run here; the message says what to do."""
+
+
+def java_command() -> str:
+    """The ``java`` that Spark will start.
+
+    Raises:
+        NoSpark: There is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        command = Path(home) / "bin" / "java"
+        if not command.exists():
+            raise NoSpark(f"JAVA_HOME is {home}, and there is no bin/java in it")
+        return str(command)
+    found = shutil.which("java")
+    if found is None:
+        raise NoSpark(
+            f"no Java on this machine: the pipeline needs Java {MIN_JAVA} or newer (or set JAVA_HOME)"
+        )
+    return found
+
+
+def check_java() -> int:
+    """The version of Java, if it will do.
+
+    Raises:
+        NoSpark: There is none, it does not start, or it is too old.
+    """
+    command = java_command()
+    try:
+        said = subprocess.run([command, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except OSError as error:
+        raise NoSpark(f"{command} cannot be started: {error.strerror}") from error
+    match = JAVA_VERSION.search(said.stderr + said.stdout)
+    version = int(match[1]) if match else 0
+    if version < MIN_JAVA:
+        raise NoSpark(
+            f"{command} is Java {version or 'of no known version'}; the pipeline needs {MIN_JAVA} or newer"
+        )
+    return version
+
+
+def archive_path() -> Path:
+    """Where the class-data archive is, which makes the JVM start in half the time."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return cache / "odradek" / "spark" / f"classes-{sys.version_info.major}{sys.version_info.minor}.jsa"
+
+
+def jvm_options(archive: Path | None) -> str:
+    """Options of a local driver's JVM."""
+    if archive is None:
+        return LOCAL_JVM
+    if archive.exists():
+        return f"{LOCAL_JVM} -XX:SharedArchiveFile={archive} -Xshare:auto"
+    return f"{LOCAL_JVM} -XX:ArchiveClassesAtExit={archive}"
+
+
+def local_session(
+    app: str = "odradek",
+    master: str = "local[*]",
+    settings: Mapping[str, str] | None = None,
+    *,
+    archive: Path | None = None,
+) -> SparkSession:
+    """A session on this machine, with the source ``odradek`` in it.
+
+    Args:
+        app: The application's name.
+        master: Spark's master; ``local[*]`` unless there is a cluster.
+        settings: On top of `SETTINGS`.
+        archive: Class-data archive of the JVM: used if it is there, else written at the end.
+
+    Raises:
+        NoSpark: Java is missing or too old, or the session does not start.
+    """
+    check_java()
+    prepare_environment()
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    if archive is not None:
+        archive.parent.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.appName(app).master(master)
+    values = dict(SETTINGS) | {"spark.driver.bindAddress": "127.0.0.1"}
+    if master.startswith("local"):
+        values["spark.driver.extraJavaOptions"] = jvm_options(archive)
+    for key, value in (values | dict(settings or {})).items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise NoSpark(f"no Spark session: {error}") from error
+    return with_source(session)
+
+
+def remote_session(url: str, app: str = "odradek") -> SparkSession:
+    """A session on a Spark Connect server, ``sc://HOST:PORT``.
+
+    The server needs this package: its workers decode and write.
+
+    Raises:
+        NoSpark: Nobody answers there.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        session = SparkSession.builder.appName(app).remote(url).getOrCreate()
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise NoSpark(f"no Spark Connect server at {url}: {error}") from error
+    return with_source(session)
+
+
+def with_source(session: SparkSession) -> SparkSession:
+    """Register ``format("odradek")``."""
+    from odradek_spark.source.data_source import OdradekDataSource
+
+    session.dataSource.register(OdradekDataSource)
+    return session
+
+
+def prepare_environment() -> None:
+    """What PySpark reads from the environment and gets wrong by itself."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.CRITICAL)

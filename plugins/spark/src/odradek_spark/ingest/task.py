@@ -1,0 +1,85 @@
+"""What a task of ingest does: read a range, decode it, write files, say which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from odradek_spark.decoder.decode import Decoder
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.source.offsets import OffsetRange
+from odradek_spark.tables.files import Manifest, TableFiles
+from odradek_spark.tables.schemas import INGESTED
+
+MANIFEST_SCHEMA = pa.schema([pa.field("kind", pa.string()), pa.field("body", pa.string())])
+FILE, RANGE = "file", "range"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReport:
+    """What was in a range."""
+
+    partition: int
+    start: int
+    end: int
+    pushes: int
+    points: int
+    dead_letters: int
+    payload_bytes: int
+
+    def text(self) -> str:
+        """The report as a row that Spark carries."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parse(cls, text: str) -> RangeReport:
+        """What `text` wrote."""
+        return cls(**json.loads(text))
+
+
+class RecordReader(Protocol):
+    """Where the records come from."""
+
+    def read(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
+        """The records of a range, in chunks."""
+
+
+def ingest_range(reader: RecordReader, decoder: Decoder, root: str, found: OffsetRange) -> pa.RecordBatch:
+    """Write the rows of a range of records as files of a dataset, one for each table and folder.
+
+    Returns:
+        Rows of `MANIFEST_SCHEMA`: the files, which nobody sees yet, and a report of the range.
+    """
+    counts = {table.name: 0 for table in INGESTED}
+    payload_bytes = points = 0
+    with ExitStack() as writing:
+        files = {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
+        for records in reader.read(found):
+            decoded = decoder.decode(records)
+            payload_bytes += sum(len(record.value or b"") for record in records)
+            points += sum(decoded.pushes["points"].to_pylist())
+            for name, rows in decoded.batches():
+                files[name].write(rows)
+                counts[name] += rows.num_rows
+    report = RangeReport(
+        found.partition,
+        found.start,
+        found.end,
+        counts["pushes"],
+        points,
+        counts["dead_letter"],
+        payload_bytes,
+    )
+    return manifest_rows([each for table in files.values() for each in table.manifests], report)
+
+
+def manifest_rows(manifests: Sequence[Manifest], report: RangeReport) -> pa.RecordBatch:
+    """What a task hands over."""
+    rows = [(FILE, manifest.text()) for manifest in manifests]
+    rows.append((RANGE, report.text()))
+    return pa.RecordBatch.from_pylist([{"kind": kind, "body": body} for kind, body in rows], MANIFEST_SCHEMA)

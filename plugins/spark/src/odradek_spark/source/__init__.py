@@ -1,0 +1,1 @@
+"""``format("odradek")``: the telemetry topic as a Spark source, through the Kafka protocol."""

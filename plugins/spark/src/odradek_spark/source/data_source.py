@@ -1,0 +1,280 @@
+"""The data source: Spark plans with it on the driver and reads with it in the Python workers.
+
+Offsets are ``{partition: next offset}``. Ranges are deterministic: Spark writes the end of a batch down
+before it runs, and a batch that is run again reads the same records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from odradek_spark.decoder.decode import Decoder, DecoderSettings
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_range
+from odradek_spark.source.offsets import (
+    OffsetRange,
+    Offsets,
+    as_json,
+    backlog,
+    from_json,
+    limited,
+    ranges,
+    tasks,
+)
+from odradek_spark.source.options import TASK_BYTES, Rows, SourceOptions, read_options
+from odradek_spark.source.topic import TopicReader, clamped
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import INGESTED, POINTS, TIMESTAMP
+
+RECORDS = pa.schema(
+    [
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("timestamp", TIMESTAMP),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+SCHEMAS = {Rows.POINTS: POINTS.schema, Rows.RECORDS: RECORDS, Rows.MANIFESTS: MANIFEST_SCHEMA}
+
+
+@dataclass
+class Piece(InputPartition):
+    """What one task reads."""
+
+    range: OffsetRange
+
+
+class OdradekDataSource(DataSource):
+    """``spark.dataSource.register(OdradekDataSource)``, then ``format("odradek")``."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self.read_options = read_options(options)
+
+    @classmethod
+    def name(cls) -> str:
+        return "odradek"
+
+    def schema(self) -> StructType:
+        return from_arrow_schema(SCHEMAS[self.read_options.rows])
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return TopicBatchReader(self.read_options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
+        return TopicStreamReader(self.read_options)
+
+
+class TopicBatchReader(DataSourceReader):
+    """Everything that is in the topic now."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        reader = TopicReader(self.options)
+        try:
+            marks = reader.watermarks(reader.partitions())
+            found = ranges(
+                {partition: first for partition, (first, _) in marks.items()},
+                {partition: end for partition, (_, end) in marks.items()},
+            )
+            return [Piece(each) for each in tasks(found, reader.sizes(found), TASK_BYTES)]
+        finally:
+            reader.close()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_piece(self.options, partition)
+
+
+class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The topic as it grows. Planned in one long-lived process, read in others."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self.last_offsets: Offsets | None = None
+        """``AvailableNow``: nothing behind these is read."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"options": self.options, "last_offsets": None}
+
+    @property
+    def topic(self) -> TopicReader:
+        """One connection for all planning in this process."""
+        return planner(tuple(sorted(self.options.client.items())), self.options)
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Where the dataset ends, if there is one; else where the option says.
+
+        ``pushes`` is committed last, so where it ends everything is there.
+        """
+        partitions = self.topic.partitions()
+        marks = self.topic.watermarks(partitions)
+        latest = self.options.starting_offsets == "latest"
+        begin = {partition: mark[1] if latest else mark[0] for partition, mark in marks.items()}
+        if self.options.dataset:
+            done = Dataset(self.options.dataset).source_offsets(INGESTED[-1], self.options.topic, partitions)
+            begin |= done
+        return as_json(begin)
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxBytes(self.options.max_bytes_per_trigger)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self.last_offsets = self.ends()
+
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802
+        return as_json(self.ends())
+
+    def ends(self) -> Offsets:
+        """What is committed in the topic, by partition."""
+        return {part: end for part, (_, end) in self.topic.watermarks(self.topic.partitions()).items()}
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        """How far the next batch reads."""
+        begin = from_json(start)
+        marks = self.topic.watermarks(self.topic.partitions())
+        for partition, (first, _) in marks.items():
+            begin.setdefault(partition, first)  # a partition that was added
+        unfinished = self.unfinished_batch(begin)
+        if unfinished is not None:
+            return as_json(unfinished)
+        end = {
+            partition: max(begin[partition], self.bounded(partition, stop))
+            for partition, (_, stop) in marks.items()
+        }
+        if not backlog(begin, end):
+            return as_json(begin)
+        reachable = clamped(begin, marks, fail=self.options.fail_on_data_loss, topic=self.options.topic)
+        sizes = self.topic.sizes(ranges(reachable, end))
+        if self.is_little(reachable, end, sizes):
+            return as_json(begin)
+        if isinstance(limit, ReadAllAvailable):
+            return as_json(end)
+        max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self.options.max_bytes_per_trigger
+        return as_json(limited(reachable, end, sizes, max_bytes))
+
+    def bounded(self, partition: int, stop: int) -> int:
+        """The end of a partition, as far as ``AvailableNow`` may see it."""
+        return stop if self.last_offsets is None else min(stop, self.last_offsets.get(partition, 0))
+
+    def is_little(self, begin: Offsets, end: Offsets, sizes: dict[int, float]) -> bool:
+        """Whether it is worth waiting for more; never with ``AvailableNow``, which has an end."""
+        if self.last_offsets is not None or not self.options.min_bytes_per_trigger:
+            return False
+        waiting = sum(each.records * sizes.get(each.partition, 0.0) for each in ranges(begin, end))
+        return waiting < self.options.min_bytes_per_trigger
+
+    def unfinished_batch(self, begin: Offsets) -> Offsets | None:
+        """Where a batch ended that is in some tables and not in all, and whose checkpoint is lost.
+
+        The first batch then ends there too, so that the tables that have it pass it over.
+        """
+        if not self.options.dataset:
+            return None
+        dataset = Dataset(self.options.dataset)
+        ahead = dict(begin)
+        for table in INGESTED:
+            for part, end in dataset.source_offsets(table, self.options.topic, list(begin)).items():
+                ahead[part] = max(ahead[part], end)
+        return ahead if ahead != begin else None
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        begin, stop = from_json(start), from_json(end)
+        marks = self.topic.watermarks(list(stop))
+        for partition, (first, _) in marks.items():
+            begin.setdefault(partition, first)
+        reachable = clamped(begin, marks, fail=self.options.fail_on_data_loss, topic=self.options.topic)
+        found = ranges(reachable, stop)
+        pieces = tasks(found, self.topic.sizes(found), TASK_BYTES)
+        return [Piece(each) for each in [*pieces, *deleted(begin, reachable)]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_piece(self.options, partition)
+
+    def commit(self, end: dict[str, int]) -> None:
+        self.topic.show_progress(from_json(end))
+
+
+def deleted(begin: Offsets, reachable: Offsets) -> list[OffsetRange]:
+    """Ranges that retention took, as pieces without records: they count as read."""
+    return [
+        OffsetRange(partition, start, reachable[partition])
+        for partition, start in begin.items()
+        if reachable[partition] > start
+    ]
+
+
+PLANNERS: dict[tuple[tuple[str, str], ...], TopicReader] = {}
+
+
+def planner(client: tuple[tuple[str, str], ...], options: SourceOptions) -> TopicReader:
+    """The reader of this process for a cluster."""
+    key = (*client, ("topic", options.topic), ("group", options.group))
+    if key not in PLANNERS:
+        PLANNERS[key] = TopicReader(options)
+    return PLANNERS[key]
+
+
+@cache
+def decoder(max_payload_bytes: int) -> Decoder:
+    """The decoder of this worker process, which outlives its tasks and knows what they learned."""
+    return Decoder(DecoderSettings(max_payload_bytes=max_payload_bytes))
+
+
+def read_piece(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The rows of one task."""
+    assert isinstance(partition, Piece)
+    reader = TopicReader(options)
+    try:
+        if options.rows is Rows.MANIFESTS:
+            yield ingest_range(reader, decoder(options.max_payload_bytes), options.dataset, partition.range)
+            return
+        for records in reader.read(partition.range):
+            if options.rows is Rows.RECORDS:
+                yield record_rows(records)
+            else:
+                yield plain(decoder(options.max_payload_bytes).decode(records).points)
+    finally:
+        reader.close()
+
+
+def plain(points: pa.RecordBatch) -> pa.RecordBatch:
+    """Texts as texts: dictionaries cannot cross into the JVM."""
+    return points.cast(POINTS.schema)
+
+
+def record_rows(records: Sequence[TopicRecord]) -> pa.RecordBatch:
+    """Records as they are."""
+    return pa.RecordBatch.from_pydict(
+        {
+            "partition": [each.partition for each in records],
+            "offset": [each.offset for each in records],
+            "timestamp": [each.timestamp_ms * 1000 for each in records],
+            "key": [each.key for each in records],
+            "value": [each.value for each in records],
+            "headers": [[{"key": name, "value": value} for name, value in each.headers] for each in records],
+        },
+        RECORDS,
+    )

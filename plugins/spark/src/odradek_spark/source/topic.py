@@ -1,0 +1,210 @@
+"""The topic through confluent-kafka: its partitions, its offsets, ranges of its records."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.source.offsets import OffsetRange, Offsets
+from odradek_spark.source.options import SourceOptions
+
+TIMEOUT_S = 30.0
+POLLED = 1_000
+"""Records that are taken from librdkafka at once."""
+CHUNK_BYTES = 16 << 20
+"""About what is decoded together."""
+SAMPLE = 50
+"""Records whose mean size stands for a backlog."""
+
+
+class TopicError(Exception):
+    """The topic cannot be read; the message says why."""
+
+
+class DataLoss(TopicError):
+    """Offsets are gone that were not read yet."""
+
+
+class TopicReader:
+    """One consumer without a group membership: partitions are assigned by whoever calls.
+
+    Raises:
+        TopicError: An option is none of librdkafka's.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        try:
+            self.consumer = Consumer(client_config(options))
+        except (KafkaException, TypeError) as error:
+            raise TopicError(f"kafka options: {reason(error)}") from error
+
+    def partitions(self) -> list[int]:
+        """The partitions of the topic.
+
+        Raises:
+            TopicError: There is no such topic, or nobody answers.
+        """
+        with speaking_of(f"topic {self.options.topic}", self.options):
+            found = self.consumer.list_topics(self.options.topic, timeout=TIMEOUT_S)
+        topic = found.topics[self.options.topic]
+        if topic.error is not None or not topic.partitions:
+            why = topic.error.str() if topic.error is not None else "no partitions"
+            raise TopicError(
+                f"topic {self.options.topic}: {why}; on a host, telemetry.durability has to be log or fsync"
+            )
+        return sorted(topic.partitions)
+
+    def watermarks(self, partitions: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """By partition: the first offset, and the one behind the last that is committed."""
+        with speaking_of(f"offsets of {self.options.topic}", self.options):
+            return {
+                partition: self.consumer.get_watermark_offsets(
+                    TopicPartition(self.options.topic, partition), timeout=TIMEOUT_S
+                )
+                for partition in partitions
+            }
+
+    def sizes(self, found: Sequence[OffsetRange]) -> dict[int, float]:
+        """By partition: the mean size of the first records of its range, in bytes."""
+        means = {}
+        for each in found:
+            first = OffsetRange(each.partition, each.start, min(each.end, each.start + SAMPLE))
+            sizes = [len(record.value or b"") for chunk in self.read(first) for record in chunk]
+            if sizes:
+                means[each.partition] = sum(sizes) / len(sizes)
+        return means
+
+    def read(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
+        """The records of a range, in chunks of about `CHUNK_BYTES`.
+
+        Raises:
+            DataLoss: Retention was faster.
+            TopicError: The broker does not answer in time.
+        """
+        topic = self.options.topic
+        self.consumer.assign([TopicPartition(topic, found.partition, found.start)])
+        try:
+            yield from self.chunks(found)
+        finally:
+            self.consumer.unassign()
+
+    def chunks(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
+        chunk: list[TopicRecord] = []
+        held = 0
+        at = found.start
+        while at < found.end:
+            messages = self.consumer.consume(POLLED, TIMEOUT_S)
+            if not messages:
+                raise TopicError(
+                    f"{self.options.topic}-{found.partition}: no answer in {TIMEOUT_S:.0f} s from "
+                    f"{self.options.client['bootstrap.servers']} at offset {at}"
+                )
+            for message in messages:
+                at = self.next_offset(message, at, found)
+                if message.error() is None and message.offset() < found.end:
+                    chunk.append(record_of(message))
+                    held += len(chunk[-1].value or b"")
+            if held >= CHUNK_BYTES:
+                yield chunk
+                chunk, held = [], 0
+        if chunk:
+            yield chunk
+
+    def next_offset(self, message: Message, at: int, found: OffsetRange) -> int:
+        """Where to go on after a message, or after what librdkafka says instead of one."""
+        error = message.error()
+        if error is None:
+            return int(message.offset()) + 1
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  its public name
+            return max(at, int(message.offset()))
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+            raise DataLoss(
+                f"{self.options.topic}-{found.partition}: offset {at} is not there any more; retention "
+                "deletes faster than this reads. failOnDataLoss=false goes on with what is left"
+            )
+        if error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
+            return at
+        raise TopicError(f"{self.options.topic}-{found.partition}: {error.str()}")
+
+    def show_progress(self, offsets: Offsets) -> None:
+        """Commit as the group, so that Kafka's tools show the lag. Nothing ever reads it back."""
+        if self.options.group:
+            positions = [TopicPartition(self.options.topic, part, at) for part, at in offsets.items()]
+            with contextlib.suppress(KafkaException):
+                self.consumer.commit(offsets=positions, asynchronous=False)
+
+    def close(self) -> None:
+        """Leave."""
+        self.consumer.close()
+
+
+def client_config(options: SourceOptions) -> dict[str, Any]:
+    """Options for librdkafka: a reader of ranges, that does not report itself to the topic it reads."""
+    ours: dict[str, Any] = {
+        "group.id": options.group_id,
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        "enable.metrics.push": False,
+        "fetch.message.max.bytes": 8 << 20,
+        "log_level": 2,
+    }
+    return ours | dict(options.client)
+
+
+def record_of(message: Message) -> TopicRecord:
+    return TopicRecord(
+        message.partition(),
+        message.offset(),
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        message.headers() or [],
+    )
+
+
+@contextlib.contextmanager
+def speaking_of(what: str, options: SourceOptions) -> Iterator[None]:
+    """Say what was asked of whom when librdkafka fails."""
+    try:
+        yield
+    except KafkaException as error:
+        raise TopicError(f"{what} at {options.client['bootstrap.servers']}: {reason(error)}") from error
+
+
+def reason(error: Exception) -> str:
+    """What librdkafka says, for a person."""
+    cause = error.args[0] if error.args else error
+    return cause.str() if isinstance(cause, KafkaError) else str(cause)
+
+
+def clamped(
+    start: Mapping[int, int], marks: Mapping[int, tuple[int, int]], *, fail: bool, topic: str
+) -> Offsets:
+    """Where to read on, given what retention has left.
+
+    Raises:
+        DataLoss: Records are gone and that is not allowed.
+    """
+    reached = dict(start)
+    for partition, (first, _) in marks.items():
+        if start.get(partition, first) < first:
+            if fail:
+                raise DataLoss(
+                    f"{topic}-{partition}: offsets {start[partition]} to {first - 1} were deleted by "
+                    "retention before they were read. failOnDataLoss=false goes on with what is left"
+                )
+            reached[partition] = first
+    return reached
