@@ -6,6 +6,7 @@ thread, the host's.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +17,11 @@ from odradek.clock import Clock, Timer, TimerTask
 from odradek.delivery.delivery_ledger import count
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
+from odradek.wire.error_code import ErrorCode
 from odradek.wire.record import encoded_varint
 from odradek.wire.record_batch import batch_of
+
+log = logging.getLogger(__name__)
 
 BATCH_BYTES: Final = 128 << 10
 """A batch that has so many is written at once, and takes no more: compressing it holds up the loop for half a
@@ -33,6 +37,18 @@ WhenFlushed = Callable[[int, Callable[[ApiError | None], None]], None]
 """Call back once all that a partition has now is on the disk, or with why it is not."""
 Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 """Run work elsewhere and call back with what it returned or with the exception it raised."""
+
+
+class NoRoomError(ApiError):
+    """The log is as large as it may be.
+
+    Args:
+        key: The bound.
+    """
+
+    def __init__(self, key: str) -> None:
+        super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED, f"{key} is reached")
+        self.key = key
 
 
 class Waiter(Protocol):
@@ -80,7 +96,8 @@ class SpoolWriter:
     """Of the records that are not settled."""
     refused: dict[str, int] = field(default_factory=dict)
     """Records that were not kept, by reason."""
-    last_error: str | None = None
+    is_refusing: bool = False
+    """The last batch could not be kept."""
     buffers: dict[int, PartitionBuffer] = field(default_factory=dict)
     commit_task: TimerTask | None = None
     hurried: bool = False
@@ -158,11 +175,25 @@ class SpoolWriter:
         """Let all waiters of a batch know."""
         self.held_bytes -= sum(entry.size_bytes for entry in batch)
         if error is not None:
-            reason = error.code.name if isinstance(error, ApiError) else type(error).__name__
-            count(self.refused, reason, len(batch))
-            self.last_error = str(error)
+            count(self.refused, reason_of(error), len(batch))
+        self.report(error)
         for entry in batch:
             entry.waiter.settle(error is None)
+
+    def report(self, error: Exception | None) -> None:
+        """Say it when refusing begins and when it ends, not per push."""
+        if error is not None and not self.is_refusing:
+            log.error("pushes cannot be kept, refusing them", extra={"problem": str(error)})
+        elif error is None and self.is_refusing:
+            log.warning("pushes are kept again", extra={"refused": dict(self.refused)})
+        self.is_refusing = error is not None
+
+
+def reason_of(error: Exception) -> str:
+    """As a label of a metric."""
+    if isinstance(error, NoRoomError):
+        return error.key
+    return error.code.name if isinstance(error, ApiError) else type(error).__name__
 
 
 def built(entries: Sequence[Entry], codec: Codec) -> bytes:
@@ -170,9 +201,8 @@ def built(entries: Sequence[Entry], codec: Codec) -> bytes:
     base_ms = max_ms = entries[0].timestamp_ms
     pieces: list[bytes] = []
     for index, (timestamp_ms, parts, size_bytes, _) in enumerate(entries):
-        max_ms = max(max_ms, timestamp_ms)
+        if timestamp_ms > max_ms:
+            max_ms = timestamp_ms
         deltas = b"\x00" + encoded_varint(timestamp_ms - base_ms) + encoded_varint(index)
-        pieces.append(encoded_varint(size_bytes + len(deltas)))
-        pieces.append(deltas)
-        pieces += parts
+        pieces += (encoded_varint(size_bytes + len(deltas)), deltas, *parts)
     return batch_of(b"".join(pieces), len(entries), base_ms, max_ms, codec=codec)

@@ -24,7 +24,8 @@ from odradek.delivery.log_cursor import Chunk
 from odradek.delivery.spooled_record import MALFORMED, SpooledRecord
 from odradek.plugin.protocols import Forwarder, Reject, Retry, TelemetryRecord
 from odradek.server.bounded_call import CANCEL_GRACE_S, CutOffError, bounded, described, waited
-from odradek.server.log_feed import LogFeed
+from odradek.server.log_feed import AGAIN_S, LogFeed
+from odradek.wire.errors import WireError
 
 log = logging.getLogger(__name__)
 
@@ -246,11 +247,17 @@ class ForwarderRunner:
     def receive(self, chunks: list[Chunk]) -> None:
         """Queue what has been read."""
         assert self.feed is not None
-        for chunk in chunks:
+        assert self.loop is not None
+        try:
             with self.lock:
-                for record in self.feed.cursor.take(chunk):
-                    self.queue.put(record, monotonic_ms())
-        self.look.set()
+                for chunk in chunks:
+                    for record in self.feed.cursor.take(chunk):
+                        self.queue.put(record, monotonic_ms())
+        except WireError as error:  # asked for again later: the lag tells
+            log.error("log is damaged", extra={"plugin": self.name, "problem": str(error)})
+            self.loop.call_later(AGAIN_S, self.look.set)
+        else:
+            self.look.set()
 
     def restart(self, move: Callable[[list[SpooledRecord]], None]) -> None:
         """Go on elsewhere; the batch in hand is delivered first."""

@@ -9,7 +9,7 @@ from typing import Final
 from odradek.broker.topics import TOPIC_RESOURCE, Topic, Topics
 from odradek.clock import Clock, Timer
 from odradek.delivery.log_cursor import Chunk
-from odradek.delivery.spool_writer import Offload, SpoolWriter
+from odradek.delivery.spool_writer import NoRoomError, Offload, SpoolWriter
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.partition_log import PartitionLog
@@ -151,7 +151,7 @@ class TelemetrySpool:
         """
         most = self.settings.log_max_bytes
         if most >= 0 and sum(each.size_bytes for each in self.topic.partitions) + len(batch) > most:
-            raise ApiError(ErrorCode.POLICY_VIOLATION, f"the topic has telemetry.log.max.bytes ({most})")
+            raise NoRoomError("telemetry.log.max.bytes")
         self.partition(index).append(batch, self.clock.now_ms())
         for feed in self.feeds:
             feed.appended()

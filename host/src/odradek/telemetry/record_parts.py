@@ -33,6 +33,9 @@ def without_count(headers: Headers) -> bytes:
 
 RECEIVED: Final = without_count(((RECEIVED_MS, None),))[:-1]
 """The name; the length of the value and the value come behind it."""
+DIGITS: Final = 13
+"""Of milliseconds until the year 2286."""
+RECEIVED_OF_TODAY: Final = RECEIVED + encoded_varint(DIGITS)
 TAILS: Final = {
     (codec, terminating): without_count(
         tuple(header for header in push_headers(0, codec, terminating) if header[0] != RECEIVED_MS)
@@ -68,6 +71,7 @@ def record_parts(push: AcceptedPush) -> tuple[bytes, ...]:
     context, payload = push.context, push.payload
     _, _, key, client = record_head(push.instance, context)
     received = b"%d" % context.received_ms
-    tail = TAILS[push.codec, payload.terminating]
-    headers = b"".join((client, RECEIVED, encoded_varint(len(received)), received, tail))
-    return key, encoded_varint(len(payload.data)), payload.data, headers
+    begin = RECEIVED_OF_TODAY if len(received) == DIGITS else RECEIVED + encoded_varint(len(received))
+    headers = client + begin + received + TAILS[push.codec, payload.terminating]
+    data = payload.data
+    return key + encoded_varint(len(data)), data, headers

@@ -1,0 +1,122 @@
+"""The telemetry topic: how it is made, and what becomes of it when it was there before."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek.broker.broker import Broker
+from odradek.broker.topics import TOPIC_RESOURCE
+from odradek.metadata.store import MetadataStore
+from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.server.spool import TelemetrySpool
+from odradek.server.spool_keys import Durability, SpoolSettings, read_spool
+from odradek.server.step_runner import offload_inline
+from odradek.wire.api_error import ApiError
+from support.broker import make_broker
+
+TOPIC = "__client_telemetry"
+MIB = 1 << 20
+
+
+def spool_of(broker: Broker, settings: SpoolSettings) -> TelemetrySpool:
+    return TelemetrySpool(
+        settings, 16 * MIB, broker.topics, broker.groups, broker.clock, broker.timer, offload_inline
+    )
+
+
+def test_both_topics_are_made_as_the_settings_say() -> None:
+    broker = make_broker()
+
+    spool_of(broker, SpoolSettings(partitions=3, retention_ms=3_600_000, retention_bytes=1 << 30))
+
+    topic, letters = broker.topics.named(TOPIC), broker.topics.named(TOPIC + "_dead_letter")
+    assert topic is not None
+    assert letters is not None
+    assert (len(topic.partitions), len(letters.partitions)) == (3, 1)
+    for config in (topic.config, letters.config):
+        assert (config.retention_ms, config.retention_bytes) == (3_600_000, 1 << 30)
+        assert config.segment_bytes == 64 * MIB
+        assert config.max_message_bytes > 16 * MIB
+
+
+def test_only_fsync_flushes() -> None:
+    flushes = {
+        durability: spool_of(make_broker(), SpoolSettings(durability=durability)).topic.config.flushes
+        for durability in (Durability.LOG, Durability.FSYNC)
+    }
+
+    assert flushes == {Durability.LOG: False, Durability.FSYNC: True}
+
+
+def test_what_an_operator_set_on_the_topic_stays_unless_the_file_says_otherwise() -> None:
+    broker = make_broker()
+    spool_of(broker, SpoolSettings(retention_ms=1_000))
+    properties = dict(broker.metadata.resource(TOPIC_RESOURCE, TOPIC))
+    broker.metadata.put_resource(
+        TOPIC_RESOURCE, TOPIC, properties | {"retention.ms": "7", "file.delete.delay.ms": "5"}
+    )
+
+    kept = spool_of(broker, SpoolSettings()).topic.config
+    overruled = spool_of(broker, SpoolSettings(retention_ms=2_000)).topic.config
+
+    assert (kept.retention_ms, kept.file_delete_delay_ms) == (7, 5)
+    assert (overruled.retention_ms, overruled.file_delete_delay_ms) == (2_000, 5)
+
+
+def test_a_topic_grows_and_never_shrinks() -> None:
+    broker = make_broker()
+
+    counts = [
+        len(spool_of(broker, SpoolSettings(partitions=partitions)).topic.partitions)
+        for partitions in (2, 4, 1)
+    ]
+
+    assert counts == [2, 4, 4]
+
+
+def test_a_topic_that_cannot_be_made_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = make_broker(metadata=MetadataStore(":memory:"))
+    broker.topics.create("--client-telemetry".replace("-", "."), 1, {})
+
+    with pytest.raises(ConfigError, match=r"telemetry.topic.name: __client_telemetry: .*collides"):
+        spool_of(broker, SpoolSettings())
+
+
+def test_reading_begins_where_records_are_left() -> None:
+    broker = make_broker()
+    spool = spool_of(broker, SpoolSettings(partitions=2))
+
+    nothing = spool.read({0: 0, 1: 0})
+    beyond = spool.read({0: 5})
+
+    assert nothing == beyond == []
+
+
+def test_a_group_of_the_host_is_nobody_elses() -> None:
+    broker = make_broker()
+    moves: list[object] = []
+    spool = spool_of(broker, SpoolSettings())
+    positions = spool.begin("odradek.forwarder.x", moves.append)
+
+    with pytest.raises(ApiError, match="The host itself"):
+        broker.groups.check_not_owned("odradek.forwarder.x")
+
+    assert positions == {0: 0}
+    broker.groups.check_not_owned("another")
+    broker.groups.commit("odradek.forwarder.x", dict(broker.groups.offsets.of_group("odradek.forwarder.x")))
+    assert moves == [{0: 0}]
+
+
+def test_positions_that_were_committed_come_back() -> None:
+    broker = make_broker()
+    spool = spool_of(broker, SpoolSettings(partitions=2))
+    spool.begin("odradek.forwarder.x", lambda _: None)
+    spool.commit("odradek.forwarder.x", {0: 0, 1: 9})
+
+    positions = spool.begin("odradek.forwarder.x", lambda _: None)
+
+    assert positions == {0: 0, 1: 0}  # the log ends before 9: a power cut took the rest
+
+
+def test_keys_have_kafka_like_defaults() -> None:
+    assert read_spool(PluginConfig("", {})) == SpoolSettings()
