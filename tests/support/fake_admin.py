@@ -12,6 +12,7 @@ from odradek.client.group_descriptions import GroupDescription, MemberDescriptio
 from odradek.client.group_offsets import CommittedOffset
 from odradek.client.groups import GroupListing
 from odradek.client.leaders import Partition
+from odradek.client.quotas import ANY, Match
 from odradek.client.resources import (
     EARLIEST,
     LATEST,
@@ -25,6 +26,7 @@ from odradek.client.resources import (
     Offset,
 )
 from odradek.client.topic_descriptions import PartitionDescription, TopicDescription
+from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.metadata import MetadataResponse, MetadataResponseTopic
 from odradek.wire.types import NIL_UUID
@@ -89,6 +91,7 @@ class FakeAdmin:
     last: dict[Partition, int] = field(default_factory=dict)
     at_time: dict[Partition, int] = field(default_factory=dict)
     configs: dict[ConfigResource, list[ConfigEntry]] = field(default_factory=dict)
+    quotas: dict[ClientQuotaEntity, dict[str, float]] = field(default_factory=dict)
     refusals: dict[object, RequestFailed] = field(default_factory=dict)
     """By topic, group or partition."""
     failure: ClientError | None = None
@@ -137,17 +140,40 @@ class FakeAdmin:
             raise self.failure
         self.done.append(dict(changes))
 
-    def create_topics(self, new: Iterable[NewTopic]) -> None:
+    def create_topics(self, new: Iterable[NewTopic], *, retry_on_quota_violation: bool) -> None:
+        assert not retry_on_quota_violation
         for row in new:
             if row.name in self.topics:
                 raise refused(ErrorCode.TOPIC_ALREADY_EXISTS, row.name)
             self.done.append(row)
 
-    def create_partitions(self, totals: Mapping[str, NewPartitions]) -> None:
+    def create_partitions(
+        self, totals: Mapping[str, NewPartitions], *, retry_on_quota_violation: bool
+    ) -> None:
+        assert not retry_on_quota_violation
         self.done.append(dict(totals))
 
-    def delete_topics(self, names: Sequence[str]) -> None:
+    def delete_topics(self, names: Sequence[str], *, retry_on_quota_violation: bool) -> None:
+        assert not retry_on_quota_violation
         self.done.append(names)
+
+    def describe_client_quotas(
+        self, components: Mapping[str, Match], *, strict: bool
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        assert strict
+        return {
+            entity: values
+            for entity, values in self.quotas.items()
+            if entity.names().keys() == components.keys()
+            and all(match in (ANY, entity.names()[kind]) for kind, match in components.items())
+        }
+
+    def alter_client_quotas(
+        self, alterations: Mapping[ClientQuotaEntity, Mapping[str, float | None]]
+    ) -> None:
+        if self.failure:
+            raise self.failure
+        self.done.append(alterations)
 
     def list_groups(self, *, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
         if self.failure:

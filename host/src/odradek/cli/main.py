@@ -40,6 +40,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "List, describe and delete groups; move their offsets.",
     ),
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
+    "quotas": ("odradek.cli.quotas:quotas", "Describe and alter quotas."),
     "replay": ("odradek.cli.replay:replay", "Let a forwarder deliver again what came since a time."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),

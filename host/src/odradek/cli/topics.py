@@ -3,6 +3,8 @@
 Differs from the tool: a command line that cannot be used is exit status 2 (1 there), errors are one line on
 stderr (on stdout there), topics are described in the order of their names, and the names of ``--config`` are
 checked by the broker, which knows its own.
+
+As the tool, it does not try again what exceeds a quota (KIP-599): who sits in front of it wants to know.
 """
 
 from __future__ import annotations
@@ -203,7 +205,7 @@ def create(admin: AdminClient, options: dict[str, Any]) -> None:
         assignments=assignments(options["replica_assignment"]),
     )
     try:
-        admin.create_topics([new])
+        admin.create_topics([new], retry_on_quota_violation=False)
     except RequestFailed as error:
         if error.code is ErrorCode.TOPIC_ALREADY_EXISTS and options["if_not_exists"]:
             return
@@ -250,13 +252,14 @@ def alter(admin: AdminClient, options: dict[str, Any]) -> None:
     present = {topic.name: len(topic.partitions) for topic in described}
     total = options["partitions"]
     admin.create_partitions(
-        {name: NewPartitions(total, brokers[present[name] :] if brokers else None) for name in names}
+        {name: NewPartitions(total, brokers[present[name] :] if brokers else None) for name in names},
+        retry_on_quota_violation=False,
     )
 
 
 def delete(admin: AdminClient, options: dict[str, Any]) -> None:
     """Delete topics."""
-    admin.delete_topics(existing(admin, options))
+    admin.delete_topics(existing(admin, options), retry_on_quota_violation=False)
 
 
 ACTION = {

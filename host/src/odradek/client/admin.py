@@ -14,6 +14,7 @@ from odradek.client import (
     groups,
     log_dirs,
     offsets,
+    quotas,
     topic_descriptions,
     topics,
     users,
@@ -28,6 +29,7 @@ from odradek.client.group_offsets import CommittedOffset
 from odradek.client.groups import GroupListing
 from odradek.client.leaders import Partition
 from odradek.client.log_dirs import LogDir
+from odradek.client.quotas import Match
 from odradek.client.resources import (
     ClusterDescription,
     ConfigChange,
@@ -41,6 +43,7 @@ from odradek.client.resources import (
 from odradek.client.retries import Retries, values
 from odradek.client.sasl import SaslLogin
 from odradek.client.topic_descriptions import PARTITIONS_PER_PAGE, TopicDescription
+from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
@@ -162,8 +165,17 @@ class AdminClient:
         """Topics with their partitions, in the order asked for; at most ``page`` partitions per request."""
         return self.retries.settle(lambda: topic_descriptions.describe_topics(self.cluster, names, page))
 
-    def create_topics(self, new: Iterable[NewTopic], *, validate_only: bool = False) -> None:
-        """Create topics; each by itself."""
+    def create_topics(
+        self, new: Iterable[NewTopic], *, validate_only: bool = False, retry_on_quota_violation: bool = True
+    ) -> None:
+        """Create topics; each by itself.
+
+        Args:
+            new: The topics.
+            validate_only: Create nothing.
+            retry_on_quota_violation: Whether a topic that exceeds the client's quota is tried again after the
+                time that the broker told (KIP-599).
+        """
         by_name = {topic.name: topic for topic in new}
         values(
             self.retries.settle_each(
@@ -171,25 +183,60 @@ class AdminClient:
                 lambda pending: topics.create_topics(
                     self.cluster, [by_name[name] for name in pending], validate_only, self.timeout_ms
                 ),
+                retry_on_quota_violation,
             )
         )
 
-    def create_partitions(self, totals: Mapping[str, NewPartitions], *, validate_only: bool = False) -> None:
-        """Give topics more partitions; each topic by itself."""
+    def create_partitions(
+        self,
+        totals: Mapping[str, NewPartitions],
+        *,
+        validate_only: bool = False,
+        retry_on_quota_violation: bool = True,
+    ) -> None:
+        """Give topics more partitions; each topic by itself. For quotas see `create_topics`."""
         values(
             self.retries.settle_each(
                 totals,
                 lambda pending: topics.create_partitions(
                     self.cluster, {name: totals[name] for name in pending}, validate_only, self.timeout_ms
                 ),
+                retry_on_quota_violation,
             )
         )
 
-    def delete_topics(self, names: Sequence[str]) -> None:
-        """Delete topics; each by itself."""
+    def delete_topics(self, names: Sequence[str], *, retry_on_quota_violation: bool = True) -> None:
+        """Delete topics; each by itself. For quotas see `create_topics`."""
         values(
             self.retries.settle_each(
-                names, lambda pending: topics.delete_topics(self.cluster, pending, self.timeout_ms)
+                names,
+                lambda pending: topics.delete_topics(self.cluster, pending, self.timeout_ms),
+                retry_on_quota_violation,
+            )
+        )
+
+    def describe_client_quotas(
+        self, components: Mapping[str, Match], *, strict: bool = False
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        """The quotas of the entities that match, by key.
+
+        Args:
+            components: By type (user, client-id, ip): a name, None for the default, or `ANY`. Empty for all.
+            strict: Leave out entities with further types.
+        """
+        return self.retries.settle(lambda: quotas.describe_client_quotas(self.cluster, components, strict))
+
+    def alter_client_quotas(
+        self,
+        alterations: Mapping[ClientQuotaEntity, Mapping[str, float | None]],
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Set quotas by key, None removes a key; each entity by itself."""
+        values(
+            self.retries.settle_each(
+                alterations,
+                lambda pending: quotas.alter_client_quotas(self.cluster, alterations, pending, validate_only),
             )
         )
 

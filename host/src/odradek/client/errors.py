@@ -28,14 +28,22 @@ class RequestFailed(ClientError):
         code: Its error code; a number that Kafka 4.3 does not know is UNKNOWN_SERVER_ERROR.
         message: Its own words, if it had any.
         subject: What was refused, such as a resource or a topic.
+        throttle_ms: How long to wait, with THROTTLING_QUOTA_EXCEEDED.
     """
 
-    def __init__(self, code: ErrorCode, message: str | None = None, subject: str | None = None) -> None:
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str | None = None,
+        subject: str | None = None,
+        throttle_ms: int = 0,
+    ) -> None:
         text = f"{code.name}: {message}" if message else code.name
         super().__init__(f"{subject}: {text}" if subject else text)
         self.code = code
         self.message = message
         self.subject = subject
+        self.throttle_ms = throttle_ms if code is ErrorCode.THROTTLING_QUOTA_EXCEEDED else 0
 
 
 def known_code(number: int) -> ErrorCode:
@@ -46,13 +54,16 @@ def known_code(number: int) -> ErrorCode:
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
-def failure(number: int, message: str | None = None, subject: str | None = None) -> RequestFailed | None:
+def failure(
+    number: int, message: str | None = None, subject: str | None = None, throttle_ms: int = 0
+) -> RequestFailed | None:
     """What an error code of an answer means; None for success."""
     if not number:
         return None
     code = known_code(number)
     unknown = code is ErrorCode.UNKNOWN_SERVER_ERROR and number != code
-    return RequestFailed(code, message or (f"error code {number}" if unknown else None), subject)
+    words = message or (f"error code {number}" if unknown else None)
+    return RequestFailed(code, words, subject, throttle_ms)
 
 
 def check(number: int, message: str | None = None, subject: str | None = None) -> None:

@@ -34,7 +34,10 @@ def create_topics(
         topics=[creatable(topic) for topic in topics], timeout_ms=timeout_ms, validate_only=validate_only
     )
     response: CreateTopicsResponse = cluster.controller().send(request, DEFAULTS_VERSION)
-    return {row.name: failure(row.error_code, row.error_message, row.name) for row in response.topics}
+    throttle_ms = response.throttle_time_ms
+    return {
+        row.name: failure(row.error_code, row.error_message, row.name, throttle_ms) for row in response.topics
+    }
 
 
 def creatable(topic: NewTopic) -> CreatableTopic:
@@ -64,7 +67,11 @@ def create_partitions(
         validate_only=validate_only,
     )
     response: CreatePartitionsResponse = cluster.controller().send(request)
-    return {row.name: failure(row.error_code, row.error_message, row.name) for row in response.results}
+    throttle_ms = response.throttle_time_ms
+    return {
+        row.name: failure(row.error_code, row.error_message, row.name, throttle_ms)
+        for row in response.results
+    }
 
 
 def assignments(new: NewPartitions) -> list[CreatePartitionsAssignment] | None:
@@ -82,6 +89,8 @@ def delete_topics(cluster: Cluster, names: Sequence[str], timeout_ms: int) -> di
         timeout_ms=timeout_ms,
     )
     response: DeleteTopicsResponse = cluster.controller().send(request)
+    throttle_ms = response.throttle_time_ms
     return {
-        row.name or "": failure(row.error_code, row.error_message, row.name) for row in response.responses
+        row.name or "": failure(row.error_code, row.error_message, row.name, throttle_ms)
+        for row in response.responses
     }

@@ -5,7 +5,10 @@ Behavior:
       request are stored in one transaction before the answer.
     * CLIENT_METRICS: the checks run on the merged result; a resource without keys is gone.
     * TOPIC, and the defaults of topics at BROKER (of the node, or without a name of all): running logs go by
-      them from the next append on. Other keys of a broker stand in its configuration file: INVALID_REQUEST.
+      them from the next append on.
+    * BROKER: limits of connections, also of one listener, and rates of replication and of moves between
+      directories hold at once; TOPIC: which replicas are held to these. Other keys of a broker stand in its
+      configuration file: INVALID_REQUEST.
     * GROUP: ``consumer.session.timeout.ms``, ``consumer.heartbeat.interval.ms`` and
       ``consumer.assignment.interval.ms`` within the limits of ``group.consumer.min`` and ``max``; members go
       by them from their next heartbeat on.
