@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import threading
 import time
@@ -54,10 +55,14 @@ REQUEST = RequestContext(
 )
 
 
-def record_of(number: int) -> TelemetryRecord:
+POISON = "metric.617"
+"""The endpoints refuse a request with this metric for good."""
+
+
+def record_of(number: int, instance_id: bytes = bytes(16)) -> TelemetryRecord:
     scope = ScopeMetrics(metrics=[Metric(name=f"metric.{number}")])
     data = MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
-    return TelemetryRecord(REQUEST, 1_000, ClientTelemetryPayload(bytes(16), terminating=False, data=data))
+    return TelemetryRecord(REQUEST, 1_000, ClientTelemetryPayload(instance_id, terminating=False, data=data))
 
 
 @contextmanager
@@ -66,8 +71,11 @@ def http_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
         """HTTP/1.0: a kept connection would be served on when the endpoint is down."""
 
         def do_POST(self) -> None:
-            bodies.append(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(200)
+            body = self.rfile.read(int(self.headers["content-length"]))
+            refused = POISON.encode() in body
+            if not refused:
+                bodies.append(body)
+            self.send_response(400 if refused else 200)
             self.send_header("content-length", "0")
             self.end_headers()
 
@@ -89,6 +97,8 @@ def http_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
 @contextmanager
 def grpc_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
     def export(body: bytes, context: grpc.ServicerContext) -> bytes:
+        if POISON.encode() in body:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, "bad metric")
         bodies.append(body)
         return b""
 
@@ -114,10 +124,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(table: Mapping[str, object]) -> Iterator[ForwarderRunner]:
+def running(table: Mapping[str, object], settings: ForwarderSettings = SETTINGS) -> Iterator[ForwarderRunner]:
     forwarder = odradek_forwarder(PluginConfig("plugins.otlp", table))
     assert isinstance(forwarder, Forwarder)
-    runner = ForwarderRunner("otlp", forwarder, SETTINGS)
+    runner = ForwarderRunner("otlp", forwarder, settings)
     runner.start()
     try:
         yield runner
@@ -187,3 +197,22 @@ def test_pushes_wait_for_an_endpoint_that_is_down_first_and_again_later(protocol
 
     assert names_of(bodies) == [f"metric.{number}" for number in range(PUSHES)]
     assert runner.stats().dropped == {}
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+def test_one_bad_push_in_a_thousand_is_found_in_several_requests_in_flight(protocol: str) -> None:
+    bodies: list[bytes] = []
+    port = free_port()
+    large = dataclasses.replace(SETTINGS, batch_max_records=160)
+
+    with (
+        ENDPOINTS[protocol](port, bodies),
+        running({"endpoint": f"http://127.0.0.1:{port}", "protocol": protocol}, large) as runner,
+    ):
+        for number in range(1_000):
+            runner.offer(record_of(number, instance_id=number.to_bytes(16)))
+        until(runner, settled)
+
+    assert sorted(names_of(bodies)) == sorted(f"metric.{number}" for number in range(1_000) if number != 617)
+    assert sum(runner.stats().rejected.values()) == 1
+    assert runner.stats().delivered == 999
