@@ -119,13 +119,14 @@ def test_a_client_without_a_name_is_served(host: ThreadedHost) -> None:
         assert client.push(good_payload()) == ErrorCode.NONE
 
 
-def test_null_metrics_end_the_connection(host: ThreadedHost) -> None:
+def test_null_metrics_do_not_end_the_connection(host: ThreadedHost) -> None:
     with WireClient(host.address) as client:
-        whole = client.frame(PushTelemetryRequest(client_instance_id=bytes(15) + b"\x05"), 0)
-        assert whole.endswith(b"\x01\x00")  # no metrics, no tags
-        client.send_bytes(whole[:-2] + b"\x00\x00")
+        request = PushTelemetryRequest(client_instance_id=bytes(15) + b"\x05", metrics=None)
+        whole = client.frame(request, 0)
+        client.send_bytes(whole)
 
-        assert client.closed_by_peer()
+        assert whole.endswith(b"\x00\x00")  # null, no tags
+        assert client.answer(request, 0).error_code == ErrorCode.UNKNOWN_SUBSCRIPTION_ID
 
 
 BOMBS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
