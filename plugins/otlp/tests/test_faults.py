@@ -210,6 +210,27 @@ def test_a_token_that_was_renewed_meanwhile_is_used_at_once(kit: Kit, protocol: 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_all_requests_in_flight_use_a_token_that_was_renewed(kit: Kit, protocol: str, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("first")
+    renewed = stranger(kit, protocol, lambda: token.write_text("second"))
+    renewed.delay_s = 0.1
+
+    sink = with_forwarder(
+        kit,
+        protocol,
+        lambda forwarder, _: forwarder.deliver(clients(kit, 120)),
+        *[renewed] * 3,
+        bearer__token__file=str(token),
+    )
+
+    assert sorted(headers["authorization"] for headers in sink.headers) == [
+        *["Bearer first"] * 3,
+        *["Bearer second"] * 3,
+    ]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_new_token_that_is_refused_too_is_waited_for(kit: Kit, protocol: str, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first")

@@ -56,18 +56,15 @@ class Credentials:
 
     def request_headers(self) -> Mapping[str, str]:
         """Headers for the next request."""
-        if self.files and self.watched.changed():
-            self.reread()
-        return self.current
+        return self.reread() if self.files and self.watched.changed() else self.current
 
-    def reread(self) -> bool:
-        """Read the files again; whether something is different now."""
-        before = self.current
+    def reread(self) -> Mapping[str, str]:
+        """Headers for the next request, the files read again whether they seem to have changed or not."""
         try:
             self.current = self.read()
         except (OSError, BadSecret) as error:
             log.warning("secret not renewed", extra={"problem": str(error)})
-        return self.current != before
+        return self.current
 
     def read(self) -> dict[str, str]:
         """All headers.

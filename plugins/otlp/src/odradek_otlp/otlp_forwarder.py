@@ -101,15 +101,17 @@ class OtlpForwarder:
             Retry, Reject: As `Transport.send`. Secrets in files are waited for: a retry.
         """
         assert self.transport is not None
+        used = self.credentials.request_headers()
         try:
-            return await self.transport.send(body, self.credentials.request_headers())
+            return await self.transport.send(body, used)
         except Unauthorized as error:
             if not self.credentials.files:
                 raise
-            if not self.credentials.reread():
+            renewed = self.credentials.reread()
+            if renewed == used:
                 raise Retry(str(error)) from error
         try:
-            return await self.transport.send(body, self.credentials.request_headers())
+            return await self.transport.send(body, renewed)
         except Unauthorized as error:
             raise Retry(str(error)) from error
 
