@@ -21,7 +21,7 @@ from support.hosts import ThreadedHost, running_host, serving
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[ThreadedHost]:
-    with running_host(tmp_path / "data") as started:
+    with running_host(tmp_path / "data", "telemetry.durability=memory") as started:
         yield started
 
 
