@@ -135,6 +135,14 @@ def test_records_expire(host: RunningHost, client: WireClient) -> None:
     assert host.topics.records("t") == []
 
 
+def test_days_pass_too(host: RunningHost) -> None:
+    before_ms = host.clock.now_ms()
+
+    host.clock.advance(49 * HOUR_MS + 1)
+
+    assert host.clock.now_ms() - before_ms == 49 * HOUR_MS + 1
+
+
 def test_a_host_with_the_clock_of_the_machine_says_so(odradek_host: RunningHost) -> None:
     with pytest.raises(RuntimeError, match="machine's clock"):
         odradek_host.clock.advance(1)

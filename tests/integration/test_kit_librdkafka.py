@@ -54,7 +54,7 @@ class Client:
 Start = Callable[..., Client]
 
 
-@pytest.fixture(params=["newest", "2.5.3"])
+@pytest.fixture(params=["newest", pytest.param("2.5.3", marks=pytest.mark.slow)])
 def start(request: pytest.FixtureRequest, odradek_host: RunningHost) -> Iterator[Start]:
     """Starts clients of one version of librdkafka; they are killed if a test does not end them."""
     python = sys.executable if request.param == "newest" else request.getfixturevalue("old_librdkafka")

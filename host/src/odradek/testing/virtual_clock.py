@@ -10,6 +10,9 @@ from odradek.testing.clock import MockClock
 if TYPE_CHECKING:
     from odradek.testing.host_thread import HostThread
 
+STEP_MS = 3_600_000
+"""What passes in one turn of the host's loop."""
+
 
 class VirtualClock:
     """A clock for one host: it stands still until `advance`.
@@ -42,9 +45,14 @@ class VirtualClock:
     def advance(self, elapsed_ms: int) -> None:
         """Let time pass; what is due in it has been done, in order, when this returns. From any thread.
 
+        A day takes half a second: much of a host is due every few seconds.
+
         Raises:
             RuntimeError: No host has this clock, or it is stopped.
         """
         if self.thread is None:
             raise RuntimeError("no host has this clock: start one with odradek.testing.host(clock=...)")
-        self.thread.call(lambda: self.mock.advance(elapsed_ms))
+        call, advance = self.thread.call, self.mock.advance
+        for _ in range(elapsed_ms // STEP_MS):
+            call(lambda: advance(STEP_MS))
+        call(lambda: advance(elapsed_ms % STEP_MS))
