@@ -381,13 +381,11 @@ def test_a_grpc_handshake_that_does_not_end_is_given_up_before_the_request(kit: 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_slow_answer_is_an_answer(kit: Kit, protocol: str) -> None:
-    async def deliver(forwarder: OtlpForwarder, sink: Sink) -> None:
-        delivery = asyncio.ensure_future(forwarder.deliver([kit.record("orders", "a")]))
-        await asyncio.sleep(0.1)
-        assert not delivery.done()
-        await delivery
+    batch = [kit.record("orders", "a")]
 
-    sink = with_forwarder(kit, protocol, deliver, kit.answer(delay_s=0.2))
+    sink = with_forwarder(
+        kit, protocol, lambda forwarder, _: forwarder.deliver(batch), kit.answer(delay_s=0.3)
+    )
 
     assert len(sink.bodies) == 1
 
