@@ -169,7 +169,7 @@ def test_ranges_that_do_not_go_on_where_the_table_ends_are_refused(
 ) -> None:
     dataset.commit_ranges(POINTS, [], "t", {0: (0, 10)})
 
-    with pytest.raises(DatasetError, match="t-0 is there up to offset 10.*another ingester"):
+    with pytest.raises(DatasetError, match=r"t-0 is there up to offset 10.*another ingester"):
         dataset.commit_ranges(POINTS, [], "t", ranges)
 
 

@@ -22,7 +22,6 @@ QUIET = ("SQLQueryContextLogger", "py4j", "pyspark")
 SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     # times of the tables are UTC, whatever the machine's zone is
     "spark.sql.session.timeZone": "UTC",
     # INT96, the default, has no statistics: nothing could be passed over
@@ -35,9 +34,12 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "8",
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,text",
 }
-LOCAL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
+LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+LOCAL_JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
+    f" -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
+)
 """For workers that write themselves, the JVM only plans: it is faster started than optimized."""
-ARCHIVE_FLAGS = "-XX:SharedArchiveFile={archive} -Xshare:auto"
 
 
 class NoSpark(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from odradek_spark.source.offsets import OffsetRange, Offsets
 from odradek_spark.source.options import SourceOptions
 
 TIMEOUT_S = 30.0
+POLL_S = 0.5
 POLLED = 1_000
 """Records that are taken from librdkafka at once."""
 CHUNK_BYTES = 16 << 20
@@ -102,10 +104,13 @@ class TopicReader:
     def chunks(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
         chunk: list[TopicRecord] = []
         held = 0
-        at = found.start
+        at, since_s = found.start, time.monotonic()
         while at < found.end:
-            messages = self.consumer.consume(POLLED, TIMEOUT_S)
-            if not messages:
+            # librdkafka waits until it has as many: more than there are would cost the whole time
+            messages = self.consumer.consume(min(POLLED, found.end - at), POLL_S)
+            if messages:
+                since_s = time.monotonic()
+            elif time.monotonic() - since_s > TIMEOUT_S:
                 raise TopicError(
                     f"{self.options.topic}-{found.partition}: no answer in {TIMEOUT_S:.0f} s from "
                     f"{self.options.client['bootstrap.servers']} at offset {at}"
