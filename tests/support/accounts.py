@@ -15,12 +15,12 @@ def assert_accounts_balance(host: Host) -> None:
         stats = runner.stats()
         assert stats.balanced, (runner.name, stats)
     if host.spool is not None:
-        written = sum(host.spool.ends().values()) - sum(host.spool.begun_ends.values())
+        written = host.spool.written
         held = sum(len(buffer.entries) for buffer in host.spool.writer.buffers.values())
         assert accounts.appended + accounts.empty <= written, (accounts, written)
         assert held <= accounts.waiting, (accounts, held)
         for runner in host.forwarders:
             stats = runner.stats()
             assert runner.feed is not None
-            at_start = sum(host.spool.begun_ends.values()) - sum(runner.feed.cursor.origin.values())
+            at_start = host.spool.begun_at - sum(runner.feed.cursor.origin.values())
             assert stats.offered == written + at_start + runner.feed.cursor.rewound, (written, stats)

@@ -70,9 +70,8 @@ class TelemetrySpool:
         )
         self.topic = self.made(settings.topic_name, settings.partitions)
         self.dead_letters = self.made(settings.dead_letter_topic, 1)
-        self.appended_ends = self.ends()
-        self.begun_ends = dict(self.appended_ends)
-        """Of the partitions when the host started."""
+        self.begun_at = sum(self.ends().values())
+        """So many records had been written when the host started."""
         topics.listeners.append(self.topics_changed)
 
     # The topics
@@ -125,6 +124,7 @@ class TelemetrySpool:
             log.error("topic cannot be made", extra={"problem": str(error)})
             return
         if self.topic is not before:
+            self.begun_at -= sum(ends_of(before).values())
             for feed in self.feeds:
                 feed.recreated(ends_of(before), self.ends())
 
@@ -174,6 +174,11 @@ class TelemetrySpool:
     def bury(self, batch: bytes) -> None:
         """Append dead letters."""
         self.dead_letters.partitions[0].append(batch, self.clock.now_ms())
+
+    @property
+    def written(self) -> int:
+        """Records that were written since the start, by us and by anybody else."""
+        return sum(self.ends().values()) - self.begun_at
 
     # Reading
 
