@@ -15,6 +15,7 @@ from contrib.capture import (
     get_scenarios,
     list_scenarios,
     push_scenarios,
+    quota_scenarios,
     record_scenarios,
     topic_scenarios,
 )
@@ -31,7 +32,8 @@ NODES: dict[str, Scenarios] = {
     | list_scenarios.SCENARIOS
     | topic_scenarios.SCENARIOS
     | record_scenarios.SCENARIOS
-    | broker_config_scenarios.SCENARIOS,
+    | broker_config_scenarios.SCENARIOS
+    | quota_scenarios.SCENARIOS,
     "": config_scenarios.WITHOUT_RECEIVER | push_scenarios.WITHOUT_RECEIVER,
 }
 """By the metrics reporters of the node."""

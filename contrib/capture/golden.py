@@ -19,7 +19,7 @@ from contrib.capture.kafka_requests import NAMES, Request
 READ_TIMEOUT_S = 5
 APPLY_S = 0.3
 """A change of configuration reaches the telemetry manager through the metadata log, after the response."""
-CHANGES_CONFIG = (33, 44)
+CHANGES_CONFIG = (33, 44, 49)
 
 
 def read_exactly(channel: socket.socket, count: int) -> bytes | None:

@@ -17,14 +17,15 @@ import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
 from odradek.broker.broker_config_keys import STATIC_KEYS
-from odradek.broker.dynamic_quotas import CONNECTION_KEYS
+from odradek.broker.dynamic_quotas import CONNECTION_KEYS, RATE_KEYS
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
-from odradek.broker.routing import Dispatcher, load_handlers
+from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
 from odradek.broker.topic_config_keys import TYPES
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode
 from odradek.wire.config_resource import ConfigSource
 from odradek.wire.header import flexible_request_header, peek_api, read_request_header
+from odradek.wire.messages.alter_client_quotas import AlterClientQuotasResponse
 from odradek.wire.messages.create_partitions import CreatePartitionsResponse
 from odradek.wire.messages.create_topics import (
     CreatableTopicConfigs,
@@ -32,6 +33,7 @@ from odradek.wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from odradek.wire.messages.delete_topics import DeleteTopicsResponse
+from odradek.wire.messages.describe_client_quotas import DescribeClientQuotasResponse
 from odradek.wire.messages.describe_configs import (
     DescribeConfigsResponse,
 )
@@ -43,9 +45,11 @@ from odradek.wire.types import NIL_UUID
 from support.broker import make_broker, make_connection
 
 APIS = (
+    "alter_client_quotas",
     "create_partitions",
     "create_topics",
     "delete_topics",
+    "describe_client_quotas",
     "describe_quorum",
     "describe_topic_partitions",
     "elect_leaders",
@@ -61,12 +65,20 @@ CONFIGS = (
     "describe_configs_v4_topic",
     "incremental_alter_configs_v1_broker",
     "incremental_alter_configs_v1_broker_refused",
+    "incremental_alter_configs_v1_quotas",
+    "incremental_alter_configs_v1_quotas_refused",
+    "incremental_alter_configs_v1_replicas",
     "incremental_alter_configs_v1_topic",
 )
 FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
 FILES += [GOLDEN / f"{name}.hex" for name in CONFIGS]
+LISTENERS_KEY = "listener.name.plaintext.max.connections"
 OUR_KEYS = frozenset(
-    {row.key.name for row in STATIC_KEYS} | LOG_DEFAULT_KEYS.keys() | CONNECTION_KEYS.keys() | TYPES.keys()
+    {LISTENERS_KEY, *(row.key.name for row in STATIC_KEYS)}
+    | LOG_DEFAULT_KEYS.keys()
+    | CONNECTION_KEYS.keys()
+    | RATE_KEYS.keys()
+    | TYPES.keys()
 )
 
 NODES_OWN = frozenset(
@@ -76,10 +88,18 @@ NODES_OWN = frozenset(
 RECORDED_MS = 1_795_169_000_000
 """About when the files were made: what is too old depends on it."""
 PLACED_AS_ONE = "the time of a duplicate is that of its batch; we say that the topic does not set it"
+OVERRIDES = "max.connections.per.ip.overrides"
 DIFFERENT: dict[tuple[str, str], str] = {
     ("incremental_alter_configs_v1_broker_refused", "APPEND message.max.bytes=1 on '1'"): (
         "the same words for brokers and for topics"
     ),
+    **{
+        ("incremental_alter_configs_v1_quotas_refused", f"SET {OVERRIDES}={value} on '{name}'"): (
+            "our own words for a list that cannot be read"
+        )
+        for name in ("1", "")
+        for value in ("localhost", "a b:3")
+    },
     ("create_topics_v7_created", "validateOnly"): "a topic that is not created has no id",
     ("produce_v13_produced", "magic 3"): "a magic that does not exist is INVALID_RECORD, as magic 1 is",
     ("produce_v13_produced", "a transactional batch"): "without a producer it is in no transaction either",
@@ -114,6 +134,8 @@ class Replay:
             theirs = self.decoded(exchange, exchange.response)
             self.learn(exchange, theirs)
             answer = self.dispatcher.answer(exchange.request, 0, connection)
+            if isinstance(answer, PendingAnswer):
+                answer = answer.answer(answer.deferred.response)
             assert answer is None or isinstance(answer, bytes), exchange.label
             ours = self.decoded(exchange, answer[4:] if answer else None)
             found.append((exchange.label, arranged(theirs), arranged(ours)))
@@ -162,6 +184,20 @@ def described(response: DescribeConfigsResponse) -> None:
         result.configs = sorted(shown, key=lambda row: row.name)
 
 
+def altered_quotas(response: AlterClientQuotasResponse) -> None:
+    for entry in response.entries:
+        entry.entity.sort(key=lambda part: part.entity_type)
+    response.entries.sort(key=lambda entry: str(entry.entity))
+
+
+def described_quotas(response: DescribeClientQuotasResponse) -> None:
+    for entry in response.entries or ():
+        entry.entity.sort(key=lambda part: part.entity_type)
+        entry.values.sort(key=lambda value: value.key)
+    if response.entries is not None:
+        response.entries.sort(key=lambda entry: str(entry.entity))
+
+
 def comparable(config: CreatableTopicConfigs) -> CreatableTopicConfigs | None:
     """A key that we have too. Kafka finalizes a feature that makes one a dynamic default (KIP-966)."""
     if config.name == "min.insync.replicas":
@@ -192,6 +228,8 @@ def forget_the_log(response: DescribeQuorumResponse) -> None:
 
 
 ARRANGE: dict[type[Any], Callable[[Any], None]] = {
+    AlterClientQuotasResponse: altered_quotas,
+    DescribeClientQuotasResponse: described_quotas,
     CreatePartitionsResponse: lambda response: response.results.sort(key=lambda row: row.name),
     CreateTopicsResponse: created,
     DeleteTopicsResponse: lambda response: response.responses.sort(

@@ -21,11 +21,13 @@ from odradek.wire.header import flexible_response_header, peek_api, read_respons
 from support.broker import make_broker, make_connection
 
 GOLDEN = Path(__file__).parent / "golden"
+OF_OTHERS = ("_topic", "_broker", "_broker_refused", "_quotas", "_quotas_refused", "_replicas")
+"""Endings of files about other resources, see test_broker_golden.py."""
 FILES = sorted(
     path
     for api in ("describe_configs", "incremental_alter_configs", "alter_configs", "list_config_resources")
     for path in GOLDEN.glob(f"{api}_v*.hex")
-    if not path.stem.endswith(("_topic", "_broker", "_broker_refused"))  # see test_broker_golden.py
+    if not path.stem.endswith(OF_OTHERS)
 )
 ACCEPTED = (ErrorCode.NONE, None)
 NOT_RE2 = (ErrorCode.INVALID_CONFIG, "is not a valid regular expression")

@@ -124,7 +124,7 @@ def test_a_rate_that_comes_later_counts_what_was_copied_before(world: World) -> 
 
 @pytest.mark.parametrize(
     ("text", "partitions"),
-    [("*", None), ("", set()), ("0:1, 1:2,2:1", {0, 2}), ("7:3", set())],
+    [("*", None), ("", set()), ("0:1, 1:2,2:1", {0, 2}), ("7:3", set()), ("0:1,,2:1,", {0, 2})],
 )
 def test_a_topic_names_its_throttled_replicas(text: str, partitions: set[int] | None) -> None:
     found = throttled_partitions(text, broker_id=1)
@@ -132,7 +132,7 @@ def test_a_topic_names_its_throttled_replicas(text: str, partitions: set[int] | 
     assert found == partitions
 
 
-@pytest.mark.parametrize("text", ["0", "0:1:2", "a:b", "-1:2", "0:1,"])
+@pytest.mark.parametrize("text", ["0", "0:1:2", "a:b", "-1:2", "*,0:1"])
 def test_replicas_that_are_no_pairs_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         throttled_partitions(text, broker_id=1)

@@ -39,6 +39,8 @@ OWN, COMMON, STATIC, DEFAULT = (
 PLAINTEXT = "listener.name.plaintext.max.connections"
 LEADER = "leader.replication.throttled.replicas"
 FOLLOWER = "follower.replication.throttled.replicas"
+REFUSED = "Invalid value org.apache.kafka.common.config.ConfigException:"
+DYNAMIC = "for configuration Invalid dynamic configuration"
 RATES = {
     "leader.replication.throttled.rate": "leader",
     "follower.replication.throttled.rate": "follower",
@@ -133,14 +135,16 @@ def test_everything_that_stands_behind_a_listeners_limit_is_shown(broker: Broker
 
 
 def test_the_cluster_shows_what_was_set_on_it(broker: Broker) -> None:
-    for key in ("max.connections", PLAINTEXT, "leader.replication.throttled.rate"):
-        alter(broker, CLUSTER, key, " 6 ")
+    rate = "leader.replication.throttled.rate"
+    for key, value in (("max.connections", "6"), (PLAINTEXT, "7"), (rate, "8")):
+        alter(broker, CLUSTER, key, value)
 
     rows = described(broker, CLUSTER)
 
     assert {name: (row.value, behind(row)) for name, row in rows.items()} == {
-        key: ("6", [(key, "6", COMMON)])
-        for key in ("max.connections", PLAINTEXT, "leader.replication.throttled.rate")
+        "max.connections": ("6", [("max.connections", "6", COMMON)]),
+        PLAINTEXT: ("7", [(PLAINTEXT, "7", COMMON), ("max.connections", "6", COMMON)]),
+        rate: ("8", [(rate, "8", COMMON)]),
     }
 
 
@@ -163,11 +167,15 @@ def test_the_cluster_shows_what_was_set_on_it(broker: Broker) -> None:
             "Invalid value 2147483648 for configuration max.connection.creation.rate: "
             "Not a number of type INT",
         ),
-        (PLAINTEXT, "0", "Invalid max.connections 0"),
+        (
+            PLAINTEXT,
+            "0",
+            f"{REFUSED} Invalid max.connections 0 for configuration Invalid dynamic configuration",
+        ),
         (
             "listener.name.plaintext.max.connection.creation.rate",
             "0",
-            "Invalid max.connection.creation.rate 0",
+            f"{REFUSED} Invalid max.connection.creation.rate 0 {DYNAMIC}",
         ),
         (
             "leader.replication.throttled.rate",
@@ -178,12 +186,13 @@ def test_the_cluster_shows_what_was_set_on_it(broker: Broker) -> None:
         (
             "max.connections.per.ip",
             "0",
-            "max.connections.per.ip can only be 0 if max.connections.per.ip.overrides is set",
+            "requirement failed: max.connections.per.ip can be set to zero only if "
+            "max.connections.per.ip.overrides property is set.",
         ),
         (
             "max.connections.per.ip.overrides",
             "localhost",
-            "max.connections.per.ip.overrides expected HOST:COUNT with commas, found 'localhost'",
+            "max.connections.per.ip.overrides: expected HOST:COUNT with commas, found 'localhost'",
         ),
         ("quota.window.num", "5", "Cannot update these configs dynamically: [quota.window.num]"),
     ],
@@ -268,8 +277,8 @@ def test_replicas_have_to_be_pairs(broker: Broker) -> None:
 
     assert answer == (
         ErrorCode.INVALID_CONFIG,
-        f"Invalid value 0 for configuration {LEADER}: Must be the literal '*' or a list of replicas in the "
-        "following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        f"Invalid value [0] for configuration {LEADER}: {LEADER} must be the literal '*' or a list of "
+        "replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
     )
 
 

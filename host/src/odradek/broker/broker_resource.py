@@ -116,21 +116,20 @@ def quota_entries(broker: Broker) -> Iterator[ConfigEntry]:
     """The limits of connections, and the other quotas that are set."""
     quotas, configured = broker.dynamic_quotas, broker.connection_quotas.configured
     for name in quotas.shown_keys(configured):
-        synonyms = list(quotas.synonyms(name, configured))
-        yield ConfigEntry(
-            key=key_of(name), value=synonyms[0].value, source=synonyms[0].source, synonyms=synonyms
-        )
+        yield quotas.entry(name, configured)
 
 
 def cluster_entries(broker: Broker) -> Iterator[ConfigEntry]:
     """What was set on all nodes."""
     for name, value in broker.metadata.resource(ResourceType.BROKER, "").items():
-        key = key_named(name)
-        if key is not None:
-            shown = rendered(key.type, value)
+        row = LOG_DEFAULT_KEYS.get(name)
+        if is_quota_key(name):
+            yield broker.dynamic_quotas.cluster_entry(name)
+        elif row is not None:
+            shown = rendered(row.key.type, value)
             source = ConfigSource.DYNAMIC_DEFAULT_BROKER
             yield ConfigEntry(
-                key=key,
+                key=replace(row.key, name=name),
                 value=shown,
                 source=source,
                 synonyms=[ConfigSynonym(name, shown, source)],

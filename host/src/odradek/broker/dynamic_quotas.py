@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from odradek.broker.config_key import ConfigKey, ConfigSynonym, rendered
+from odradek.broker.config_key import ConfigEntry, ConfigKey, ConfigSynonym, rendered
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import (
     BROKER_KEYS,
@@ -72,6 +72,10 @@ RATE_KEYS: Mapping[str, ConfigKey] = {
     )
 }
 """Kafka shows these only where they are set."""
+WITHOUT_OVERRIDES = (
+    f"requirement failed: {MAX_CONNECTIONS_PER_IP} can be set to zero only if "
+    f"{MAX_CONNECTIONS_PER_IP_OVERRIDES} property is set."
+)
 
 
 def is_quota_key(name: str) -> bool:
@@ -120,7 +124,8 @@ class DynamicQuotas:
         try:
             quotas.checked(self.connections())
         except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{error.path} {error.problem}") from None
+            words = WITHOUT_OVERRIDES if error.path == MAX_CONNECTIONS_PER_IP else str(error)
+            raise ApiError(ErrorCode.INVALID_REQUEST, words) from None
 
     def enforce(self, managers: QuotaManagers, quotas: ConnectionQuotas) -> None:
         """Put these keys in force."""
@@ -137,18 +142,50 @@ class DynamicQuotas:
         """The keys that a description of this node has; ``configured`` are those of the file."""
         return sorted({*BROKER_KEYS, *self.effective(), *configured})
 
+    def entry(self, name: str, configured: Mapping[str, str]) -> ConfigEntry:
+        """One key of this node."""
+        synonyms = list(self.synonyms(name, configured))
+        key, first = key_of(name), synonyms[0]
+        return ConfigEntry(
+            key=key,
+            value=rendered(key.type, first.value),
+            source=first.source,
+            synonyms=synonyms,
+            read_only=is_of_listener(name),
+        )
+
     def synonyms(self, name: str, configured: Mapping[str, str]) -> Iterator[ConfigSynonym]:
-        """What stands behind a key, strongest first; behind that of a listener stands the broker's."""
+        """What stands behind a key, strongest first."""
+        yield from synonyms_in(name, self.node, ConfigSource.DYNAMIC_BROKER)
+        yield from synonyms_in(name, self.cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER)
+        yield from synonyms_in(name, configured, ConfigSource.STATIC_BROKER)
         base = key_of(base_of(name))
-        for keys, source in (
-            (self.node, ConfigSource.DYNAMIC_BROKER),
-            (self.cluster, ConfigSource.DYNAMIC_DEFAULT_BROKER),
-            (configured, ConfigSource.STATIC_BROKER),
-        ):
-            for synonym in dict.fromkeys((name, base.name)):
-                if synonym in keys:
-                    yield ConfigSynonym(synonym, rendered(base.type, keys[synonym]), source)
-        yield ConfigSynonym(base.name, base.default, ConfigSource.DEFAULT)
+        if name not in RATE_KEYS:
+            yield ConfigSynonym(base.name, base.default, ConfigSource.DEFAULT)
+
+    def cluster_entry(self, name: str) -> ConfigEntry:
+        """One key that is set on all brokers."""
+        source = ConfigSource.DYNAMIC_DEFAULT_BROKER
+        synonyms = list(synonyms_in(name, self.cluster, source))
+        return ConfigEntry(
+            key=key_of(name),
+            value=synonyms[0].value,
+            source=source,
+            synonyms=synonyms,
+            read_only=is_of_listener(name),
+        )
+
+
+def is_of_listener(name: str) -> bool:
+    """Whether a key is that of one listener; Kafka calls these read-only, and changes them."""
+    return base_of(name) != name
+
+
+def synonyms_in(name: str, keys: Mapping[str, str], source: ConfigSource) -> Iterator[ConfigSynonym]:
+    """What one source says about a key; behind that of a listener stands the broker's."""
+    for synonym in dict.fromkeys((name, base_of(name))):
+        if synonym in keys:
+            yield ConfigSynonym(synonym, keys[synonym], source)
 
 
 def check_number(name: str, text: str) -> None:
@@ -164,8 +201,12 @@ def check_number(name: str, text: str) -> None:
         problem = f"Not a number of type {kind.name}"
     elif int(text) < 0:
         problem = "Value must be at least 0"
-    elif int(text) == 0 and is_connection_key(name) and base_of(name) != name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Invalid {base_of(name)} 0")
+    elif int(text) == 0 and is_of_listener(name):
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"Invalid value org.apache.kafka.common.config.ConfigException: Invalid {base_of(name)} 0 for "
+            "configuration Invalid dynamic configuration",
+        )
     else:
         return
     raise ApiError(ErrorCode.INVALID_REQUEST, f"Invalid value {text} for configuration {name}: {problem}")

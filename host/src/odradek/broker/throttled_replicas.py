@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from odradek.broker.config_key import elements
 from odradek.plugin.config import ConfigError
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.replication_quota_manager import throttled_partitions
@@ -28,8 +29,9 @@ def check_throttled_replicas(properties: Mapping[str, str]) -> None:
         except ValueError:
             raise ConfigError(
                 key,
-                f"Invalid value {properties[key]} for configuration {key}: Must be the literal '*' or a list "
-                "of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+                f"Invalid value [{', '.join(elements(properties[key]))}] for configuration {key}: {key} must "
+                "be the literal '*' or a list of replicas in the following format: "
+                "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
             ) from None
 
 

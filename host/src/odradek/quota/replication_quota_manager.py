@@ -129,7 +129,7 @@ def throttled_partitions(text: str, broker_id: int) -> frozenset[int] | None:
     text = text.strip()
     if text in (ALL_REPLICAS, ""):
         return None if text else frozenset()
-    pairs = [pair.strip().split(":") for pair in text.split(",")]
+    pairs = [pair.strip().split(":") for pair in text.split(",") if pair.strip()]
     if any(len(pair) != 2 or not all(part.isdigit() for part in pair) for pair in pairs):
         raise ValueError(f"expected * or partition:broker pairs, have {text}")
     return frozenset(int(partition) for partition, broker in pairs if int(broker) == broker_id)
