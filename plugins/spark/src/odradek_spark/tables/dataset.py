@@ -17,6 +17,7 @@ from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from odradek_spark.tables.files import Manifest
+from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import INGESTED, Table
 
 COMMIT_ATTEMPTS = 20
@@ -119,6 +120,69 @@ class Dataset:
 
         return self.append(table, manifests, {app_id: version}, info or {}, is_new)
 
+    def commit_next(
+        self,
+        table: Table,
+        manifests: Sequence[Manifest],
+        app_id: str,
+        after: int | None,
+        version: int,
+        info: Mapping[str, Any] | None = None,
+        removed: Sequence[LiveFile] = (),
+    ) -> bool:
+        """Make visible what was made from the table as it was, all at once: files come, others go.
+
+        Args:
+            table: Whose files they are.
+            manifests: The files that come.
+            app_id: Which job.
+            after: The number of the job that the table had when the run began; None for none.
+            version: The number that it gets.
+            info: Goes into the history of the table, as texts.
+            removed: The files that go.
+
+        Returns:
+            False if another run was faster, or if one of the files that go is gone.
+
+        Raises:
+            DatasetError: Other writers won every time.
+        """
+
+        def is_next(current: DeltaTable) -> bool:
+            return current.transaction_version(app_id) == after and all_live(current, removed)
+
+        return self.append(table, manifests, {app_id: version}, info or {}, is_next, removed)
+
+    def exchange(
+        self,
+        table: Table,
+        removed: Sequence[LiveFile],
+        manifests: Sequence[Manifest],
+        info: Mapping[str, Any] | None = None,
+        *,
+        data_change: bool,
+    ) -> bool:
+        """Put files in the place of others, all at once.
+
+        Args:
+            table: Whose files they are.
+            removed: The files that go. They stay on disk for those who read them now, until `vacuum`.
+            manifests: The files that come; none where rows only go.
+            info: Goes into the history of the table, as texts.
+            data_change: Whether there are other rows afterwards; if not, followers of the log pass it over.
+
+        Returns:
+            False if one of the files that go is gone already.
+
+        Raises:
+            DatasetError: Other writers won every time.
+        """
+
+        def is_possible(current: DeltaTable) -> bool:
+            return all_live(current, removed)
+
+        return self.append(table, manifests, {}, info or {}, is_possible, removed, data_change=data_change)
+
     def commit_ranges(
         self,
         table: Table,
@@ -160,9 +224,13 @@ class Dataset:
         numbers: Mapping[str, int],
         info: Mapping[str, Any],
         wanted: Callable[[DeltaTable], bool],
+        removed: Sequence[LiveFile] = (),
+        *,
+        data_change: bool = True,
     ) -> bool:
         """Commit unless the table says that it is not wanted; asked again whenever another writer won."""
-        actions: list[AddAction | RemoveAction] = [add_action(manifest) for manifest in manifests]
+        actions: list[AddAction | RemoveAction] = [add_action(each, data_change) for each in manifests]
+        actions.extend(remove_action(each, data_change) for each in removed)
         properties = CommitProperties(
             custom_metadata={key: as_text(value) for key, value in info.items()},
             max_commit_retries=0,  # whether it is still wanted has to be asked anew each time
@@ -199,16 +267,36 @@ def source_id(topic: str, partition: int) -> str:
     return f"source:{topic}:{partition}"
 
 
-def add_action(manifest: Manifest) -> AddAction:
-    """A file as Delta's log names it."""
+def all_live(current: DeltaTable, files: Sequence[LiveFile]) -> bool:
+    """Whether a table still has the files."""
+    return not files or {each.path for each in files} <= {each.path for each in live(current)}
+
+
+def add_action(manifest: Manifest, data_change: bool) -> AddAction:
+    """A file that comes, as Delta's log names it."""
     return AddAction(
         path=manifest.path,
         size=manifest.file_bytes,
         partition_values=manifest.partition,
-        modification_time=time.time_ns() // 1_000_000,
-        data_change=True,
+        modification_time=now_ms(),
+        data_change=data_change,
         stats=manifest.stats,
     )
+
+
+def remove_action(file: LiveFile, data_change: bool) -> RemoveAction:
+    """A file that goes."""
+    return RemoveAction(
+        path=file.path,
+        data_change=data_change,
+        deletion_timestamp=now_ms(),
+        size=file.file_bytes,
+        partition_values=dict(file.partition),
+    )
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def as_text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ def load_dataset(
         spark: The session.
         root: Path or URI of the dataset.
         table: Its name.
-        since: Keep rows with ``ts`` (``recv_ts`` where there is no ``ts``) from then on; with a time zone.
+        since: Keep rows from then on, by the table's `Table.time`; with a time zone.
         until: And before then.
 
     Returns:
@@ -41,17 +42,24 @@ def load_dataset(
         DatasetError: There is no such table.
     """
     described = BY_NAME[table]
-    files = live_files(Dataset(root), described, since, until)
-    schema = from_arrow_schema(described.schema)
+    frame = read_files(spark, root, described, live_files(Dataset(root), described, since, until))
+    if since is not None:
+        frame = frame.where(F.col(described.time) >= F.lit(since))
+    if until is not None:
+        frame = frame.where(F.col(described.time) < F.lit(until))
+    return frame
+
+
+def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str]) -> DataFrame:
+    """Some files of a table, by their whole paths.
+
+    Returns:
+        The columns of the table, those that are folders included.
+    """
+    schema = from_arrow_schema(table.schema)
     if not files:
         return spark.createDataFrame([], schema)
-    frame = spark.read.schema(schema).option("basePath", f"{root.rstrip('/')}/{table}").parquet(*files)
-    column = "ts" if "ts" in described.schema.names else "recv_ts"
-    if since is not None:
-        frame = frame.where(F.col(column) >= F.lit(since))
-    if until is not None:
-        frame = frame.where(F.col(column) < F.lit(until))
-    return frame
+    return spark.read.schema(schema).option("basePath", f"{root.rstrip('/')}/{table.name}").parquet(*files)
 
 
 def live_files(
@@ -59,8 +67,9 @@ def live_files(
 ) -> list[str]:
     """The files of a table that may have rows of the time."""
     filters = []
-    if since is not None:
+    dated = "date" in table.partitions
+    if since is not None and dated:
         filters.append(("date", ">=", f"{since - CLOCK_SKEW_MAX:%Y-%m-%d}"))
-    if until is not None:
+    if until is not None and dated:
         filters.append(("date", "<=", f"{until + CLOCK_SKEW_MAX:%Y-%m-%d}"))
     return dataset.existing(table).file_uris(file_pruning_predicate=filters or None)

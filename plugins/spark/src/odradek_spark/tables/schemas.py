@@ -68,6 +68,8 @@ class Table:
     name: str
     schema: pa.Schema
     partitions: tuple[str, ...]
+    time: str = "recv_ts"
+    """The column that ``since`` and ``until`` are about."""
 
     @property
     def file_schema(self) -> pa.Schema:
@@ -95,6 +97,7 @@ POINTS: Final = Table(
         ]
     ),
     ("date", "hour", "family"),
+    time="ts",
 )
 HISTOGRAMS: Final = Table(
     "histograms",
@@ -127,6 +130,7 @@ HISTOGRAMS: Final = Table(
         ]
     ),
     ("date", "hour", "family"),
+    time="ts",
 )
 PUSHES: Final = Table(
     "pushes",
@@ -162,6 +166,93 @@ DEAD_LETTER: Final = Table(
     ("date",),
 )
 
+GROUP: Final = (
+    *SERIES,
+    pa.field("client_id", TEXT),
+    pa.field("software_name", TEXT),
+    pa.field("software_version", TEXT),
+    pa.field("client_rack", TEXT),
+    pa.field("group_id", TEXT),
+    pa.field("topic", TEXT),
+    pa.field("node_id", TEXT),
+    pa.field("broker_id", pa.int32()),
+)
+"""What a rollup keeps apart."""
+AGGREGATES: Final = (
+    pa.field("n", pa.int64()),
+    pa.field("not_finite", pa.int64()),
+    pa.field("sum", pa.float64()),
+    pa.field("min", pa.float64()),
+    pa.field("max", pa.float64()),
+    pa.field("last", pa.float64()),
+    pa.field("last_ts", TIMESTAMP),
+    pa.field("sum_int", pa.decimal128(38, 0)),
+)
+"""What a rollup knows of a group; parts of it add up. `odradek_spark.jobs.rollup` says what each is."""
+ROLLUP_5M: Final = Table(
+    "rollup_5m",
+    pa.schema(
+        [pa.field("bucket", TIMESTAMP), *GROUP, *AGGREGATES, pa.field("instances", pa.binary()), DAY[0]]
+    ),
+    ("date",),
+    time="bucket",
+)
+ROLLUP_1H: Final = Table(
+    "rollup_1h",
+    pa.schema(
+        [pa.field("bucket", TIMESTAMP), pa.field("client_instance_id", TEXT), *GROUP, *AGGREGATES, DAY[0]]
+    ),
+    ("date",),
+    time="bucket",
+)
+CLIENTS: Final = Table(
+    "clients",
+    pa.schema(
+        [
+            *IDENTITY[:-1],
+            pa.field("valid_from", TIMESTAMP),
+            pa.field("valid_to", TIMESTAMP),
+            pa.field("last_seen", TIMESTAMP),
+            pa.field("pushes", pa.int64()),
+            pa.field("points", pa.int64()),
+            pa.field("push_interval_ms", pa.int32()),
+            pa.field("terminated", pa.bool_()),
+            pa.field("bucket", pa.int32()),
+        ]
+    ),
+    ("bucket",),
+    time="last_seen",
+)
+ANOMALIES: Final = Table(
+    "anomalies",
+    pa.schema(
+        [
+            pa.field("rule", TEXT),
+            pa.field("client_instance_id", TEXT),
+            pa.field("client_id", TEXT),
+            pa.field("name", TEXT),
+            pa.field("attrs", TEXT),
+            pa.field("op", TEXT),
+            pa.field("threshold", pa.float64()),
+            pa.field("started_ts", TIMESTAMP),
+            pa.field("fired_ts", TIMESTAMP),
+            pa.field("last_ts", TIMESTAMP),
+            pa.field("closed_ts", TIMESTAMP),
+            pa.field("state", TEXT),
+            pa.field("reason", TEXT),
+            pa.field("samples", pa.int64()),
+            pa.field("worst", pa.float64()),
+            pa.field("last", pa.float64()),
+            pa.field("push_interval_ms", pa.int32()),
+            DAY[0],
+        ]
+    ),
+    ("date",),
+    time="started_ts",
+)
+
 INGESTED: Final = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES)
 """What ingest writes, in the order in which a batch commits: ``pushes`` last, it marks the batch as done."""
-BY_NAME: Final = {table.name: table for table in INGESTED}
+DERIVED: Final = (ROLLUP_5M, ROLLUP_1H, CLIENTS, ANOMALIES)
+"""What jobs make of that."""
+BY_NAME: Final = {table.name: table for table in (*INGESTED, *DERIVED)}

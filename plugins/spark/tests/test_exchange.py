@@ -1,0 +1,111 @@
+"""Files that go: commits that put files in the place of others, and what the log says of them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_payloads import RECEIVED_MS, TIME_NS, topic_record
+
+from odradek_spark.decoder.decode import Decoder
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import Manifest, write_files
+from odradek_spark.tables.log import LogGone, first_version, live, versions
+from odradek_spark.tables.schemas import POINTS
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    made = Dataset(str(tmp_path / "dataset"))
+    made.create()
+    return made
+
+
+def written(dataset: Dataset, offset: int = 0) -> list[Manifest]:
+    data = MetricsData()
+    metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name="a")
+    metric.gauge.data_points.add(time_unix_nano=TIME_NS, as_double=1.5)
+    rows = Decoder().decode([topic_record(data.SerializeToString(), offset)]).points
+    return write_files(dataset.root, POINTS, rows)
+
+
+def paths(dataset: Dataset) -> set[str]:
+    return {each.path for each in live(dataset.existing(POINTS))}
+
+
+def test_files_are_put_in_the_place_of_others_at_once(dataset: Dataset) -> None:
+    dataset.commit(POINTS, written(dataset), "ingest", 0)
+    dataset.commit(POINTS, written(dataset, 1), "ingest", 1)
+    before = live(dataset.existing(POINTS))
+    (new,) = written(dataset, 2)
+
+    done = dataset.exchange(POINTS, before, [new], data_change=False)
+
+    assert done
+    assert paths(dataset) == {new.path}
+    assert len(before) == 2
+
+
+def test_files_that_are_gone_are_not_replaced_again(dataset: Dataset) -> None:
+    dataset.commit(POINTS, written(dataset), "ingest", 0)
+    before = live(dataset.existing(POINTS))
+    rivals = [written(dataset, 2) for _ in range(5)]
+
+    with ThreadPoolExecutor(5) as pool:
+        outcomes = list(
+            pool.map(lambda new: dataset.exchange(POINTS, before, new, data_change=False), rivals)
+        )
+
+    assert sorted(outcomes) == [False] * 4 + [True]
+    assert len(paths(dataset)) == 1
+
+
+def test_ingest_goes_on_while_files_are_replaced(dataset: Dataset) -> None:
+    dataset.commit(POINTS, written(dataset), "start", 0)
+    before = live(dataset.existing(POINTS))
+
+    with ThreadPoolExecutor(4) as pool:
+        ingesting = [
+            pool.submit(dataset.commit, POINTS, written(dataset, number), f"app-{number}", 0)
+            for number in range(6)
+        ]
+        replaced = pool.submit(
+            dataset.exchange, POINTS, before, written(dataset, 9), data_change=False
+        ).result()
+
+    assert replaced
+    assert all(each.result() for each in ingesting)
+    assert len(paths(dataset)) == 7
+
+
+def test_of_runs_that_began_at_the_same_number_one_counts(dataset: Dataset) -> None:
+    runs = [written(dataset, number) for number in range(5)]
+
+    with ThreadPoolExecutor(5) as pool:
+        outcomes = list(pool.map(lambda new: dataset.commit_next(POINTS, new, "job", None, 7), runs))
+
+    assert sorted(outcomes) == [False] * 4 + [True]
+    assert dataset.commit_next(POINTS, [], "job", 7, 9)
+    assert not dataset.commit_next(POINTS, [], "job", 7, 10)
+
+
+def test_the_log_says_what_each_version_brought(dataset: Dataset) -> None:
+    dataset.commit(POINTS, written(dataset), "ingest", 3, {"pushes": 1})
+    dataset.exchange(POINTS, live(dataset.existing(POINTS)), written(dataset), data_change=False)
+
+    made, ingested, exchanged = versions(dataset.uri(POINTS), -1, 2)
+
+    (file,) = ingested.added
+    assert (made.added, exchanged.added) == ((), ())
+    assert (ingested.numbers, ingested.info["pushes"], file.rows) == ({"ingest": 3}, "1", 1)
+    assert file.recv_min is not None
+    assert file.recv_min.timestamp() * 1000 == RECEIVED_MS
+
+
+def test_a_version_that_the_log_has_lost_is_named(dataset: Dataset) -> None:
+    assert first_version(dataset.uri(POINTS)) == 0
+
+    with pytest.raises(LogGone, match="version 1 is not in the log"):
+        list(versions(dataset.uri(POINTS), 0, 1))
