@@ -20,6 +20,7 @@ from odradek.wire.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
+from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from odradek.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -342,3 +343,19 @@ def test_a_move_between_directories_keeps_to_its_rate(tmp_path: Path) -> None:
     assert log.directory.parent == target
     assert log.size_bytes > 1_200_000
     assert 10 < took_s < 14
+
+
+def test_a_follower_above_the_rate_gets_nothing_of_what_is_throttled(broker: Broker) -> None:
+    alter(broker, "t", LEADER, "0:1", kind=ResourceType.TOPIC)
+    alter(broker, NODE, "leader.replication.throttled.rate", "10")
+    for log in broker.topics.by_name["t"].partitions:
+        log.append(batch_of(b"x" * 1000), broker.clock.now_ms())
+    wanted = [FetchPartition(partition=index, partition_max_bytes=10_000) for index in (0, 1)]
+    request = FetchRequest(replica_id=2, max_bytes=100_000, topics=[FetchTopic(topic="t", partitions=wanted)])
+
+    sizes = []
+    for _ in range(2):
+        (topic,) = BrokerClient(broker).send(request, 12).responses
+        sizes.append([len(partition.records or b"") > 0 for partition in topic.partitions])
+
+    assert sizes == [[True, True], [False, True]]
