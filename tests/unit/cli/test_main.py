@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint, EntryPoints
 
 import click
 import pytest
@@ -11,6 +12,7 @@ import odradek
 from odradek.cli import main as command_line
 from odradek.cli.errors import CommandFailed
 from odradek.cli.main import SUBCOMMANDS, cli, main, run
+from odradek.cli.topics import topics
 from odradek.client.errors import ConnectFailed
 from odradek.plugin.config import ConfigError
 
@@ -64,6 +66,74 @@ def test_every_subcommand_is_where_the_table_says(name: str) -> None:
     assert command.name == name
 
 
+def entry_point(name: str, value: str) -> EntryPoint:
+    return EntryPoint(name, value, command_line.COMMAND_GROUP)
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *offered: EntryPoint) -> None:
+    """Let plugins offer subcommands."""
+    monkeypatch.setattr(command_line, "entry_points", lambda group: EntryPoints(offered).select(group=group))
+
+
+def test_a_plugin_offers_a_subcommand(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(monkeypatch, entry_point("more", "odradek.cli.topics:topics"))
+
+    status = run(["more", "--help"])
+
+    assert status == 0
+    assert "Usage: odradek more " in capsys.readouterr().out
+
+
+def test_the_help_page_does_not_import_what_plugins_offer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(monkeypatch, entry_point("more", "no_such_module:command"))
+
+    status = run(["--help"])
+
+    assert status == 0
+    assert "  more" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("offered", "line"),
+    [
+        ("no_such_module:command", "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("json:dumps", "json:dumps is no click command"),
+    ],
+)
+def test_a_broken_subcommand_of_a_plugin_is_one_line_and_status_1(
+    offered: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(monkeypatch, entry_point("more", offered))
+
+    status = run(["more"])
+
+    printed = capsys.readouterr().err
+    assert status == 1
+    assert printed.startswith("odradek more: ")
+    assert printed.endswith(f"{line}\n")
+
+
+def test_no_plugin_takes_the_place_of_a_subcommand_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, entry_point("topics", "json:dumps"))
+
+    assert cli.get_command(click.Context(cli), "topics") is topics
+
+
+def test_the_subcommand_of_an_extra_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    offer(monkeypatch)
+
+    status = run(["spark", "ingest"])
+
+    assert status == 1
+    assert capsys.readouterr().err == "odradek spark: not installed; try pip install 'odradek[spark]'\n"
+
+
 def test_help_imports_nothing_heavy() -> None:
     loaded = f"[name for name in {HEAVY} if name in sys.modules]"
     script = f"import sys; from odradek.cli.main import run; run(['--help']); print({loaded})"
@@ -107,7 +177,7 @@ def test_a_bad_command_line_is_one_line_and_status_2(
         (CommandFailed("it failed"), 1, "it failed"),
         (CommandFailed("two\n  lines"), 1, "two lines"),
         (click.UsageError("no such thing"), 2, "odradek raise: no such thing"),
-        (click.ClickException("no good"), 2, "odradek: no good"),
+        (click.ClickException("no good"), 1, "odradek: no good"),
     ],
 )
 def test_an_expected_error_is_one_line_and_its_status(

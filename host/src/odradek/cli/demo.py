@@ -63,7 +63,7 @@ def client_library() -> Any:
     try:
         return importlib.import_module("confluent_kafka")
     except ImportError:
-        raise click.ClickException("the demo needs confluent-kafka: pip install 'odradek[demo]'") from None
+        raise click.UsageError("the demo needs confluent-kafka: pip install 'odradek[demo]'") from None
 
 
 def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:

@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from typing import NoReturn
 
 import click
@@ -47,24 +48,61 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),
 }
 """Name: where the command is, and what it does in one line (the help page does not import it)."""
+COMMAND_GROUP = "odradek.commands"
+"""Entry points of this group are subcommands too: the name, and a click command."""
+EXTRAS = ("spark",)
+"""Subcommands that ``pip install odradek[<name>]`` brings."""
 
 
 class LazyGroup(click.Group):
     """A group whose subcommands are imported on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(SUBCOMMANDS)
+        return sorted({*SUBCOMMANDS, *installed_commands()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in SUBCOMMANDS:
-            return None
+            return installed_command(cmd_name)
         module, _, name = SUBCOMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        lines = {name: summary(found) for name, found in installed_commands().items()}
+        lines |= {name: text for name, (_, text) in SUBCOMMANDS.items()}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, SUBCOMMANDS[name][1]) for name in sorted(SUBCOMMANDS)])
+            formatter.write_dl(sorted(lines.items()))
+
+
+def installed_commands() -> dict[str, EntryPoint]:
+    """The subcommands of installed plugins, not imported. None takes the place of one of the host's."""
+    return {found.name: found for found in entry_points(group=COMMAND_GROUP) if found.name not in SUBCOMMANDS}
+
+
+def installed_command(name: str) -> click.Command | None:
+    """The subcommand of a plugin; None if nobody has one of that name.
+
+    Raises:
+        CommandFailed: It cannot be loaded, or it is in an extra that is not installed.
+    """
+    found = installed_commands().get(name)
+    if found is None:
+        if name in EXTRAS:
+            raise CommandFailed(f"odradek {name}: not installed; try pip install 'odradek[{name}]'")
+        return None
+    try:
+        command = found.load()
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise CommandFailed(f"odradek {name}: {found.value} cannot be loaded: {problem}") from error
+    if not isinstance(command, click.Command):
+        raise CommandFailed(f"odradek {name}: {found.value} is no click command")
+    return command
+
+
+def summary(found: EntryPoint) -> str:
+    """What the distribution behind a subcommand says of itself."""
+    return "" if found.dist is None else str(found.dist.metadata.json.get("summary", ""))
 
 
 @click.group(
@@ -105,7 +143,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def explained(error: Exception) -> int:
     """Tell the user in one line; the exit status."""
     if isinstance(error, click.ClickException):
-        return complain(located(error), UNUSABLE)
+        return complain(located(error), error.exit_code)
     if isinstance(error, CommandFailed):
         return complain(str(error), FAILED)
     return complain(f"odradek: {error}", UNUSABLE if isinstance(error, ConfigError) else FAILED)
