@@ -46,6 +46,7 @@ def commit_batch(
         "pushes": sum(each.pushes for each in reports),
         "points": sum(each.points for each in reports),
         "deadLetters": sum(each.dead_letters for each in reports),
+        "lost": sum(each.lost for each in reports),
         "payloadBytes": sum(each.payload_bytes for each in reports),
     }
     for table in INGESTED:

@@ -31,6 +31,8 @@ class RangeReport:
     points: int
     dead_letters: int
     payload_bytes: int
+    lost: int = 0
+    """Offsets that retention took before they were read."""
 
     def text(self) -> str:
         """The report as a row that Spark carries."""
@@ -44,6 +46,9 @@ class RangeReport:
 
 class RecordReader(Protocol):
     """Where the records come from."""
+
+    lost: int
+    """Offsets that could not be read any more."""
 
     def read(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
         """The records of a range, in chunks."""
@@ -74,8 +79,14 @@ def ingest_range(reader: RecordReader, decoder: Decoder, root: str, found: Offse
         points,
         counts["dead_letter"],
         payload_bytes,
+        reader.lost,
     )
     return manifest_rows([each for table in files.values() for each in table.manifests], report)
+
+
+def lost_range(found: OffsetRange) -> pa.RecordBatch:
+    """The report of a range that retention took."""
+    return manifest_rows([], RangeReport(found.partition, found.start, found.end, 0, 0, 0, 0, found.records))
 
 
 def manifest_rows(manifests: Sequence[Manifest], report: RangeReport) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ before it runs, and a batch that is run again reads the same records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -29,7 +29,7 @@ from pyspark.sql.types import StructType
 
 from odradek_spark.decoder.decode import Decoder, DecoderSettings
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_range
+from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_range, lost_range
 from odradek_spark.source.offsets import (
     OffsetRange,
     Offsets,
@@ -63,6 +63,8 @@ class Piece(InputPartition):
     """What one task reads."""
 
     range: OffsetRange
+    is_deleted: bool = False
+    """Whether retention took the range: it counts as read."""
 
 
 class OdradekDataSource(DataSource):
@@ -164,9 +166,9 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition: max(begin[partition], self.bounded(partition, stop))
             for partition, (_, stop) in marks.items()
         }
+        reachable = self.reachable(begin, end, marks)
         if not backlog(begin, end):
             return as_json(begin)
-        reachable = clamped(begin, marks, fail=self.options.fail_on_data_loss, topic=self.options.topic)
         sizes = self.topic.sizes(ranges(reachable, end))
         if self.is_little(reachable, end, sizes):
             return as_json(begin)
@@ -174,6 +176,11 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return as_json(end)
         max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self.options.max_bytes_per_trigger
         return as_json(limited(reachable, end, sizes, max_bytes))
+
+    def reachable(self, begin: Offsets, end: Offsets, marks: Mapping[int, tuple[int, int]]) -> Offsets:
+        """Where a batch really begins."""
+        fail = self.options.fail_on_data_loss
+        return clamped(begin, end, marks, fail=fail, topic=self.options.topic)
 
     def bounded(self, partition: int, stop: int) -> int:
         """The end of a partition, as far as ``AvailableNow`` may see it."""
@@ -205,25 +212,16 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         marks = self.topic.watermarks(list(stop))
         for partition, (first, _) in marks.items():
             begin.setdefault(partition, first)
-        reachable = clamped(begin, marks, fail=self.options.fail_on_data_loss, topic=self.options.topic)
+        reachable = self.reachable(begin, stop, marks)
         found = ranges(reachable, stop)
-        pieces = tasks(found, self.topic.sizes(found), TASK_BYTES)
-        return [Piece(each) for each in [*pieces, *deleted(begin, reachable)]]
+        pieces = [Piece(each) for each in tasks(found, self.topic.sizes(found), TASK_BYTES)]
+        return [*pieces, *(Piece(each, is_deleted=True) for each in ranges(begin, reachable))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_piece(self.options, partition)
 
     def commit(self, end: dict[str, int]) -> None:
         self.topic.show_progress(from_json(end))
-
-
-def deleted(begin: Offsets, reachable: Offsets) -> list[OffsetRange]:
-    """Ranges that retention took, as pieces without records: they count as read."""
-    return [
-        OffsetRange(partition, start, reachable[partition])
-        for partition, start in begin.items()
-        if reachable[partition] > start
-    ]
 
 
 PLANNERS: dict[tuple[tuple[str, str], ...], TopicReader] = {}
@@ -246,6 +244,10 @@ def decoder(max_payload_bytes: int) -> Decoder:
 def read_piece(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The rows of one task."""
     assert isinstance(partition, Piece)
+    if partition.is_deleted:
+        if options.rows is Rows.MANIFESTS:
+            yield lost_range(partition.range)
+        return
     reader = TopicReader(options)
     try:
         if options.rows is Rows.MANIFESTS:

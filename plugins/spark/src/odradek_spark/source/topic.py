@@ -33,6 +33,10 @@ class TopicError(Exception):
     """The topic cannot be read; the message says why."""
 
 
+class Unreachable(TopicError):
+    """Nobody answers; that may pass."""
+
+
 class DataLoss(TopicError):
     """Offsets are gone that were not read yet."""
 
@@ -46,30 +50,38 @@ class TopicReader:
 
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
+        self.lost = 0
+        """Offsets that retention took before they were read, of those that were asked for."""
+        self.trouble = ""
+        """What librdkafka said last of a connection."""
         try:
-            self.consumer = Consumer(client_config(options))
+            self.consumer = Consumer(client_config(options) | {"error_cb": self.note_trouble})
         except (KafkaException, TypeError) as error:
             raise TopicError(f"kafka options: {reason(error)}") from error
+
+    def note_trouble(self, error: KafkaError) -> None:
+        """Called by librdkafka while it polls."""
+        self.trouble = error.str()
 
     def partitions(self) -> list[int]:
         """The partitions of the topic.
 
         Raises:
-            TopicError: There is no such topic, or nobody answers.
+            TopicError: There is no such topic, or it may not be read.
+            Unreachable: Nobody answers.
         """
-        with speaking_of(f"topic {self.options.topic}", self.options):
+        with self.speaking_of(f"topic {self.options.topic}"):
             found = self.consumer.list_topics(self.options.topic, timeout=TIMEOUT_S)
         topic = found.topics[self.options.topic]
-        if topic.error is not None or not topic.partitions:
-            why = topic.error.str() if topic.error is not None else "no partitions"
-            raise TopicError(
-                f"topic {self.options.topic}: {why}; on a host, telemetry.durability has to be log or fsync"
-            )
+        if topic.error is not None:
+            unknown = topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+            hint = "; on a host, telemetry.durability has to be log or fsync" if unknown else ""
+            raise TopicError(f"topic {self.options.topic}: {topic.error.str()}{hint}")
         return sorted(topic.partitions)
 
     def watermarks(self, partitions: Sequence[int]) -> dict[int, tuple[int, int]]:
         """By partition: the first offset, and the one behind the last that is committed."""
-        with speaking_of(f"offsets of {self.options.topic}", self.options):
+        with self.speaking_of(f"offsets of {self.options.topic}"):
             return {
                 partition: self.consumer.get_watermark_offsets(
                     TopicPartition(self.options.topic, partition), timeout=TIMEOUT_S
@@ -91,8 +103,8 @@ class TopicReader:
         """The records of a range, in chunks of about `CHUNK_BYTES`.
 
         Raises:
-            DataLoss: Retention was faster.
-            TopicError: The broker does not answer in time.
+            DataLoss: Retention was faster, and that is not allowed.
+            Unreachable: The broker does not answer in time.
         """
         topic = self.options.topic
         self.consumer.assign([TopicPartition(topic, found.partition, found.start)])
@@ -111,10 +123,7 @@ class TopicReader:
             if messages:
                 since_s = time.monotonic()
             elif time.monotonic() - since_s > TIMEOUT_S:
-                raise TopicError(
-                    f"{self.options.topic}-{found.partition}: no answer in {TIMEOUT_S:.0f} s from "
-                    f"{self.options.client['bootstrap.servers']} at offset {at}"
-                )
+                raise self.unreachable(f"{self.options.topic}-{found.partition} at offset {at}", "no answer")
             for message in messages:
                 at = self.next_offset(message, at, found)
                 if message.error() is None and message.offset() < found.end:
@@ -134,13 +143,38 @@ class TopicReader:
         if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001  its public name
             return max(at, int(message.offset()))
         if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
-            raise DataLoss(
-                f"{self.options.topic}-{found.partition}: offset {at} is not there any more; retention "
-                "deletes faster than this reads. failOnDataLoss=false goes on with what is left"
-            )
+            return self.behind_retention(at, found)
         if error.retriable() or error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
             return at
         raise TopicError(f"{self.options.topic}-{found.partition}: {error.str()}")
+
+    def behind_retention(self, at: int, found: OffsetRange) -> int:
+        """Where the log begins now that an offset is gone."""
+        topic = self.options.topic
+        first, _ = self.watermarks([found.partition])[found.partition]
+        if not self.options.fail_on_data_loss and first > at:
+            reached = min(first, found.end)
+            self.lost += reached - at
+            self.consumer.assign([TopicPartition(topic, found.partition, reached)])
+            return reached
+        raise DataLoss(
+            f"{topic}-{found.partition}: offset {at} is not there any more; retention deletes faster than "
+            "this reads. failOnDataLoss=false goes on with what is left"
+        )
+
+    @contextlib.contextmanager
+    def speaking_of(self, what: str) -> Iterator[None]:
+        """Say what was asked of whom when librdkafka fails."""
+        try:
+            yield
+        except KafkaException as error:
+            self.consumer.poll(0)  # hear of the trouble
+            raise self.unreachable(what, reason(error)) from error
+
+    def unreachable(self, what: str, why: str) -> Unreachable:
+        """What to raise when `TIMEOUT_S` is over."""
+        trouble = f"; {self.trouble}" if self.trouble else ""
+        return Unreachable(f"{what}: {self.options.client['bootstrap.servers']}: {why}{trouble}")
 
     def show_progress(self, offsets: Offsets) -> None:
         """Commit as the group, so that Kafka's tools show the lag. Nothing ever reads it back."""
@@ -164,6 +198,8 @@ def client_config(options: SourceOptions) -> dict[str, Any]:
         "isolation.level": "read_committed",
         "enable.metrics.push": False,
         "fetch.message.max.bytes": 8 << 20,
+        # what is read is there: a fetch that waits for more would hold up the next partition
+        "fetch.wait.max.ms": 10,
         "log_level": 2,
     }
     return ours | dict(options.client)
@@ -180,15 +216,6 @@ def record_of(message: Message) -> TopicRecord:
     )
 
 
-@contextlib.contextmanager
-def speaking_of(what: str, options: SourceOptions) -> Iterator[None]:
-    """Say what was asked of whom when librdkafka fails."""
-    try:
-        yield
-    except KafkaException as error:
-        raise TopicError(f"{what} at {options.client['bootstrap.servers']}: {reason(error)}") from error
-
-
 def reason(error: Exception) -> str:
     """What librdkafka says, for a person."""
     cause = error.args[0] if error.args else error
@@ -196,20 +223,30 @@ def reason(error: Exception) -> str:
 
 
 def clamped(
-    start: Mapping[int, int], marks: Mapping[int, tuple[int, int]], *, fail: bool, topic: str
+    start: Mapping[int, int],
+    end: Mapping[int, int],
+    marks: Mapping[int, tuple[int, int]],
+    *,
+    fail: bool,
+    topic: str,
 ) -> Offsets:
-    """Where to read on, given what retention has left.
+    """Where to read on, given what retention has left; never behind the end.
 
     Raises:
-        DataLoss: Records are gone and that is not allowed.
+        DataLoss: Records are gone and that is not allowed; or the topic ends before the start.
     """
     reached = dict(start)
-    for partition, (first, _) in marks.items():
-        if start.get(partition, first) < first:
-            if fail:
-                raise DataLoss(
-                    f"{topic}-{partition}: offsets {start[partition]} to {first - 1} were deleted by "
-                    "retention before they were read. failOnDataLoss=false goes on with what is left"
-                )
-            reached[partition] = first
+    for partition, (first, high) in marks.items():
+        at = start.get(partition, first)
+        if at > high:
+            raise DataLoss(
+                f"{topic}-{partition} ends at offset {high}, and it was read up to {at} already: the topic "
+                "was made anew, or its broker lost records. A topic made anew needs another dataset"
+            )
+        if at < first and fail:
+            raise DataLoss(
+                f"{topic}-{partition}: offsets {at} to {first - 1} were deleted by retention before they "
+                "were read. failOnDataLoss=false goes on with what is left"
+            )
+        reached[partition] = max(at, min(first, end.get(partition, first)))
     return reached

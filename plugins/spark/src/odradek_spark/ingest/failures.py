@@ -1,0 +1,56 @@
+"""What Spark says when ingest ends, for a person; and whether it may pass by itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+OURS = re.compile(r"odradek_spark\.[\w.]*\.(\w+): (.+)")
+"""The last line of a traceback in which this package raised something itself."""
+PASSING = ("Unreachable",)
+SPARK = re.compile(r"terminated with exception: (.+)")
+PYTHON = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+NOISE = re.compile(r"( SQLSTATE: \w+)+\s*$")
+DAMAGED = (
+    "MALFORMED_LOG_FILE",
+    "Failed to read log file",
+    "Incomplete log file",
+    "StreamMetadata",
+    "OffsetSeq",
+)
+"""What Spark says of a checkpoint that it cannot read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a query ended."""
+
+    message: str
+    is_passing: bool
+    """Whether it is worth trying again."""
+
+
+def explain(error: BaseException, checkpoint: str) -> Failure:
+    """Read what Spark raised: a text that holds the tracebacks of its workers.
+
+    Args:
+        error: Of the query.
+        checkpoint: Where the query keeps what it has planned.
+    """
+    text = str(error)
+    ours = OURS.findall(text)
+    if ours:
+        name, message = ours[-1]
+        return Failure(NOISE.sub("", message), name in PASSING)
+    if any(each in text for each in DAMAGED):
+        return Failure(
+            f"the checkpoint {checkpoint} is damaged: delete that folder and start again. Nothing is lost "
+            "and nothing comes twice: the tables know up to where the topic is in them",
+            is_passing=False,
+        )
+    found = PYTHON.findall(text)
+    if found:
+        name, message = found[-1]
+        return Failure(f"{name}: {NOISE.sub('', message)}", is_passing=True)
+    said = SPARK.search(text)
+    return Failure(NOISE.sub("", said[1] if said else text.splitlines()[0]), is_passing=True)

@@ -1,0 +1,94 @@
+"""Ingest that goes on: a store that is full or a broker that is away is waited for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from odradek_spark.ingest.failures import Failure, explain
+from odradek_spark.ingest.query import IngestSettings, start_ingest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+BACKOFF_S = 1.0
+BACKOFF_MAX_S = 60.0
+ATTEMPTS_ONCE = 4
+"""How often ``once`` tries without getting any further."""
+POLL_S = 0.5
+
+
+class IngestFailed(Exception):
+    """Ingest cannot go on; the message says why and what to do."""
+
+
+def run_ingest(
+    spark: SparkSession,
+    settings: IngestSettings,
+    *,
+    once: bool,
+    stop: threading.Event | None = None,
+    say: Callable[[str], object] = print,
+    watch: Callable[[], object] = lambda: None,
+) -> None:
+    """Ingest until there is nothing left, or until it is told to stop.
+
+    Args:
+        spark: A session with the source registered.
+        settings: What to do.
+        once: Return when everything is in that was in the topic at the start.
+        stop: Set to end it; what was under way is then done by the next run.
+        say: Takes a line whenever it has to wait.
+        watch: Called twice a second, to show how far it is.
+
+    Raises:
+        IngestFailed: Something is wrong that does not pass by itself; with ``once`` also what did not pass.
+        DatasetError: The dataset cannot be written.
+    """
+    stopped = stop or threading.Event()
+    failures = 0
+    while not stopped.is_set():
+        query, failure = attempt(spark, settings, once, stopped, watch)
+        if failure is None:
+            return
+        failures = 1 if advanced(query) else failures + 1
+        if not failure.is_passing or (once and failures >= ATTEMPTS_ONCE):
+            raise IngestFailed(failure.message)
+        wait_s = min(BACKOFF_S * 2 ** (failures - 1), BACKOFF_MAX_S)
+        say(f"{failure.message}; again in {wait_s:g} s")
+        stopped.wait(wait_s)
+
+
+def attempt(
+    spark: SparkSession,
+    settings: IngestSettings,
+    once: bool,
+    stopped: threading.Event,
+    watch: Callable[[], object],
+) -> tuple[StreamingQuery | None, Failure | None]:
+    """One query, from its start to its end; and why it failed, if it did."""
+    query = None
+    try:
+        query = start_ingest(spark, settings, once=once)
+        while not query.awaitTermination(POLL_S):
+            watch()
+            if stopped.is_set():
+                query.stop()
+                break
+    except (PySparkException, Py4JError) as error:
+        return query, explain(error, settings.checkpoint_location)
+    watch()
+    return query, None
+
+
+def advanced(query: StreamingQuery | None) -> bool:
+    """Whether a query got a batch through before it failed."""
+    with suppress(PySparkException, Py4JError):
+        return query is not None and any(each["numInputRows"] for each in query.recentProgress)
+    return False

@@ -1,0 +1,53 @@
+"""The telemetry topic of a host, filled by a plain producer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from confluent_kafka import Producer
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_payloads import TIME_NS, topic_record
+
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.source.options import SourceOptions, read_options
+
+TOPIC = "telemetry"
+
+
+def payload(number: int, points: int = 3) -> bytes:
+    """Gauges whose values tell which push they came from."""
+    data = MetricsData()
+    metrics = data.resource_metrics.add().scope_metrics.add().metrics
+    for index in range(points):
+        point = metrics.add(name=f"org.apache.kafka.producer.metric.{index}").gauge.data_points.add()
+        point.time_unix_nano = TIME_NS + number
+        point.as_double = number + index / 10
+    return data.SerializeToString()
+
+
+def records(count: int, first: int = 0, partitions: int = 1) -> list[TopicRecord]:
+    """Pushes of a few clients, spread over the partitions."""
+    return [
+        topic_record(payload(number), partition=number % partitions, client=1 + number % 5)
+        for number in range(first, first + count)
+    ]
+
+
+def fill(bootstrap: str, found: Iterable[TopicRecord], topic: str = TOPIC) -> None:
+    """Write records into a topic that is there."""
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.metrics.push": False, "linger.ms": 5})
+    for each in found:
+        producer.produce(topic, each.value, each.key, partition=each.partition, headers=[*each.headers])
+    assert producer.flush(20) == 0
+    producer.close()
+
+
+def options(bootstrap: str, **more: str) -> SourceOptions:
+    """Of a reader of the topic."""
+    return read_options({"bootstrap.servers": bootstrap, "topic": TOPIC, **more})
+
+
+def random_order(found: list[TopicRecord], seed: int) -> list[TopicRecord]:
+    """The same records, mixed."""
+    return random.Random(seed).sample(found, len(found))

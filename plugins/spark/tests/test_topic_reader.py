@@ -1,0 +1,252 @@
+"""Ranges of a topic, read from a host; and what its planner does when retention or the broker is unkind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+from spark_topics import TOPIC, fill, options, records
+
+import odradek.testing
+from odradek.testing import RunningHost
+from odradek_spark.source import data_source, topic
+from odradek_spark.source.data_source import Piece, TopicStreamReader, read_piece
+from odradek_spark.source.offsets import OffsetRange, from_json, ranges
+from odradek_spark.source.topic import DataLoss, TopicError, TopicReader, Unreachable
+
+
+@pytest.fixture
+def host() -> Iterator[RunningHost]:
+    with odradek.testing.host() as running:
+        running.topics.create(TOPIC, 2, segment_bytes=1 << 20)
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def planners() -> Iterator[None]:
+    yield
+    for each in data_source.PLANNERS.values():
+        each.close()
+    data_source.PLANNERS.clear()
+
+
+def delete_until(host: RunningHost, partition: int, offset: int) -> None:
+    """As retention does."""
+    log = host.host.broker.topics.log(TOPIC, partition)
+
+    def delete() -> None:
+        log.roll(host.host.clock.now_ms())
+        log.delete_records(offset, host.host.clock.now_ms())
+
+    host.call(delete)
+
+
+def test_a_range_is_read_to_its_end_and_no_further(host: RunningHost) -> None:
+    fill(host.bootstrap, records(60, partitions=2))
+    reader = TopicReader(options(host.bootstrap))
+
+    found = [record for chunk in reader.read(OffsetRange(1, 5, 17)) for record in chunk]
+    reader.close()
+
+    assert [(each.partition, each.offset) for each in found] == [(1, offset) for offset in range(5, 17)]
+    assert [each.value for each in found] == [each.value for each in records(60, partitions=2)[11:35:2]]
+    assert dict(found[0].headers)["client_id"] == b"client-2"
+
+
+def test_marks_of_transactions_are_passed_over(host: RunningHost) -> None:
+    producer = Producer(
+        {"bootstrap.servers": host.bootstrap, "transactional.id": "t", "enable.metrics.push": False}
+    )
+    producer.init_transactions()
+    for commit in (True, False, True):
+        producer.begin_transaction()
+        for each in records(3):
+            producer.produce(TOPIC, each.value, each.key, 0, headers=list(each.headers))
+        producer.flush()
+        producer.commit_transaction() if commit else producer.abort_transaction()
+    producer.close()
+    reader = TopicReader(options(host.bootstrap))
+
+    marks = reader.watermarks([0])
+    found = [each.offset for chunk in reader.read(OffsetRange(0, *marks[0])) for each in chunk]
+    reader.close()
+
+    assert marks == {0: (0, 12)}
+    assert found == [0, 1, 2, 8, 9, 10]
+
+
+def test_a_topic_that_is_not_there_is_said(host: RunningHost) -> None:
+    reader = TopicReader(options(host.bootstrap, topic="nope"))
+
+    with pytest.raises(TopicError, match=r"topic nope: .*Unknown topic.*telemetry\.durability"):
+        reader.partitions()
+    reader.close()
+
+
+def test_options_that_librdkafka_does_not_know_are_said() -> None:
+    with pytest.raises(TopicError, match='kafka options: No such configuration property: "bogus"'):
+        TopicReader(options("127.0.0.1:1", **{"kafka.bogus": "1"}))
+
+
+def test_a_broker_that_is_away_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic, "TIMEOUT_S", 1.0)
+    reader = TopicReader(options("127.0.0.1:1"))
+
+    with pytest.raises(Unreachable, match=r"topic telemetry: 127\.0\.0\.1:1: .*"):
+        reader.partitions()
+    reader.close()
+
+
+def test_a_host_that_goes_away_while_it_is_read_is_said_and_found_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(topic, "CHUNK_BYTES", 1)
+    with odradek.testing.host(data_dir=tmp_path) as host:
+        host.topics.create(TOPIC)
+        fill(host.bootstrap, records(3_000))
+        port = host.address[1]
+        reader = TopicReader(options(host.bootstrap, **{"kafka.queued.min.messages": "1"}))
+        reading = reader.read(OffsetRange(0, 0, 4_000))
+        first = next(reading)
+
+    with pytest.raises(Unreachable, match=r"telemetry-0 at offset \d+: .*: no answer"):
+        list(reading)
+    with odradek.testing.host(data_dir=tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}"):
+        monkeypatch.setattr(topic, "TIMEOUT_S", 30.0)
+        again = sum(len(chunk) for chunk in reader.read(OffsetRange(0, 0, 3_000)))
+    reader.close()
+
+    assert first[0].offset == 0
+    assert again == 3_000
+
+
+def test_offsets_that_retention_took_are_an_error(host: RunningHost) -> None:
+    fill(host.bootstrap, records(20, partitions=1))
+    delete_until(host, 0, 7)
+    planner = TopicStreamReader(options(host.bootstrap))
+
+    with pytest.raises(
+        DataLoss, match=r"telemetry-0: offsets 3 to 6 were deleted by retention.*failOnDataLoss"
+    ):
+        planner.latestOffset({"0": 3, "1": 0}, ReadAllAvailable())
+    with pytest.raises(DataLoss, match="telemetry-0: offset 3 is not there any more"):
+        list(planner.topic.read(OffsetRange(0, 3, 20)))
+
+
+def test_offsets_that_retention_took_are_counted_where_that_is_allowed(
+    host: RunningHost, tmp_path: Path
+) -> None:
+    fill(host.bootstrap, records(20, partitions=1))
+    delete_until(host, 0, 7)
+    given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
+    planner = TopicStreamReader(given)
+    start = {"0": 3, "1": 0}
+
+    end = planner.latestOffset(start, ReadAllAvailable())
+    pieces = planner.partitions(start, end)
+    bodies = [
+        row["body"]
+        for piece in pieces
+        for batch in read_piece(given, piece)
+        for row in batch.to_pylist()
+        if row["kind"] == "range"
+    ]
+
+    assert end == {"0": 20, "1": 0}
+    assert sorted(
+        (each.range.start, each.range.end, each.is_deleted) for each in pieces if isinstance(each, Piece)
+    ) == [
+        (3, 7, True),
+        (7, 20, False),
+    ]
+    assert sorted(bodies) == [
+        '{"partition": 0, "start": 3, "end": 7, "pushes": 0, "points": 0, "dead_letters": 0, '
+        '"payload_bytes": 0, "lost": 4}',
+        '{"partition": 0, "start": 7, "end": 20, "pushes": 13, "points": 39, "dead_letters": 0, '
+        f'"payload_bytes": {sum(len(each.value or b"") for each in records(20)[7:])}, "lost": 0}}',
+    ]
+
+
+def test_what_retention_takes_between_plan_and_read_is_counted_too(host: RunningHost, tmp_path: Path) -> None:
+    fill(host.bootstrap, records(20, partitions=1))
+    given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
+    pieces = TopicStreamReader(given).partitions({"0": 3, "1": 0}, {"0": 12, "1": 0})
+    delete_until(host, 0, 7)
+
+    (batch,) = [batch for piece in pieces for batch in read_piece(given, piece)]
+
+    assert '"start": 3, "end": 12, "pushes": 5' in batch["body"][batch.num_rows - 1].as_py()
+    assert '"lost": 4}' in batch["body"][batch.num_rows - 1].as_py()
+
+
+def test_a_range_that_is_gone_altogether_counts_as_read_up_to_its_end(
+    host: RunningHost, tmp_path: Path
+) -> None:
+    fill(host.bootstrap, records(20, partitions=1))
+    delete_until(host, 0, 15)
+    given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
+
+    pieces = TopicStreamReader(given).partitions({"0": 3, "1": 0}, {"0": 12, "1": 0})
+
+    assert [(each.range, each.is_deleted) for each in pieces if isinstance(each, Piece)] == [
+        (OffsetRange(0, 3, 12), True)
+    ]
+
+
+def test_a_topic_that_was_made_anew_is_said(host: RunningHost) -> None:
+    fill(host.bootstrap, records(3))
+    planner = TopicStreamReader(options(host.bootstrap, failOnDataLoss="false"))
+
+    with pytest.raises(DataLoss, match=r"telemetry-0 ends at offset 3, and it was read up to 10 already"):
+        planner.latestOffset({"0": 10, "1": 0}, ReadAllAvailable())
+
+
+def test_batches_follow_each_other_up_to_what_was_there_at_the_start(host: RunningHost) -> None:
+    fill(host.bootstrap, records(400, partitions=2))
+    planner = TopicStreamReader(options(host.bootstrap))
+    planner.prepareForTriggerAvailableNow()
+    fill(host.bootstrap, records(100, first=400, partitions=2))
+    at, read = planner.initialOffset(), []
+
+    while (end := planner.latestOffset(at, ReadMaxBytes(10_000))) != at:
+        read.append(ranges(from_json(at), from_json(end)))
+        at = end
+
+    assert len(read) > 5
+    assert at == {"0": 200, "1": 200}
+    assert planner.reportLatestOffset() == {"0": 250, "1": 250}
+
+
+def test_a_partition_that_is_added_is_read_from_its_start(host: RunningHost) -> None:
+    fill(host.bootstrap, records(10, partitions=2))
+    planner = TopicStreamReader(options(host.bootstrap))
+    at = planner.latestOffset(planner.initialOffset(), ReadAllAvailable())
+    topics = host.host.broker.topics
+    telemetry = topics.named(TOPIC)
+    assert telemetry is not None
+    host.call(lambda: topics.grow(telemetry, 3))
+    planner.topic.partitions()
+    fill(host.bootstrap, [each._replace(partition=2) for each in records(4)])
+
+    end = planner.latestOffset(at, ReadAllAvailable())
+    pieces = planner.partitions(at, end)
+
+    assert end == {"0": 5, "1": 5, "2": 4}
+    assert [each.range for each in pieces if isinstance(each, Piece)] == [OffsetRange(2, 0, 4)]
+
+
+def test_a_trigger_waits_until_there_is_enough_but_not_at_the_end(host: RunningHost) -> None:
+    fill(host.bootstrap, records(10, partitions=2))
+    planner = TopicStreamReader(options(host.bootstrap, minBytesPerTrigger="1000000"))
+    at = planner.initialOffset()
+
+    waiting = planner.latestOffset(at, ReadAllAvailable())
+    planner.prepareForTriggerAvailableNow()
+    last = planner.latestOffset(at, ReadAllAvailable())
+
+    assert waiting == at
+    assert last == {"0": 5, "1": 5}
