@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.sasl_authenticator import SaslSettings
@@ -25,6 +24,7 @@ from odradek.server.group_keys import read_group_config
 from odradek.server.listener import ListenerAddress
 from odradek.server.log_keys import read_log_defaults, read_log_dirs, read_upkeep
 from odradek.server.log_upkeep import UpkeepSettings
+from odradek.server.metrics_keys import MetricsPushSettings, read_metrics_listener, read_metrics_push
 from odradek.server.quota_keys import read_quota_configs
 from odradek.server.sasl_keys import read_sasl, read_security_protocols, security_protocol
 from odradek.server.spool_keys import SpoolSettings, read_spool
@@ -61,6 +61,7 @@ class HostConfig:
     payload_workers: int = 1
     """Processes for payloads above ``telemetry.inline.bytes``; 0 opens them on the loop."""
     metrics_listener: Endpoint | None = None
+    metrics_push: MetricsPushSettings | None = None
     log_dirs: tuple[Path, ...] = ()
     """Where the logs are; none for a folder of ``data_dir``."""
     upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
@@ -164,6 +165,7 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
         shutdown_timeout_ms=top.integer("shutdown.timeout.ms", 5_000, 0, 600_000),
         payload_workers=top.integer("payload.workers", 1, 0, 64),
         metrics_listener=read_metrics_listener(top),
+        metrics_push=read_metrics_push(top),
         log_defaults=read_log_defaults(top),
         log_dirs=read_log_dirs(top),
         upkeep=read_upkeep(top),
@@ -227,22 +229,6 @@ def read_advertised(top: PluginConfig, listeners: tuple[ListenerAddress, ...]) -
                 f"expected an address for {listener}, which listens everywhere: clients are told it",
             )
     return advertised
-
-
-def read_metrics_listener(top: PluginConfig) -> Endpoint | None:
-    """``metrics.listener``: where Prometheus may ask, off by default."""
-    text = top.text("metrics.listener")
-    if not text:
-        return None
-    expected = f"expected http://HOST:PORT, found {text!r}"
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        raise top.error("metrics.listener", expected) from None
-    if parts.scheme != "http" or not parts.hostname or port is None or parts.path not in ("", "/"):
-        raise top.error("metrics.listener", expected)
-    return Endpoint(parts.hostname, port)
 
 
 def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]]:

@@ -1,28 +1,14 @@
-"""The host's own metrics, for Prometheus.
+"""The host's own metrics: what is offered under which name, and the rows of it as they are now.
 
-Rooms count in plain integers. When somebody scrapes, the loop reads them into rows, in small steps, and an
-OpenTelemetry SDK meter offers the rows through observable instruments. Nothing here is imported unless
-``metrics.listener`` is set.
+Rooms count in plain integers; `rows` reads them when somebody asks.
 """
 
 from __future__ import annotations
 
-import asyncio
-import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import prometheus_client
-from opentelemetry.exporter.prometheus import PrometheusMetricReader
-from opentelemetry.metrics import CallbackOptions, Observation
-from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter, ObservableGauge
-from opentelemetry.sdk.resources import Resource
-
-from odradek import __version__
-from odradek.broker.broker import Endpoint
 from odradek.delivery.delivery_ledger import ForwarderStats
-from odradek.plugin.config import ConfigError
 from odradek.server.connection_metrics import CONNECTION_INSTRUMENTS, connection_rows
 from odradek.server.instrument import Instrument
 from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
@@ -32,13 +18,6 @@ from odradek.telemetry.push_accounts import PushAccounts
 
 if TYPE_CHECKING:
     from odradek.server.host import Host
-
-ROWS_PER_STEP = 500
-"""Rows that the loop makes before it lets others run: about a millisecond."""
-SCRAPE_TIMEOUT_S = 10
-MAX_SERIES = 1_000_000
-"""Per instrument; the SDK's own limit of 2 000 is less than the instance cache."""
-
 
 KAFKA = "kafka.server.client.metrics"
 """Kafka's group ``client-metrics`` of the domain ``kafka.server``, as a prefix."""
@@ -194,84 +173,3 @@ def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:
     for reason, records in stats.rejected.items():
         yield MetricRow("forwarder-rejected", "counter", labels | {"reason": reason}, records)
     yield MetricRow("forwarder-queued", "gauge", labels, stats.queued + stats.in_flight)
-
-
-async def take(source: Iterable[MetricRow]) -> dict[str, list[MetricRow]]:
-    """Read rows on the loop without holding it up; by name."""
-    by_name: dict[str, list[MetricRow]] = defaultdict(list)
-    for index, row in enumerate(source):
-        by_name[row.name].append(row)
-        if index % ROWS_PER_STEP == 0:
-            await asyncio.sleep(0)
-    return by_name
-
-
-class MetricsEndpoint:
-    """``http://HOST:PORT/metrics`` on a thread of its own.
-
-    Raises:
-        ConfigError: The address is in use.
-    """
-
-    def __init__(self, address: Endpoint, host: Host) -> None:
-        self.host = host
-        self.loop = asyncio.get_running_loop()
-        self.rows: Mapping[str, list[MetricRow]] = {}
-        registry = prometheus_client.CollectorRegistry()
-        limits: dict[type, int] = {ObservableCounter: MAX_SERIES, ObservableGauge: MAX_SERIES}
-        self.reader = PrometheusMetricReader(registry=registry, cardinality_limits=limits)
-        resource = Resource({"service.name": "odradek", "service.version": __version__})
-        self.provider = MeterProvider(metric_readers=[self.reader], resource=resource, shutdown_on_exit=False)
-        self.offer_instruments()
-        try:
-            self.server, self.thread = prometheus_client.start_http_server(
-                address.port, address.host, registry
-            )
-        except OSError as error:
-            reason = str(error.strerror).lower()
-            raise ConfigError(
-                "metrics.listener", f"cannot listen on {address.host}:{address.port}: {reason}"
-            ) from error
-        except UnicodeError as error:
-            raise ConfigError("metrics.listener", f"{address.host} does not name a host") from error
-
-    @property
-    def bound_port(self) -> int:
-        """The real port, also where the configuration says 0."""
-        return int(self.server.server_port)
-
-    def offer_instruments(self) -> None:
-        """One observable instrument per row name. The first that a scrape asks fetches the rows of all."""
-        meter = self.provider.get_meter("odradek")
-        meter.create_observable_gauge("odradek.up", [self.refresh], description="1 while the host runs")
-        for row_name, instrument in INSTRUMENTS.items():
-            create = (
-                meter.create_observable_counter
-                if instrument.kind == "counter"
-                else meter.create_observable_gauge
-            )
-            create(instrument.name, [self.observing(row_name)], instrument.unit, instrument.description)
-
-    def refresh(self, _options: CallbackOptions) -> Sequence[Observation]:
-        """Fetch the rows; on the thread of the scrape. A loop that does not answer in time leaves the old
-        ones.
-        """
-        taking = asyncio.run_coroutine_threadsafe(take(rows(self.host)), self.loop)
-        self.rows = taking.result(SCRAPE_TIMEOUT_S)
-        return [Observation(1)]
-
-    def observing(self, row_name: str) -> Callable[[CallbackOptions], Sequence[Observation]]:
-        """The callback for the rows of one name. A mean of nothing is not shown."""
-
-        def observe(_options: CallbackOptions) -> Sequence[Observation]:
-            found = self.rows.get(row_name, ())
-            return [Observation(row.value, row.attributes) for row in found if not math.isnan(row.value)]
-
-        return observe
-
-    def close(self) -> None:
-        """Close the port and end the thread; blocks for up to half a second, so call it in a thread."""
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-        self.provider.shutdown()
