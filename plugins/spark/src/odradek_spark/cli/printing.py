@@ -1,0 +1,99 @@
+"""Tables for people and for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import click
+import pyarrow as pa
+
+from odradek_spark.query.questions import PREFIX
+
+FORMATS = ("table", "json", "csv")
+NUMBERS = (int, float, Decimal)
+
+
+def show(rows: pa.Table, form: str, nothing: str) -> None:
+    """Print rows on stdout.
+
+    Args:
+        rows: What to print.
+        form: One of `FORMATS`: for people, one JSON object a line, or CSV with a heading.
+        nothing: What to say to people when there are no rows.
+    """
+    if form == "json":
+        for row in rows.to_pylist():
+            click.echo(json.dumps({name: json_value(value) for name, value in row.items()}))
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(rows.column_names)
+        writer.writerows([json_value(value) for value in row.values()] for row in rows.to_pylist())
+    elif not rows.num_rows:
+        click.echo(nothing)
+    elif sys.stdout.isatty():
+        show_rich(rows)
+    else:
+        for line in lines(rows):
+            click.echo(line)
+
+
+def json_value(value: Any) -> Any:
+    """A value that JSON has: times as ISO 8601, numbers that it lacks as texts."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def cell(name: str, value: Any) -> str:
+    """A value for people; metric names without what all begin with."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value).removeprefix(PREFIX) if name == "name" else str(json_value(value))
+
+
+def is_number(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, NUMBERS) or value is None for value in values)
+
+
+def lines(rows: pa.Table) -> Iterator[str]:
+    """A heading and the rows, in columns as wide as their widest cell; numbers to the right."""
+    columns = rows.to_pydict()
+    texts = {name: [name, *(cell(name, value) for value in values)] for name, values in columns.items()}
+    widths = {name: max(map(len, column)) for name, column in texts.items()}
+    right = {name for name, values in columns.items() if is_number(values)}
+    for index in range(rows.num_rows + 1):
+        yield "  ".join(
+            column[index].rjust(widths[name]) if name in right else column[index].ljust(widths[name])
+            for name, column in texts.items()
+        ).rstrip()
+
+
+def show_rich(rows: pa.Table) -> None:
+    """The rows as wide as the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    columns = rows.to_pydict()
+    table = Table(box=None, header_style="bold")
+    for name, values in columns.items():
+        table.add_column(name, justify="right" if is_number(values) else "left", overflow="fold")
+    for row in rows.to_pylist():
+        table.add_row(*(Text(cell(name, value)) for name, value in row.items()))
+    Console().print(table)

@@ -1,0 +1,215 @@
+"""``odradek spark query``: ask the tables. No Java is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import duckdb
+import pyarrow as pa
+
+from odradek_spark.cli.options import dataset_option
+from odradek_spark.cli.printing import FORMATS, show
+from odradek_spark.cli.times import Moment
+from odradek_spark.query import questions
+from odradek_spark.query.chart import Bars, Panel, bars, draw, series_panels, throttle_panels, unit_of
+from odradek_spark.query.questions import Who, Window
+from odradek_spark.query.reader import Reader
+from odradek_spark.tables.dataset import DatasetError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+PLOT = click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the answer as a PNG file too.",
+)
+
+
+@click.group()
+def query() -> None:
+    """Ask the tables: who, what, which. Answers in seconds, without Java."""
+
+
+def asking(command: Command) -> Command:
+    """Add the options that every question has."""
+    options = (
+        dataset_option,
+        click.option(
+            "--since",
+            type=Moment(),
+            metavar="TIME",
+            help="Only from then on: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
+        ),
+        click.option("--until", type=Moment(), metavar="TIME", help="And before then."),
+        click.option(
+            "--format", "form", type=click.Choice(FORMATS), default="table", help="How to print the answer."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def reading(dataset: str, since: datetime | None, until: datetime | None) -> Iterator[tuple[Reader, Window]]:
+    """The tables for the time of a question."""
+    try:
+        reader = Reader(dataset, since, until)
+        try:
+            yield reader, Window(since=since, until=until)
+        finally:
+            reader.close()
+    except DatasetError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def plotted(chart: Sequence[Panel] | Bars, path: Path | None) -> None:
+    """Draw, if a file is wanted, and say so on stderr."""
+    if path is None:
+        return
+    try:
+        left_out = draw(chart, path)
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}") from error
+    for line in [*left_out, f"drawn: {path}"]:
+        click.echo(line, err=True)
+
+
+@query.command()
+@asking
+def clients(dataset: str, since: datetime | None, until: datetime | None, form: str) -> None:
+    """Who pushed, one row for each client instance."""
+    with reading(dataset, since, until) as (reader, window):
+        show(questions.clients(reader, window), form, "no client pushed")
+
+
+@query.command()
+@asking
+@click.option("--client-id", help="Whose client.id it is.")
+@click.option("--client-instance-id", help="One instance, as Kafka prints its id.")
+@click.option("--principal", help="Who is logged in: User:alice.")
+@click.option("--client-address", help="From which address.")
+@click.option("--topic", help="Only series with this label.")
+@click.option("--metric", help="Only this metric.")
+@PLOT
+def client(
+    dataset: str,
+    since: datetime | None,
+    until: datetime | None,
+    form: str,
+    plot: Path | None,
+    **chosen: str | None,
+) -> None:
+    """What a client reported, one row for each series."""
+    if not any(value for name, value in chosen.items() if name != "metric"):
+        raise click.UsageError("which client? one of --client-id, --client-instance-id, --principal, ...")
+    who = Who(**chosen)
+    with reading(dataset, since, until) as (reader, window):
+        show(questions.client(reader, who, window), form, "no points of such a client")
+        if plot is not None:
+            plotted(series_panels(questions.series(reader, who, window)), plot)
+
+
+@query.command()
+@asking
+@click.option("--metric", required=True, help="Which metric.")
+@click.option(
+    "--by", type=click.Choice(questions.DIMENSIONS), default="client_id", show_default=True, help="Of what."
+)
+@click.option(
+    "--aggregate",
+    type=click.Choice(list(questions.AGGREGATES)),
+    default="max",
+    show_default=True,
+    help="What of its values.",
+)
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many rows.")
+@PLOT
+def top(
+    dataset: str,
+    since: datetime | None,
+    until: datetime | None,
+    form: str,
+    metric: str,
+    by: str,
+    aggregate: str,
+    limit: int,
+    plot: Path | None,
+) -> None:
+    """Who has the most of a metric."""
+    with reading(dataset, since, until) as (reader, window):
+        rows = questions.top(reader, metric, window, by, aggregate, limit)
+        show(rows, form, f"no points of {metric}")
+        unit = unit_of(metric, rows["unit"][0].as_py() if rows.num_rows else None)
+        plotted(bars(rows, [by], "value", f"{aggregate} of {metric} by {by}", unit), plot)
+
+
+@query.command()
+@asking
+@click.option("--at-least-ms", type=float, default=1.0, show_default=True, help="Shorter waits do not count.")
+@PLOT
+def throttled(
+    dataset: str,
+    since: datetime | None,
+    until: datetime | None,
+    form: str,
+    at_least_ms: float,
+    plot: Path | None,
+) -> None:
+    """Minutes in which clients waited for their quota."""
+    with reading(dataset, since, until) as (reader, window):
+        rows = questions.throttled(reader, window, at_least_ms)
+        show(rows, form, "no client was throttled")
+        plotted(throttle_panels(rows), plot)
+
+
+@query.command()
+@asking
+@PLOT
+def versions(
+    dataset: str, since: datetime | None, until: datetime | None, form: str, plot: Path | None
+) -> None:
+    """Which client libraries are in use."""
+    with reading(dataset, since, until) as (reader, window):
+        rows = questions.versions(reader, window)
+        show(rows, form, "no client pushed")
+        names = ["software_name", "software_version"]
+        plotted(bars(rows, names, "instances", "client libraries", "client instances"), plot)
+
+
+@query.command()
+@asking
+@click.option("--open", "only_open", is_flag=True, help="Only those that go on.")
+@PLOT
+def anomalies(
+    dataset: str,
+    since: datetime | None,
+    until: datetime | None,
+    form: str,
+    only_open: bool,
+    plot: Path | None,
+) -> None:
+    """Episodes that `odradek spark detect` found."""
+    with reading(dataset, since, until) as (reader, window):
+        rows = questions.anomalies(reader, window, only_open=only_open)
+        show(rows, form, "no anomalies")
+        names = ["rule", "client_id", "started_ts"]
+        plotted(bars(rows, names, "held_s", "how long values were beyond the threshold", "seconds"), plot)
+
+
+@query.command()
+@asking
+@click.argument("statement")
+def sql(dataset: str, since: datetime | None, until: datetime | None, form: str, statement: str) -> None:
+    """Any SQL of DuckDB, on the tables and on v_points, v_clients and v_rollup."""
+    with reading(dataset, since, until) as (reader, _):
+        try:
+            rows: pa.Table = reader.ask(statement)
+        except duckdb.Error as error:
+            raise click.UsageError(str(error).replace("\n", " ")) from error
+        show(rows, form, "no rows")

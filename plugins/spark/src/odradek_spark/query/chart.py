@@ -1,0 +1,181 @@
+"""Answers as pictures: lines over time, or bars; axes say what they show and in which unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from odradek_spark.query.questions import PREFIX
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_PANELS = 6
+MAX_LINES = 8
+"""In one panel; more cannot be told apart."""
+WIDTH_IN = 10.0
+PANEL_IN = 2.8
+LABEL_CHARS = 60
+UNITS = (
+    (".time.ns.", "ns"),
+    ("ratio", "ratio"),
+    (".rate", "per s"),
+    ("latency", "ms"),
+    (".time.", "ms"),
+    ("bytes", "bytes"),
+    ("size", "bytes"),
+)
+"""What is in the name of a metric whose client sends no unit, and the unit that Kafka's docs give it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points that belong together."""
+
+    label: str
+    times: Sequence[Any]
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes with lines over time."""
+
+    title: str
+    unit: str
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """One bar for each label."""
+
+    title: str
+    unit: str
+    bars: Mapping[str, float]
+
+
+def unit_of(name: str, unit: str | None) -> str:
+    """The unit of a metric: what its client says, else what its name says."""
+    return unit or next((found for part, found in UNITS if part in f".{name}."), "value")
+
+
+def series_panels(rows: pa.Table) -> list[Panel]:
+    """A panel for each metric, a line for each instance and its labels: rows of `questions.series`."""
+    panels: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in rows.to_pylist():
+        label = f"{row['client_id']} {row['client_instance_id'][:6]} {labels(row['attrs'])}".strip()
+        panels.setdefault(row["name"], {}).setdefault(label, []).append(row)
+    return [
+        Panel(
+            name.removeprefix(PREFIX),
+            unit_of(name, next(iter(found.values()))[0]["unit"]),
+            [
+                Line(label, [row["ts"] for row in points], [row["number"] for row in points])
+                for label, points in found.items()
+            ],
+        )
+        for name, found in panels.items()
+    ]
+
+
+def throttle_panels(rows: pa.Table) -> list[Panel]:
+    """One panel, a line for each instance: rows of `questions.throttled`."""
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        lines.setdefault(f"{row['client_id']} {row['client_instance_id'][:6]}", []).append(row)
+    return [
+        Panel(
+            "throttled minutes",
+            "ms",
+            [
+                Line(label, [row["minute"] for row in found], [row["throttle_ms"] for row in found])
+                for label, found in lines.items()
+            ],
+        )
+    ]
+
+
+def bars(rows: pa.Table, names: Sequence[str], value: str, title: str, unit: str) -> Bars:
+    """A bar for each row, labeled with some of its columns."""
+    found = {}
+    for row in rows.to_pylist():
+        label = " ".join("-" if row[name] is None else str(row[name]) for name in names)
+        found[label] = float(row[value] or 0)
+    return Bars(title, unit, found)
+
+
+def labels(attrs: str | None) -> str:
+    """Labels of a point, nothing if there are none."""
+    return "" if attrs in (None, "", "{}") else str(attrs)
+
+
+def draw(chart: Sequence[Panel] | Bars, path: Path) -> list[str]:
+    """Write a PNG file.
+
+    Returns:
+        What did not fit, one line each.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    figure, left_out = bar_figure(chart) if isinstance(chart, Bars) else line_figure(chart)
+    figure.savefig(path, dpi=120, format="png")
+    return left_out
+
+
+def line_figure(panels: Sequence[Panel]) -> tuple[Figure, list[str]]:
+    """Panels one below the other, all with the same time."""
+    from matplotlib.figure import Figure
+
+    shown = panels[:MAX_PANELS]
+    figure = Figure(figsize=(WIDTH_IN, PANEL_IN * max(1, len(shown))), layout="constrained")
+    axes = figure.subplots(max(1, len(shown)), 1, sharex=True, squeeze=False)[:, 0]
+    left_out = [f"{panel.title} is not drawn" for panel in panels[MAX_PANELS:]]
+    for axis, panel in zip(axes, shown, strict=False):
+        draw_lines(axis, panel)
+        if len(panel.lines) > MAX_LINES:
+            left_out.append(f"{panel.title}: {len(panel.lines) - MAX_LINES} more lines are not drawn")
+    axes[-1].set_xlabel("time (UTC)")
+    return figure, left_out
+
+
+def draw_lines(axis: Axes, panel: Panel) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    for line in panel.lines[:MAX_LINES]:
+        axis.plot(line.times, line.values, marker=".", linewidth=1.2, label=line.label[:LABEL_CHARS])
+    axis.set_title(panel.title, fontsize=10, loc="left")
+    axis.set_ylabel(panel.unit)
+    axis.grid(alpha=0.3)
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+    axis.xaxis.set_major_locator(locator)
+    axis.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    if panel.lines:
+        axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    else:
+        axis.text(0.5, 0.5, "no points", ha="center", va="center", transform=axis.transAxes)
+
+
+def bar_figure(chart: Bars) -> tuple[Figure, list[str]]:
+    """Bars that lie, so that their labels can be read; the first is at the top."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH_IN, 1.2 + 0.35 * max(1, len(chart.bars))), layout="constrained")
+    axis = figure.subplots()
+    drawn = axis.barh([label[:LABEL_CHARS] for label in chart.bars], list(chart.bars.values()))
+    axis.bar_label(drawn, fmt="%.4g", padding=3, fontsize=8)
+    axis.invert_yaxis()
+    axis.set_title(chart.title, fontsize=10, loc="left")
+    axis.set_xlabel(chart.unit)
+    axis.margins(x=0.12)
+    axis.grid(axis="x", alpha=0.3)
+    return figure, []

@@ -1,0 +1,199 @@
+"""The questions of KIP-714's two workflows: what happened to this client, and which clients stand out.
+
+Each takes a `Reader` and gives a table whose columns its docstring names. Times are UTC; metric names may
+leave out ``org.apache.kafka.``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from odradek_spark.query.reader import Reader
+
+PREFIX = "org.apache.kafka."
+DIMENSIONS = (
+    "client_id",
+    "client_instance_id",
+    "software_version",
+    "principal",
+    "client_address",
+    "client_rack",
+    "group_id",
+    "topic",
+    "node_id",
+    "broker_id",
+)
+"""What `top` can compare."""
+AGGREGATES = {"max": "max(number)", "mean": "avg(number)", "sum": "sum(number)", "min": "min(number)"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Which time: from, and before; None is open."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def condition(self, column: str) -> tuple[str, list[object]]:
+        """As SQL, with its values."""
+        bounds = [(f"{column} >= ?", self.since), (f"{column} < ?", self.until)]
+        given = [(text, value) for text, value in bounds if value is not None]
+        return " AND ".join(["true", *(text for text, _ in given)]), [value for _, value in given]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """Which clients: those that match everything that is given."""
+
+    client_id: str | None = None
+    client_instance_id: str | None = None
+    principal: str | None = None
+    client_address: str | None = None
+    topic: str | None = None
+    metric: str | None = None
+
+    def condition(self) -> tuple[str, list[object]]:
+        """As SQL on points, with its values."""
+        equal = ("client_id", "client_instance_id", "principal", "client_address", "topic")
+        given = [(f"{name} = ?", getattr(self, name)) for name in equal if getattr(self, name) is not None]
+        texts, values = [text for text, _ in given], [value for _, value in given]
+        if self.metric is not None:
+            texts.append("name IN (?, ?)")
+            values.extend(spellings(self.metric))
+        return " AND ".join(["true", *texts]), values
+
+
+def spellings(metric: str) -> list[str]:
+    """A metric's name as it was given, and in full."""
+    return [metric, PREFIX + metric]
+
+
+def clients(reader: Reader, window: Window) -> pa.Table:
+    """Who pushed: client_id, client_instance_id, software, principal, client_address, first_seen, last_seen,
+    pushes, points, terminated.
+    """
+    during, values = window.condition("last_seen")
+    return reader.ask(
+        f"""
+        SELECT client_id, client_instance_id, software_name || ' ' || software_version AS software,
+            principal, client_address, first_seen, last_seen, pushes, points, terminated
+        FROM v_clients WHERE {during} ORDER BY client_id, first_seen
+        """,
+        values,
+    )
+
+
+def client(reader: Reader, who: Who, window: Window) -> pa.Table:
+    """What a client reported, one row for each series: client_id, client_instance_id, name, attrs, unit,
+    points, first_ts, last_ts, min, mean, max, last, and total where values are deltas.
+    """
+    chosen, values = who.condition()
+    during, times = window.condition("ts")
+    return reader.ask(
+        f"""
+        SELECT client_id, client_instance_id, name, attrs, unit, count(*) AS points,
+            min(ts) AS first_ts, max(ts) AS last_ts, min(number) AS min, avg(number) AS mean,
+            max(number) AS max, max_by(number, ts) AS last,
+            sum(number) FILTER (temporality = 1) AS total
+        FROM v_points WHERE {chosen} AND {during}
+        GROUP BY client_id, client_instance_id, name, attrs, unit
+        ORDER BY client_id, client_instance_id, name, attrs
+        """,
+        [*values, *times],
+    )
+
+
+def series(reader: Reader, who: Who, window: Window) -> pa.Table:
+    """The points behind `client`: client_id, client_instance_id, name, attrs, unit, ts, number."""
+    chosen, values = who.condition()
+    during, times = window.condition("ts")
+    return reader.ask(
+        f"""
+        SELECT client_id, client_instance_id, name, attrs, unit, ts, number
+        FROM v_points WHERE {chosen} AND {during} AND isfinite(number) ORDER BY name, ts
+        """,
+        [*values, *times],
+    )
+
+
+def top(
+    reader: Reader,
+    metric: str,
+    window: Window,
+    by: str = "client_id",
+    aggregate: str = "max",
+    limit: int = 10,
+) -> pa.Table:
+    """Who has the most of a metric: the column ``by``, ``value``, unit, points, instances, last_ts.
+
+    Args:
+        reader: The tables.
+        metric: Its name.
+        window: Which time.
+        by: One of `DIMENSIONS`.
+        aggregate: One of `AGGREGATES`; the most is the largest of it, and the least for ``min``.
+        limit: How many rows.
+    """
+    during, times = window.condition("ts")
+    return reader.ask(
+        f"""
+        SELECT {by}, {AGGREGATES[aggregate]} AS value, max(unit) AS unit, count(*) AS points,
+            count(DISTINCT client_instance_id) AS instances, max(ts) AS last_ts
+        FROM v_points WHERE name IN (?, ?) AND {during} AND isfinite(number)
+        GROUP BY {by} ORDER BY value {"ASC" if aggregate == "min" else "DESC"}, {by} LIMIT {int(limit)}
+        """,
+        [*spellings(metric), *times],
+    )
+
+
+def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Table:
+    """Minutes in which a client waited for its quota: minute, client_id, client_instance_id, name,
+    throttle_ms, the longest that it reported.
+    """
+    during, times = window.condition("ts")
+    return reader.ask(
+        f"""
+        SELECT date_trunc('minute', ts) AS minute, client_id, client_instance_id, name,
+            max(number) AS throttle_ms
+        FROM v_points WHERE name LIKE '%.throttle.time.%' AND {during} AND isfinite(number)
+        GROUP BY ALL HAVING max(number) >= ? ORDER BY minute, client_id, client_instance_id, name
+        """,
+        [*times, at_least_ms],
+    )
+
+
+def versions(reader: Reader, window: Window) -> pa.Table:
+    """Which libraries are in use: software_name, software_version, instances, client_ids, pushes, first_seen,
+    last_seen.
+    """
+    during, values = window.condition("last_seen")
+    return reader.ask(
+        f"""
+        SELECT software_name, software_version, count(*) AS instances,
+            count(DISTINCT client_id) AS client_ids, CAST(sum(pushes) AS BIGINT) AS pushes,
+            min(first_seen) AS first_seen, max(last_seen) AS last_seen
+        FROM v_clients WHERE {during}
+        GROUP BY ALL ORDER BY instances DESC, software_name, software_version
+        """,
+        values,
+    )
+
+
+def anomalies(reader: Reader, window: Window, *, only_open: bool = False) -> pa.Table:
+    """Episodes that a rule found: rule, client_id, client_instance_id, name, attrs, op, threshold, worst,
+    started_ts, last_ts, held_s, state, reason.
+    """
+    during, values = window.condition("last_ts")
+    still = "AND state = 'open'" if only_open else ""
+    return reader.ask(
+        f"""
+        SELECT rule, client_id, client_instance_id, name, attrs, op, threshold, worst,
+            started_ts, last_ts, date_diff('millisecond', started_ts, last_ts) / 1000 AS held_s,
+            state, reason
+        FROM anomalies WHERE {during} {still} ORDER BY started_ts, rule, client_id
+        """,
+        values,
+    )

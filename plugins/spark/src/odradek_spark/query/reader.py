@@ -1,0 +1,103 @@
+"""The tables of a dataset in DuckDB, as they are at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from odradek_spark.query.views import VIEWS
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.schemas import BY_NAME, PUSHES, Table
+
+CLOCK_SKEW_MAX = timedelta(minutes=15)
+"""How far the time of a point may be from the receive time that the folders are named after."""
+HOUR = timedelta(hours=1)
+SQL_TYPES = {pa.string(): "VARCHAR", pa.int32(): "INTEGER"}
+
+
+class Reader:
+    """A DuckDB connection with the tables under their names, and the views.
+
+    Args:
+        root: Path or URI of the dataset.
+        since: Files that are older need not be there.
+        until: Nor those that are newer.
+
+    Raises:
+        DatasetError: There is no dataset.
+    """
+
+    def __init__(self, root: str, since: datetime | None = None, until: datetime | None = None) -> None:
+        self.dataset = Dataset(root)
+        if self.dataset.open(PUSHES) is None:
+            raise DatasetError(f"{root}: no dataset is there; has anything been ingested?")
+        self.connection = duckdb.connect()
+        self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute("SET enable_progress_bar = false")
+        for table in BY_NAME.values():
+            self.add(table, since, until)
+        for name, query in VIEWS.items():
+            self.connection.execute(f"CREATE VIEW {name} AS {query}")
+
+    def add(self, table: Table, since: datetime | None, until: datetime | None) -> None:
+        """Make a table known; one that no job has made yet is empty.
+
+        Files are read by DuckDB itself, which is many times faster than through Arrow; where they are not on
+        this machine, `deltalake` fetches them.
+        """
+        found = self.dataset.open(table)
+        if found is None:
+            self.connection.register(table.name, table.schema.empty_table())
+        elif "://" in self.dataset.root:
+            self.connection.register(table.name, found.to_pyarrow_dataset())
+        elif files := found.file_uris(file_pruning_predicate=days(table, since, until) or None):
+            self.connection.execute(f"CREATE VIEW {table.name} AS {parquet(table, files)}")
+        else:
+            self.connection.register(table.name, table.schema.empty_table())
+
+    def ask(self, query: str, values: Sequence[object] = ()) -> pa.Table:
+        """The rows of a query; a statement that answers nothing has none.
+
+        Raises:
+            duckdb.Error: The query is wrong.
+        """
+        answered: Any = self.connection.sql(query, params=list(values))
+        return pa.table({}) if answered is None else answered.to_arrow_table()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self.connection.close()
+
+
+def days(table: Table, since: datetime | None, until: datetime | None) -> list[tuple[str, str, str]]:
+    """Which folders may have rows of the time. A push that its own repeats is at most two intervals older."""
+    if "date" not in table.partitions:
+        return []
+    found = []
+    if since is not None:
+        found.append(("date", ">=", f"{(since - CLOCK_SKEW_MAX - HOUR).astimezone(UTC):%Y-%m-%d}"))
+    if until is not None:
+        found.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
+    return found
+
+
+def parquet(table: Table, files: Sequence[str]) -> str:
+    """The query that reads a table's files, columns that are folders included."""
+    paths = ", ".join(quoted(str(Path(each))) for each in files)
+    kinds = ", ".join(
+        f"{quoted(name)}: {SQL_TYPES[table.schema.field(name).type]}" for name in table.partitions
+    )
+    columns = ", ".join(f'"{name}"' for name in table.schema.names)
+    return (
+        f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, hive_types = {{{kinds}}},"
+        " union_by_name = true)"
+    )
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,90 @@
+"""Views that people ask: SQL that Spark and DuckDB both understand, over the tables under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from odradek_spark.tables.schemas import BY_NAME
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RETRIES = """
+    SELECT src_partition, src_offset FROM (
+        SELECT src_partition, src_offset, recv_ts, push_interval_ms, payload_bytes,
+            lag(recv_ts) OVER (
+                PARTITION BY client_instance_id, payload_hash ORDER BY recv_ts, src_partition, src_offset
+            ) AS earlier_ts
+        FROM pushes
+    ) AS pushed
+    WHERE payload_bytes > 0
+        AND date_diff('millisecond', earlier_ts, recv_ts) <= 2 * push_interval_ms
+"""
+"""Pushes that came again because the client did not hear the answer; the first of them is none."""
+
+GROUP = """bucket, name, unit, kind, temporality, client_id, software_name, software_version, client_rack,
+        group_id, topic, node_id, broker_id"""
+
+VIEWS: Final[Mapping[str, str]] = {
+    "v_points": f"""
+    SELECT p.*, coalesce(p.value, CAST(p.value_int AS DOUBLE)) AS number
+    FROM points AS p
+    WHERE NOT EXISTS (
+        SELECT 1 FROM ({RETRIES}) AS again
+        WHERE again.src_partition = p.src_partition AND again.src_offset = p.src_offset
+    )
+""",
+    "v_clients": """
+    SELECT client_instance_id,
+        max_by(client_id, recv_ts) AS client_id,
+        max_by(software_name, recv_ts) AS software_name,
+        max_by(software_version, recv_ts) AS software_version,
+        max_by(principal, recv_ts) AS principal,
+        max_by(client_address, recv_ts) AS client_address,
+        max_by(listener, recv_ts) AS listener,
+        min(recv_ts) AS first_seen,
+        max(recv_ts) AS last_seen,
+        count(*) AS pushes,
+        CAST(sum(points) AS BIGINT) AS points,
+        max_by(push_interval_ms, recv_ts) AS push_interval_ms,
+        max_by(terminating, recv_ts) AS terminated
+    FROM pushes
+    GROUP BY client_instance_id
+""",
+    "v_rollup": f"""
+    SELECT {GROUP},
+        CAST(sum(n) AS BIGINT) AS n,
+        CAST(sum(not_finite) AS BIGINT) AS not_finite,
+        sum(r.sum) AS sum,
+        sum(r.sum) / nullif(CAST(sum(n) AS DOUBLE), 0) AS mean,
+        min(r.min) AS min,
+        max(r.max) AS max,
+        max_by(r.last, r.last_ts) AS last,
+        max(r.last_ts) AS last_ts
+    FROM rollup_5m AS r
+    GROUP BY {GROUP}
+""",
+}
+"""``v_points``: points of pushes that count, with ``number``, the value whichever type it has. ``v_clients``:
+one row for each client instance as its last push left it. ``v_rollup``: five minutes at a time, parts added
+up."""
+
+
+def register_views(spark: SparkSession, root: str) -> None:
+    """Make the tables of a dataset and the views known to a session, under their names.
+
+    Args:
+        spark: The session; ``spark.sql("SELECT ... FROM v_points")`` works afterwards.
+        root: Path or URI of the dataset. The tables are as they are now: call it again to see more.
+    """
+    from odradek_spark.tables.dataset import Dataset
+    from odradek_spark.tables.load import load_dataset
+
+    dataset = Dataset(root)
+    dataset.create(list(BY_NAME.values()))
+    for name in BY_NAME:
+        load_dataset(spark, root, name).createOrReplaceTempView(name)
+    for name, query in VIEWS.items():
+        of_spark = query.replace("date_diff('millisecond'", "timestampdiff(MILLISECOND")
+        spark.sql(of_spark).createOrReplaceTempView(name)

@@ -1,0 +1,54 @@
+"""Datasets made without Spark: records decoded, written and committed in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+from spark_payloads import RECEIVED_MS, topic_record
+
+from odradek_spark.decoder.decode import Decoder, DecoderSettings
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import Manifest, write_files
+from odradek_spark.tables.schemas import BY_NAME, INGESTED
+
+TOPIC = "__client_telemetry"
+LATENCY = "org.apache.kafka.producer.request.latency.max"
+THROTTLE = "org.apache.kafka.producer.produce.throttle.time.max"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """One push with one gauge."""
+
+    client: int
+    value: float
+    at_s: float = 0.0
+    """After `RECEIVED_MS`."""
+    name: str = LATENCY
+
+
+def record(push: Push, offset: int) -> TopicRecord:
+    """The push as the host writes it."""
+    at_ms = RECEIVED_MS + round(push.at_s * 1000)
+    data = MetricsData()
+    metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name=push.name)
+    metric.gauge.data_points.add(as_double=push.value, time_unix_nano=at_ms * 1_000_000)
+    return topic_record(data.SerializeToString(), offset, 0, push.client, at_ms)
+
+
+def ingested(root: str, pushes: Sequence[Push]) -> Dataset:
+    """A dataset with these pushes, as one batch."""
+    dataset = Dataset(root)
+    dataset.create()
+    records = [record(push, offset) for offset, push in enumerate(pushes)]
+    files: dict[str, list[Manifest]] = {table.name: [] for table in INGESTED}
+    for name, rows in Decoder(DecoderSettings()).decode(records).batches():
+        files[name] += write_files(root, BY_NAME[name], rows)
+    covered = {0: (0, len(records))}
+    info = {"batch": 0, "pushes": len(records), "points": len(records)}
+    for table in INGESTED:
+        dataset.commit_ranges(table, files[table.name], TOPIC, covered, info)
+    return dataset

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+from spark_dataset import THROTTLE, Push, ingested
+from spark_payloads import RECEIVED_MS
+
+from odradek_spark.cli.main import spark
+from odradek_spark.query import questions
+from odradek_spark.query.chart import unit_of
+from odradek_spark.query.questions import Who, Window
+from odradek_spark.query.reader import Reader
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.files import write_files
+from odradek_spark.tables.schemas import ANOMALIES, BY_NAME
+
+START = datetime.fromtimestamp(RECEIVED_MS / 1000, UTC)
+ALWAYS = Window()
+PUSHES = [
+    Push(client=1, value=10.0),
+    Push(client=1, value=30.0, at_s=30),
+    Push(client=2, value=99.0, at_s=30),
+    Push(client=2, value=99.0, at_s=30),  # the same bytes: a retry
+    Push(client=1, value=250.0, at_s=70, name=THROTTLE),
+    Push(client=2, value=0.0, at_s=70, name=THROTTLE),
+]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A dataset with `PUSHES` and one anomaly."""
+    path = str(tmp_path_factory.mktemp("query") / "dataset")
+    dataset = ingested(path, PUSHES)
+    dataset.create([ANOMALIES])
+    episode = dict.fromkeys(ANOMALIES.schema.names) | {
+        "rule": "slow",
+        "client_id": "client-1",
+        "started_ts": START,
+        "last_ts": START + timedelta(seconds=200),
+        "state": "open",
+        "date": f"{START:%Y-%m-%d}",
+    }
+    rows = pa.Table.from_pylist([episode], ANOMALIES.schema)
+    dataset.commit(ANOMALIES, write_files(path, ANOMALIES, rows), "detect", 0)
+    return path
+
+
+@pytest.fixture
+def reader(root: str) -> Reader:
+    return Reader(root)
+
+
+def ask(root: str, *arguments: str) -> Result:
+    return CliRunner().invoke(spark, ["query", *arguments, "--dataset", root])
+
+
+def test_a_client_is_shown_series_by_series(reader: Reader) -> None:
+    rows = questions.client(reader, Who(client_id="client-1"), ALWAYS).to_pylist()
+
+    found = [(row["name"].rpartition("kafka.")[2], row["points"], row["min"], row["last"]) for row in rows]
+    assert found == [
+        ("producer.produce.throttle.time.max", 1, 250.0, 250.0),
+        ("producer.request.latency.max", 2, 10.0, 30.0),
+    ]
+
+
+def test_a_push_that_came_twice_counts_once(reader: Reader) -> None:
+    everything = reader.ask("SELECT count(*) AS n FROM points")["n"][0].as_py()
+    counting = reader.ask("SELECT count(*) AS n FROM v_points")["n"][0].as_py()
+
+    assert (everything, counting) == (6, 5)
+
+
+def test_time_bounds_are_kept(root: str) -> None:
+    window = Window(since=START + timedelta(seconds=30), until=START + timedelta(seconds=70))
+    reader = Reader(root, window.since, window.until)
+
+    rows = questions.series(reader, Who(client_id="client-1"), window).to_pylist()
+
+    assert [(row["number"], row["ts"]) for row in rows] == [(30.0, START + timedelta(seconds=30))]
+
+
+def test_the_worst_is_at_the_top(reader: Reader) -> None:
+    rows = questions.top(reader, "producer.request.latency.max", ALWAYS)
+
+    assert rows.select(["client_id", "value", "points"]).to_pylist() == [
+        {"client_id": "client-2", "value": 99.0, "points": 1},
+        {"client_id": "client-1", "value": 30.0, "points": 2},
+    ]
+
+
+def test_throttled_minutes_are_those_with_a_wait(reader: Reader) -> None:
+    rows = questions.throttled(reader, ALWAYS).to_pylist()
+
+    minute = (START + timedelta(seconds=70)).replace(second=0, microsecond=0)
+    assert [(row["minute"], row["client_id"], row["throttle_ms"]) for row in rows] == [
+        (minute, "client-1", 250.0)
+    ]
+
+
+def test_libraries_are_counted_by_instance(reader: Reader) -> None:
+    (row,) = questions.versions(reader, ALWAYS).to_pylist()
+
+    assert (row["instances"], row["client_ids"], row["pushes"]) == (2, 2, 6)
+
+
+def test_an_anomaly_says_how_long_it_held(reader: Reader) -> None:
+    (row,) = questions.anomalies(reader, ALWAYS, only_open=True).to_pylist()
+
+    assert (row["rule"], row["client_id"], row["held_s"]) == ("slow", "client-1", 200.0)
+
+
+def test_tables_that_no_job_has_made_are_empty(reader: Reader) -> None:
+    counts = {
+        name: reader.ask(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py()
+        for name in [*BY_NAME, "v_rollup"]
+    }
+
+    assert counts["rollup_5m"] == counts["clients"] == counts["v_rollup"] == 0
+    assert counts["pushes"] == 6
+
+
+def test_the_columns_are_those_of_the_schemas(reader: Reader) -> None:
+    found = {name: reader.ask(f"SELECT * FROM {name} LIMIT 0").schema.names for name in BY_NAME}
+
+    assert found == {name: table.schema.names for name, table in BY_NAME.items()}
+
+
+def test_where_there_is_no_dataset_the_message_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="no dataset is there"):
+        Reader(str(tmp_path))
+
+
+def test_a_dataset_without_a_push_answers(tmp_path: Path) -> None:
+    Dataset(str(tmp_path)).create()
+
+    result = ask(str(tmp_path), "throttled")
+
+    assert (result.exit_code, result.output) == (0, "no client was throttled\n")
+
+
+def test_questions_need_no_spark() -> None:
+    script = "import sys, odradek_spark.cli.query; print('pyspark' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "False\n"
+
+
+def test_people_get_columns(root: str) -> None:
+    result = ask(root, "top", "--metric", "producer.request.latency.max")
+
+    assert [line.split()[:2] for line in result.output.splitlines()] == [
+        ["client_id", "value"],
+        ["client-2", "99"],
+        ["client-1", "30"],
+    ]
+
+
+def test_programs_get_json_or_csv(root: str) -> None:
+    as_json = ask(root, "clients", "--format", "json").output
+    as_csv = ask(root, "clients", "--format", "csv").output
+
+    rows = [json.loads(line) for line in as_json.splitlines()]
+    assert [(row["client_id"], row["pushes"], row["first_seen"]) for row in rows] == [
+        ("client-1", 3, f"{START:%Y-%m-%dT%H:%M:%S}.000Z"),
+        ("client-2", 3, f"{START + timedelta(seconds=30):%Y-%m-%dT%H:%M:%S}.000Z"),
+    ]
+    assert [row["client_id"] for row in csv.DictReader(io.StringIO(as_csv))] == ["client-1", "client-2"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("client", "--client-id", "client-1"),
+        ("client", "--client-id", "nobody"),
+        ("top", "--metric", "producer.request.latency.max"),
+        ("throttled",),
+        ("versions",),
+        ("anomalies",),
+    ],
+    ids=" ".join,
+)
+def test_an_answer_is_drawn(question: tuple[str, ...], root: str, tmp_path: Path) -> None:
+    picture = tmp_path / "answer.png"
+
+    result = ask(root, *question, "--plot", str(picture))
+
+    assert result.exit_code == 0, result.output
+    with Image.open(picture) as image:
+        assert image.format == "PNG"
+        assert image.width >= 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "expected"),
+    [
+        ("org.apache.kafka.producer.request.latency.max", "", "ms"),
+        ("org.apache.kafka.producer.request.rate", None, "per s"),
+        ("org.apache.kafka.consumer.io.wait.time.ns.total", "", "ns"),
+        ("org.apache.kafka.consumer.poll.idle.ratio.avg", "", "ratio"),
+        ("mine", "furlong", "furlong"),
+        ("mine", "", "value"),
+    ],
+)
+def test_an_axis_has_the_unit_of_the_metric(name: str, unit: str | None, expected: str) -> None:
+    assert unit_of(name, unit) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "line"),
+    [
+        (("client",), 2, "which client?"),
+        (("client", "--client-id", "x", "--since", "soon"), 2, "expected 90s, 30m, 2h, 7d"),
+        (("sql", "SELECT nonsense"), 2, "nonsense"),
+        (("versions", "--plot", "/no/such/folder/x.png"), 1, "/no/such/folder/x.png: No such file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_what_cannot_be_answered_is_said(
+    arguments: tuple[str, ...], status: int, line: str, root: str
+) -> None:
+    result = ask(root, *arguments)
+
+    assert result.exit_code == status
+    assert line in result.output
