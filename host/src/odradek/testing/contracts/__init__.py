@@ -1,0 +1,64 @@
+"""The contract of a plugin: named rules, as test classes for pytest and as functions.
+
+``class TestMine(ReceiverContract)`` with the fixture ``subject`` is all that a plugin's author writes. Each
+rule has a paragraph in ``docs/reference/receiver-contract.md``. New rules come with minor releases only.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from odradek.testing.contracts.classes import (
+        EnricherContract,
+        ExporterContract,
+        ForwarderContract,
+        QuotaCallbackContract,
+        ReceiverContract,
+    )
+    from odradek.testing.contracts.kinds import rules_of
+    from odradek.testing.contracts.rule import Outcome, Rule, RuleBroken, Verdict, verdict, verdicts
+    from odradek.testing.contracts.subject import Accounts, Capability, FarSide, FarSideState, Kind, Subject
+
+__all__ = [
+    "Accounts",
+    "Capability",
+    "EnricherContract",
+    "ExporterContract",
+    "FarSide",
+    "FarSideState",
+    "ForwarderContract",
+    "Kind",
+    "Outcome",
+    "QuotaCallbackContract",
+    "ReceiverContract",
+    "Rule",
+    "RuleBroken",
+    "Subject",
+    "Verdict",
+    "rules_of",
+    "verdict",
+    "verdicts",
+]
+
+PLACES = {
+    "classes": (
+        "EnricherContract",
+        "ExporterContract",
+        "ForwarderContract",
+        "QuotaCallbackContract",
+        "ReceiverContract",
+    ),
+    "kinds": ("rules_of",),
+    "rule": ("Outcome", "Rule", "RuleBroken", "Verdict", "verdict", "verdicts"),
+    "subject": ("Accounts", "Capability", "FarSide", "FarSideState", "Kind", "Subject"),
+}
+"""Where a name is: the classes need pytest, which a host has not."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in PLACES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,173 @@
+"""What an enricher has to keep. It is asked once per client instance and connection, on the host's loop."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from odradek.plugin import UNKNOWN, Enricher, RequestContext
+from odradek.testing.contracts.observing import (
+    Watch,
+    called,
+    closed,
+    contents,
+    refuse_changes,
+    shown,
+    within_budget,
+)
+from odradek.testing.contracts.rule import Rule, RuleBroken
+from odradek.testing.contracts.samples import LONG_TEXT, ODD_TEXT, Samples, connection_of, context_of
+from odradek.testing.contracts.subject import BUDGET_MS, Capability, Kind, Subject
+
+ROUND = 50
+INSTANCE_ID = bytes(range(16))
+PRINCIPAL = "User:contract-kit"
+SPOOFS = (
+    "User:admin",
+    "principal=User:admin",
+    "principal=User:admin,contract_spoof=1;contract_spoof=2",
+    "client_id",
+    '","principal":"User:admin',
+    "admin\nprincipal: User:admin",
+)
+"""What a client may call itself."""
+
+
+@asynccontextmanager
+async def opened(subject: Subject) -> AsyncIterator[Enricher]:
+    """A new one, closed at the end."""
+    enricher: Enricher = called("make", subject.make)
+    try:
+        yield enricher
+    finally:
+        with contextlib.suppress(RuleBroken):
+            await closed(subject, enricher)
+
+
+def labels_of(enricher: Enricher, context: RequestContext) -> Any:
+    """Its labels, whatever they are.
+
+    Raises:
+        RuleBroken: It raised.
+    """
+    return called("labels", enricher.labels, INSTANCE_ID, context)
+
+
+async def returns_in_time(subject: Subject) -> None:
+    async with opened(subject) as enricher:
+
+        def calls() -> list[Callable[[], Any]]:
+            return [call_of(enricher, number) for number in range(ROUND)]
+
+        await within_budget("labels", calls, subject.budget_ms or BUDGET_MS)
+
+
+def call_of(enricher: Enricher, number: int) -> Callable[[], Any]:
+    context = context_of(f"orders-{number}")
+    return lambda: enricher.labels(number.to_bytes(16), context)
+
+
+async def changes_nothing(subject: Subject) -> None:
+    record = Samples().push()
+    before = contents(record)
+    async with opened(subject) as enricher:
+        labels_of(enricher, record.context)
+        refuse_changes(before, contents(record))
+
+
+async def keeps_nothing(subject: Subject) -> None:
+    records = Samples().pushes(ROUND)
+    async with opened(subject) as enricher:
+        for record in records:
+            labels_of(enricher, record.context)
+        watch = Watch(records)
+        records.clear()
+        del record
+        watch.refuse_leftovers("after its calls")
+
+
+async def closes_unused(subject: Subject) -> None:
+    enricher = called("make", subject.make)
+    await closed(subject, enricher, "close before the first client")
+    await closed(subject, enricher, "the second close")
+
+
+async def stands_beside_another(subject: Subject) -> None:
+    async with opened(subject) as one, opened(subject) as other:
+        labels_of(one, context_of())
+        with contextlib.suppress(RuleBroken):
+            await closed(subject, one)
+        labels_of(other, context_of())
+
+
+async def takes_empty(subject: Subject) -> None:
+    unknown = connection_of(client_software_name=UNKNOWN, client_software_version=UNKNOWN)
+    async with opened(subject) as enricher:
+        for client_id in (None, ""):
+            labels_of(enricher, context_of(client_id, unknown))
+
+
+async def takes_huge(subject: Subject) -> None:
+    async with opened(subject) as enricher:
+        labels_of(enricher, context_of(LONG_TEXT))
+
+
+async def takes_odd_text(subject: Subject) -> None:
+    async with opened(subject) as enricher:
+        labels_of(enricher, context_of(ODD_TEXT))
+
+
+async def sees_through_spoofed(subject: Subject) -> None:
+    async with opened(subject) as enricher:
+        honest = dict(labels_of(enricher, context_of("orders", connection_of(PRINCIPAL))))
+        for spoof in SPOOFS:
+            liar = connection_of(PRINCIPAL, client_software_name=spoof, client_software_version=spoof)
+            refuse_spoofed(honest, dict(labels_of(enricher, context_of(spoof, liar))), spoof)
+
+
+def refuse_spoofed(honest: Mapping[str, str], labels: Mapping[str, str], spoof: str) -> None:
+    """A client cannot add a label, or change one that comes from its principal.
+
+    Raises:
+        RuleBroken: It can.
+    """
+    added = sorted(labels.keys() - honest.keys())
+    if added:
+        raise RuleBroken(f"a client that calls itself {spoof!r} adds the labels {', '.join(added)}")
+    known = [name for name, value in honest.items() if PRINCIPAL in str(value)]
+    for name in known:
+        if labels.get(name) != honest[name]:
+            found = labels.get(name)
+            raise RuleBroken(
+                f"a client that calls itself {spoof!r} makes {name} {found!r}, it is {honest[name]!r}"
+            )
+
+
+async def answers_as_agreed(subject: Subject) -> None:
+    async with opened(subject) as enricher:
+        for client_id in ("orders", None):
+            labels = labels_of(enricher, context_of(client_id))
+            if not isinstance(labels, Mapping):
+                raise RuleBroken(f"labels returned {type(labels).__name__}, expected a mapping of texts")
+            for name, value in labels.items():
+                if not (isinstance(name, str) and name and isinstance(value, str)):
+                    raise RuleBroken(f"labels has {shown(name)}: {shown(value)}, expected a name and a text")
+
+
+ENRICHER_RULES: Final = tuple(
+    Rule(number, name, Kind.ENRICHER, check, needs)
+    for number, name, check, needs in (
+        (1, "returns-in-time", returns_in_time, ()),
+        (2, "changes-nothing", changes_nothing, ()),
+        (3, "keeps-nothing", keeps_nothing, ()),
+        (4, "closes-unused", closes_unused, (Capability.CLOSE,)),
+        (5, "starts-twice", stands_beside_another, ()),
+        (6, "empty", takes_empty, ()),
+        (8, "huge", takes_huge, ()),
+        (9, "undecodable", takes_odd_text, ()),
+        (11, "spoofed", sees_through_spoofed, ()),
+        (17, "answers-as-agreed", answers_as_agreed, ()),
+    )
+)

@@ -1,0 +1,374 @@
+"""What a forwarder has to keep. The host drives it on a loop of its own, one ``deliver`` at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from odradek.plugin import Forwarder, Reject, Retry, TelemetryRecord
+from odradek.testing.contracts.observing import (
+    ROUNDS,
+    BytesWatch,
+    Watch,
+    arrivals,
+    arrived,
+    awaited,
+    called,
+    closed,
+    contents,
+    described,
+    refuse_changes,
+)
+from odradek.testing.contracts.rule import Rule, RuleBroken
+from odradek.testing.contracts.samples import GARBAGE, Samples, connection_of, context_of, numbers_of
+from odradek.testing.contracts.subject import FORWARDER_BUDGET_MS, Capability, FarSideState, Kind, Subject
+
+BATCH = 40
+"""As large as the host's by default."""
+TICK_S = 0.005
+CANCEL_GRACE_S = 1.0
+"""The host leaves a call behind that has not noticed its cancellation by then; it is less patient."""
+HANGING_S = 0.15
+RETRY_S = 0.1
+Answer = Retry | Reject | None
+
+
+@asynccontextmanager
+async def opened(subject: Subject) -> AsyncIterator[Forwarder]:
+    """A new one, started, with its far side up; closed at the end, which is not what is looked at here."""
+    subject.turn(FarSideState.UP)
+    forwarder: Forwarder = called("make", subject.make)
+    try:
+        await awaited("start", forwarder.start)
+        yield forwarder
+    finally:
+        subject.turn(FarSideState.UP)
+        with contextlib.suppress(RuleBroken):
+            await closed(subject, forwarder)
+
+
+async def answer_of(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> Answer:
+    """Deliver; what it had against the batch.
+
+    Raises:
+        RuleBroken: It raised something else.
+    """
+    try:
+        answer: Any = forwarder.deliver(batch)
+        if inspect.isawaitable(answer):
+            await answer
+    except (Retry, Reject) as error:
+        return error
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        said = described(error)
+        raise RuleBroken(f"deliver raised {said}, expected Retry, Reject or nothing") from error
+    return None
+
+
+async def delivered(
+    subject: Subject, forwarder: Forwarder, batch: Sequence[TelemetryRecord], why: str
+) -> None:
+    """Deliver a good batch. With a far side it has to be there; without, nobody may be listening.
+
+    Raises:
+        RuleBroken: It is not there.
+    """
+    answer = await answer_of(forwarder, list(batch))
+    if subject.far_side is None:
+        return
+    if answer is not None:
+        raise RuleBroken(f"deliver raised {described(answer)} though the far side is up: {why}")
+    missing = await arrivals(subject.far_side, numbers_of(batch), subject.patience_s)
+    if missing:
+        raise RuleBroken(f"{len(missing)} of {len(numbers_of(batch))} pushes did not arrive: {why}")
+
+
+async def lets_its_loop_turn(subject: Subject) -> None:
+    samples, budget_ms = Samples(), subject.budget_ms or FORWARDER_BUDGET_MS
+    async with opened(subject) as forwarder:
+        longest_ms = 0.0
+        for _ in range(ROUNDS):
+            longest_ms = await longest_stop_ms(forwarder, [samples.pushes(BATCH) for _ in range(3)])
+            if longest_ms <= budget_ms:
+                return
+    raise RuleBroken(
+        f"deliver held up its loop for {longest_ms:.0f} ms, the budget is {budget_ms:g} ms; "
+        "time-outs and the stop have to wait for it"
+    )
+
+
+async def longest_stop_ms(forwarder: Forwarder, batches: Sequence[Sequence[TelemetryRecord]]) -> float:
+    """The longest time in which another task on the loop did not get its turn."""
+    stops_ms = [0.0]
+
+    async def ticking() -> None:
+        last_s = time.perf_counter()
+        while True:
+            await asyncio.sleep(TICK_S)
+            now_s = time.perf_counter()
+            stops_ms.append((now_s - last_s - TICK_S) * 1000)
+            last_s = now_s
+
+    ticks = asyncio.create_task(ticking())
+    await asyncio.sleep(2 * TICK_S)
+    for batch in batches:
+        await answer_of(forwarder, list(batch))
+    await asyncio.sleep(2 * TICK_S)
+    ticks.cancel()
+    return max(stops_ms)
+
+
+async def changes_nothing(subject: Subject) -> None:
+    batch = Samples().pushes(3)
+    kept, before = list(batch), [contents(record) for record in batch]
+    async with opened(subject) as forwarder:
+        await answer_of(forwarder, batch)
+    if [*map(id, batch)] != [*map(id, kept)]:
+        raise RuleBroken(f"it changed the batch: {len(kept)} records before deliver, {len(batch)} after")
+    for record, old in zip(kept, before, strict=True):
+        refuse_changes(old, contents(record))
+
+
+async def keeps_nothing(subject: Subject) -> None:
+    samples = Samples()
+    records = samples.pushes(BATCH)
+    watch, bytes_watch = Watch(records), BytesWatch(records[0].payload.data)
+    async with opened(subject) as forwarder:
+        await answer_of(forwarder, records)
+        await answer_of(forwarder, [samples.push(data=bytes_watch.data)])
+        records = samples.pushes(1)
+        await answer_of(forwarder, records)
+        await closed(subject, forwarder)
+        await asyncio.sleep(0)
+        watch.refuse_leftovers("after close")
+        bytes_watch.refuse_leftovers("after close")
+
+
+async def closes_unused(subject: Subject) -> None:
+    forwarder = called("make", subject.make)
+    await closed(subject, forwarder, "close without start")
+    async with opened(subject) as forwarder:
+        await closed(subject, forwarder)
+        await closed(subject, forwarder, "the second close")
+
+
+async def starts_twice(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as one, opened(subject) as other:
+        await awaited("the second start", one.start)
+        await delivered(subject, one, samples.pushes(1), "it was started twice")
+        await closed(subject, one)
+        await delivered(subject, other, samples.pushes(1), "another one, which was closed, stood beside it")
+
+
+async def takes_empty(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        await answer_of(forwarder, [])
+        await answer_of(forwarder, [samples.push(data=b"")])
+        batch = [samples.push(), samples.push(data=b""), samples.push(context=context_of(None))]
+        await delivered(subject, forwarder, batch, "one push in the batch was empty, one without a client id")
+
+
+async def takes_terminating(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        batch = [samples.push(), samples.push(terminating=True), samples.push()]
+        await delivered(subject, forwarder, batch, "one of them was a client's last")
+
+
+async def takes_huge(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        await answer_of(forwarder, [samples.huge()])
+        await delivered(subject, forwarder, samples.pushes(1), "after a huge one")
+
+
+async def outlives_undecodable(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        await answer_of(forwarder, [samples.push(data=GARBAGE)])
+        await delivered(subject, forwarder, samples.pushes(1), "after one that cannot be decoded")
+
+
+async def takes_concurrent(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        batches = [samples.pushes(5) for _ in range(4)]
+        await asyncio.gather(
+            *(delivered(subject, forwarder, batch, "with another deliver running") for batch in batches)
+        )
+
+
+async def sees_through_spoofed(subject: Subject) -> None:
+    samples = Samples()
+    labels = {
+        "client_instance_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+        "client_id": "orders",
+        "principal": "User:admin",
+    }
+    async with opened(subject) as forwarder:
+        batch = [
+            samples.push(labels=labels, context=context_of("orders", connection_of(principal)))
+            for principal in ("User:admin", "User:mallory", "User:ANONYMOUS")
+        ]
+        await delivered(subject, forwarder, batch, "their labels say that they come from one client")
+
+
+async def asks_to_retry(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        subject.turn(FarSideState.DOWN)
+        batch = samples.pushes(3)
+        answer = await answer_of(forwarder, batch)
+        if not isinstance(answer, Retry):
+            what = "returned" if answer is None else f"raised {described(answer)}"
+            raise RuleBroken(f"deliver {what} with its far side down, expected Retry: the pushes are lost")
+        subject.turn(FarSideState.UP)
+        await recovery(subject, forwarder, batch, "after the far side was down")
+
+
+async def recovery(
+    subject: Subject, forwarder: Forwarder, batch: Sequence[TelemetryRecord], when: str
+) -> None:
+    """The batch comes again, as the host would do it, and arrives."""
+    assert subject.far_side is not None
+    deadline_s = time.monotonic() + subject.patience_s
+    while (answer := await answer_of(forwarder, list(batch))) and time.monotonic() < deadline_s:
+        await asyncio.sleep(RETRY_S)
+    missing = await arrivals(subject.far_side, numbers_of(batch), subject.patience_s)
+    if missing:
+        said = "" if answer is None else f"; the last deliver raised {described(answer)}"
+        raise RuleBroken(f"{when}, {len(missing)} of {len(batch)} pushes do not arrive any more{said}")
+
+
+async def ends_when_cancelled(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        subject.turn(FarSideState.SLOW)
+        delivering = asyncio.ensure_future(answer_of(forwarder, samples.pushes(3)))
+        await asyncio.wait({delivering}, timeout=HANGING_S)
+        delivering.cancel()
+        _, pending = await asyncio.wait({delivering}, timeout=CANCEL_GRACE_S)
+        if pending:
+            raise RuleBroken(f"deliver was cancelled and goes on after {CANCEL_GRACE_S:g} s")
+        if not delivering.cancelled() and delivering.exception() is None and delivering.result() is None:
+            raise RuleBroken("deliver returned before the far side, which is slow, took the batch")
+        subject.turn(FarSideState.UP)
+        await recovery(subject, forwarder, samples.pushes(1), "after the far side was slow")
+
+
+async def says_that_it_was_refused(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        subject.turn(FarSideState.REFUSING)
+        answer = await answer_of(forwarder, samples.pushes(1))
+        if answer is None:
+            raise RuleBroken(
+                "deliver returned though its far side refused the batch, expected Reject or Retry"
+            )
+        subject.turn(FarSideState.UP)
+        await recovery(subject, forwarder, samples.pushes(1), "after the far side refused a batch")
+
+
+async def leaves_nothing_behind(subject: Subject) -> None:
+    assert subject.far_side is not None
+    batch = Samples().pushes(BATCH)
+    async with opened(subject) as forwarder:
+        answer = await answer_of(forwarder, list(batch))
+        await closed(subject, forwarder)
+        missing = numbers_of(batch) - arrived(subject.far_side)
+        if answer is None and missing:
+            raise RuleBroken(
+                f"deliver returned, but {len(missing)} of {BATCH} pushes are not there after close"
+            )
+    async with opened(subject) as forwarder:
+        subject.turn(FarSideState.SLOW)
+        delivering = asyncio.ensure_future(answer_of(forwarder, Samples().pushes(1)))
+        await asyncio.wait({delivering}, timeout=HANGING_S)
+        delivering.cancel()
+        await asyncio.wait({delivering}, timeout=CANCEL_GRACE_S)
+        await closed(subject, forwarder, "close, with a slow far side,")
+
+
+async def accounts_for_everything(subject: Subject) -> None:
+    samples = Samples()
+    async with opened(subject) as forwarder:
+        for state in (FarSideState.UP, FarSideState.REFUSING):
+            subject.turn(state)
+            batch = [samples.push(), samples.push(data=GARBAGE), samples.push()]
+            try:
+                answer = await answer_of(forwarder, list(batch))
+            except RuleBroken:
+                continue  # another rule's business: the host takes it for a failure of all
+            if answer is not None:
+                await refuse_false_claims(subject, batch, answer)
+
+
+async def refuse_false_claims(
+    subject: Subject, batch: Sequence[TelemetryRecord], answer: Retry | Reject
+) -> None:
+    """What it says of single records is of this batch, not two things at once, and true.
+
+    Raises:
+        RuleBroken: It is not.
+    """
+    assert subject.far_side is not None
+    kind, known = type(answer).__name__, set(map(id, batch))
+    refused = list(answer.records) if isinstance(answer, Reject) else []
+    strangers = [record for record in [*answer.delivered, *refused] if id(record) not in known]
+    if strangers:
+        raise RuleBroken(f"{kind} names {len(strangers)} records that were not in the batch")
+    twice = set(map(id, answer.delivered)) & set(map(id, refused))
+    if twice:
+        raise RuleBroken(f"Reject names {len(twice)} records both as delivered and as refused")
+    missing = await arrivals(subject.far_side, numbers_of(answer.delivered), subject.patience_s)
+    if missing:
+        raise RuleBroken(
+            f"{kind} says that {len(answer.delivered)} were delivered, {len(missing)} did not arrive"
+        )
+
+
+async def answers_as_agreed(subject: Subject) -> None:
+    subject.turn(FarSideState.UP)
+    forwarder = called("make", subject.make)
+    steps = (("start", ()), ("deliver", (Samples().pushes(1),)), ("close", ()))
+    for method, arguments in steps:
+        answer = called(method, getattr(forwarder, method), *arguments)
+        if not inspect.isawaitable(answer):
+            raise RuleBroken(f"{method} is no coroutine function, the host awaits what it returns")
+        with contextlib.suppress(Retry, Reject):
+            result = await answer
+            if result is not None:
+                raise RuleBroken(f"{method} returned {type(result).__name__}, expected None")
+
+
+FAR_SIDE: Final = (Capability.FAR_SIDE,)
+
+FORWARDER_RULES: Final = tuple(
+    Rule(number, name, Kind.FORWARDER, check, needs)
+    for number, name, check, needs in (
+        (1, "returns-in-time", lets_its_loop_turn, ()),
+        (2, "changes-nothing", changes_nothing, ()),
+        (3, "keeps-nothing", keeps_nothing, ()),
+        (4, "closes-unused", closes_unused, ()),
+        (5, "starts-twice", starts_twice, ()),
+        (6, "empty", takes_empty, ()),
+        (7, "terminating", takes_terminating, ()),
+        (8, "huge", takes_huge, ()),
+        (9, "undecodable", outlives_undecodable, ()),
+        (10, "concurrent", takes_concurrent, (Capability.CONCURRENT,)),
+        (11, "spoofed", sees_through_spoofed, ()),
+        (12, "far-side-down", asks_to_retry, FAR_SIDE),
+        (13, "far-side-slow", ends_when_cancelled, FAR_SIDE),
+        (14, "far-side-refusing", says_that_it_was_refused, FAR_SIDE),
+        (15, "flushes", leaves_nothing_behind, FAR_SIDE),
+        (16, "accounts", accounts_for_everything, FAR_SIDE),
+        (17, "answers-as-agreed", answers_as_agreed, ()),
+    )
+)

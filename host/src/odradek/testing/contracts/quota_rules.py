@@ -1,0 +1,167 @@
+"""What a quota callback has to keep. Every request of every client asks it, on the host's loop."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from itertools import product
+from typing import Any, Final
+
+from odradek.plugin import ClientQuotaCallback, ClientQuotaEntity, ClientQuotaType
+from odradek.testing.contracts.observing import called, closed, shown, within_budget
+from odradek.testing.contracts.rule import Rule, RuleBroken
+from odradek.testing.contracts.samples import LONG_TEXT, ODD_TEXT
+from odradek.testing.contracts.subject import BUDGET_MS, Capability, Kind, Subject
+
+ROUND = 50
+PRODUCE = ClientQuotaType.PRODUCE
+SEPARATORS = ":/,;=|-_. \n\0"
+QUOTA = 4_321.0
+
+
+@asynccontextmanager
+async def opened(subject: Subject) -> AsyncIterator[ClientQuotaCallback]:
+    """A new one, closed at the end."""
+    callback: ClientQuotaCallback = called("make", subject.make)
+    try:
+        yield callback
+    finally:
+        with contextlib.suppress(RuleBroken):
+            await closed(subject, callback)
+
+
+def tags_of(callback: ClientQuotaCallback, user: str, client_id: str, kind: ClientQuotaType = PRODUCE) -> Any:
+    """Its tags, whatever they are."""
+    return called("quota_metric_tags", callback.quota_metric_tags, kind, user, client_id)
+
+
+def limit_of(callback: ClientQuotaCallback, tags: Any, kind: ClientQuotaType = PRODUCE) -> Any:
+    """Its limit, whatever it is."""
+    return called("quota_limit", callback.quota_limit, kind, tags)
+
+
+def ask(callback: ClientQuotaCallback, user: str, client_id: str) -> None:
+    """All that the host asks about a request, of each type."""
+    for kind in ClientQuotaType:
+        limit_of(callback, tags_of(callback, user, client_id, kind), kind)
+        called("quota_reset_required", callback.quota_reset_required, kind)
+
+
+async def returns_in_time(subject: Subject) -> None:
+    async with opened(subject) as callback:
+
+        def calls() -> list[Callable[[], Any]]:
+            return [call_of(callback, f"user-{number}") for number in range(ROUND)]
+
+        await within_budget("a request's questions", calls, subject.budget_ms or BUDGET_MS)
+
+
+def call_of(callback: ClientQuotaCallback, user: str) -> Callable[[], Any]:
+    return lambda: callback.quota_limit(PRODUCE, callback.quota_metric_tags(PRODUCE, user, "app"))
+
+
+async def changes_nothing(subject: Subject) -> None:
+    async with opened(subject) as callback:
+        tags = dict(tags_of(callback, "alice", "app"))
+        before = dict(tags)
+        limit_of(callback, tags)
+        if tags != before:
+            raise RuleBroken(f"quota_limit changed the tags from {before} to {tags}")
+
+
+async def closes_unused(subject: Subject) -> None:
+    callback = called("make", subject.make)
+    await closed(subject, callback, "close before the first request")
+    await closed(subject, callback, "the second close")
+
+
+async def stands_beside_another(subject: Subject) -> None:
+    async with opened(subject) as one, opened(subject) as other:
+        ask(one, "alice", "app")
+        with contextlib.suppress(RuleBroken):
+            await closed(subject, one)
+        ask(other, "alice", "app")
+
+
+async def takes_empty(subject: Subject) -> None:
+    async with opened(subject) as callback:
+        ask(callback, "ANONYMOUS", "")
+        ask(callback, "", "")
+
+
+async def takes_huge(subject: Subject) -> None:
+    async with opened(subject) as callback:
+        ask(callback, LONG_TEXT, LONG_TEXT)
+
+
+async def takes_odd_text(subject: Subject) -> None:
+    async with opened(subject) as callback:
+        ask(callback, ODD_TEXT, ODD_TEXT)
+
+
+async def sees_through_spoofed(subject: Subject) -> None:
+    async with opened(subject) as callback:
+        for mark in SEPARATORS:
+            alice, other = "alice", f"alice{mark}bob"
+            if tags_of(callback, alice, "app") == tags_of(callback, other, "app"):
+                continue  # they share a budget, whatever their clients are called
+            names = ("app", f"bob{mark}app", f"{mark}app", "")
+            for mine, theirs in product(names, names):
+                if tags_of(callback, alice, mine) == tags_of(callback, other, theirs):
+                    pair = f"{mine!r} of {alice!r} and {theirs!r} of {other!r}"
+                    raise RuleBroken(f"two clients share a budget, {pair}, though their users do not")
+
+
+async def accounts_for_updates(subject: Subject) -> None:
+    entity = ClientQuotaEntity(user="alice")
+    async with opened(subject) as callback:
+        tags = tags_of(callback, "alice", "app")
+        before = limit_of(callback, tags)
+        called("update_quota", callback.update_quota, PRODUCE, entity, QUOTA)
+        if (limit := limit_of(callback, tags)) != QUOTA:
+            raise RuleBroken(f"an operator set {QUOTA:g} for the user alice, quota_limit answers {limit}")
+        called("remove_quota", callback.remove_quota, PRODUCE, entity)
+        if (limit := limit_of(callback, tags)) != before:
+            raise RuleBroken(
+                f"an operator removed the quota of alice, quota_limit answers {limit}, not {before}"
+            )
+
+
+async def answers_as_agreed(subject: Subject) -> None:
+    async with opened(subject) as callback:
+        for kind in ClientQuotaType:
+            tags = tags_of(callback, "alice", "app", kind)
+            if not isinstance(tags, Mapping):
+                raise RuleBroken(
+                    f"quota_metric_tags returned {type(tags).__name__}, expected a mapping of texts"
+                )
+            for name, value in tags.items():
+                if not (isinstance(name, str) and isinstance(value, str)):
+                    raise RuleBroken(f"quota_metric_tags has {shown(name)}: {shown(value)}, expected texts")
+            refuse_limit(limit_of(callback, tags, kind))
+
+
+def refuse_limit(limit: object) -> None:
+    """Raises: RuleBroken: It is neither None nor a number from 0."""
+    if limit is None or (isinstance(limit, int | float) and math.isfinite(limit) and limit >= 0):
+        return
+    raise RuleBroken(f"quota_limit returned {shown(limit)}, expected None or a number from 0")
+
+
+QUOTA_RULES: Final = tuple(
+    Rule(number, name, Kind.QUOTA_CALLBACK, check, needs)
+    for number, name, check, needs in (
+        (1, "returns-in-time", returns_in_time, ()),
+        (2, "changes-nothing", changes_nothing, ()),
+        (4, "closes-unused", closes_unused, (Capability.CLOSE,)),
+        (5, "starts-twice", stands_beside_another, ()),
+        (6, "empty", takes_empty, ()),
+        (8, "huge", takes_huge, ()),
+        (9, "undecodable", takes_odd_text, ()),
+        (11, "spoofed", sees_through_spoofed, ()),
+        (16, "accounts", accounts_for_updates, (Capability.UPDATES,)),
+        (17, "answers-as-agreed", answers_as_agreed, ()),
+    )
+)

@@ -1,0 +1,112 @@
+"""Rules, and how one is checked. Nothing here needs pytest."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from threading import Thread
+
+from odradek.testing.contracts.subject import Capability, Kind, Subject
+
+PAGE = "docs/reference/receiver-contract.md"
+"""Where each rule has a paragraph, below ``host/``."""
+
+
+class RuleBroken(AssertionError):
+    """The plugin does not keep a rule. The message says what it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One promise of a plugin. The number is the same for all kinds of plugins that make it."""
+
+    number: int
+    name: str
+    kind: Kind
+    check: Callable[[Subject], Awaitable[None]]
+    needs: tuple[Capability, ...] = ()
+
+    def __str__(self) -> str:
+        return f"R{self.number}-{self.name}"
+
+    @property
+    def reference(self) -> str:
+        """The paragraph."""
+        return f"{PAGE}#r{self.number}-{self.name}"
+
+
+class Outcome(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of one rule."""
+
+    rule: Rule
+    outcome: Outcome
+    why: str = ""
+    """Of a rule that failed or was skipped."""
+    error: BaseException | None = None
+
+
+def verdicts(rules: Iterable[Rule], subject: Subject) -> Iterator[Verdict]:
+    """Check rule after rule; a rule that is broken does not end it."""
+    return (verdict(rule, subject) for rule in rules)
+
+
+def verdict(rule: Rule, subject: Subject) -> Verdict:
+    """Check one rule, on a thread and an event loop of its own."""
+    try:
+        reasons = [subject.lacks(capability) for capability in rule.needs]
+    except Exception as error:  # noqa: BLE001  a plugin may raise anything
+        return failed(rule, error)
+    missing = [reason for reason in reasons if reason]
+    if missing:
+        return Verdict(rule, Outcome.SKIPPED, ", ".join(missing))
+    raised = error_of(rule, subject)
+    return failed(rule, raised) if raised is not None else Verdict(rule, Outcome.PASSED)
+
+
+def failed(rule: Rule, error: BaseException) -> Verdict:
+    """Say what it was; of anything but a broken rule also what kind of error."""
+    why = str(error) if isinstance(error, RuleBroken) else f"{type(error).__name__}: {error}"
+    return Verdict(rule, Outcome.FAILED, why, error)
+
+
+def error_of(rule: Rule, subject: Subject) -> BaseException | None:
+    """What the check raised. One that hangs is left behind on its thread."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            asyncio.run(whole(rule, subject))
+        except BaseException as error:  # noqa: BLE001  a plugin may raise anything, sys.exit() included
+            raised.append(error)
+
+    thread = Thread(target=run, name=f"contract-{rule}", daemon=True)
+    thread.start()
+    thread.join(subject.limit_s)
+    if thread.is_alive():
+        return RuleBroken(f"still not over after {subject.limit_s:g} s, it hangs in {place(thread)}")
+    return raised[0] if raised else None
+
+
+async def whole(rule: Rule, subject: Subject) -> None:
+    """The check itself, as a coroutine of its own type."""
+    await rule.check(subject)
+
+
+def place(thread: Thread) -> str:
+    """File, line and function where a thread is."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  that is how it is called
+    if frame is None:
+        return "a place unknown"
+    last = traceback.extract_stack(frame)[-1]
+    return f"{last.filename}:{last.lineno} ({last.name})"

@@ -1,0 +1,137 @@
+"""Pushes that a host could give to a plugin, from plain to hostile, each with a number that can be found."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Iterable, Mapping
+
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import (
+    Gauge,
+    Metric,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+)
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+
+from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+
+MARK = re.compile(rb"contract\.push\.(\d+)\.")
+INTERVAL_MS = 1_000
+RECEIVED_MS = 1_760_000_000_000
+HUGE_METRICS, HUGE_TEXT = 4_096, "x" * 1_024
+LONG_TEXT = "x" * 32_767
+"""The longest string of Kafka's protocol."""
+GARBAGE = b"\xff\xfe no protobuf \x00" * 7
+ODD_TEXT = 'o"r\\d\ne\x00r,s=\u202e\U0001f600'
+"""A client id may be any UTF-8."""
+
+
+def connection_of(principal: str = "User:alice", **fields: str) -> ConnectionContext:
+    """A client's connection."""
+    return WatchedConnection(
+        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=40_000,
+        node_id=1,
+        principal=principal,
+        **fields,
+    )
+
+
+def context_of(
+    client_id: str | None = "orders", connection: ConnectionContext | None = None, correlation_id: int = 1
+) -> RequestContext:
+    """A request of a client."""
+    return WatchedContext(
+        connection=connection or connection_of(),
+        api_key=72,
+        api_version=0,
+        correlation_id=correlation_id,
+        client_id=client_id,
+        received_ms=RECEIVED_MS,
+    )
+
+
+class Samples:
+    """Makes pushes and numbers them; two of these have no number in common."""
+
+    def __init__(self) -> None:
+        self.numbers = itertools.count(random.getrandbits(40) << 20)
+
+    def push(
+        self,
+        *,
+        data: bytes | None = None,
+        labels: Mapping[str, str] | None = None,
+        context: RequestContext | None = None,
+        terminating: bool = False,
+        metrics: int = 3,
+        description: str = "",
+    ) -> TelemetryRecord:
+        """One push of a client instance of its own; ``data`` in place of its metrics."""
+        number = next(self.numbers)
+        return TelemetryRecord(
+            context=context or context_of(correlation_id=number),
+            push_interval_ms=INTERVAL_MS,
+            payload=WatchedPayload(
+                client_instance_id=number.to_bytes(16),
+                terminating=terminating,
+                data=metrics_data(number, labels or {}, metrics, description) if data is None else data,
+            ),
+        )
+
+    def pushes(self, count: int) -> list[TelemetryRecord]:
+        """Plain ones."""
+        return [self.push() for _ in range(count)]
+
+    def huge(self) -> TelemetryRecord:
+        """More than four MiB, more than a host takes by default."""
+        return self.push(metrics=HUGE_METRICS, description=HUGE_TEXT)
+
+
+class WatchedPayload(ClientTelemetryPayload):
+    """One that can be asked whether somebody still has it."""
+
+    __slots__ = ("__weakref__",)
+
+
+class WatchedContext(RequestContext):
+    __slots__ = ("__weakref__",)
+
+
+class WatchedConnection(ConnectionContext):
+    __slots__ = ("__weakref__",)
+
+
+def metrics_data(number: int, labels: Mapping[str, str], metrics: int, description: str) -> bytes:
+    """A serialized MetricsData of gauges that carry the push's number in their names."""
+    point = NumberDataPoint(as_double=number)
+    named = [
+        Metric(
+            name=f"contract.push.{number}.{index}",
+            description=description,
+            gauge=Gauge(data_points=[point]),
+        )
+        for index in range(metrics)
+    ]
+    attributes = [KeyValue(key=key, value=AnyValue(string_value=value)) for key, value in labels.items()]
+    resource = Resource(attributes=attributes) if attributes else None
+    entry = ResourceMetrics(resource=resource, scope_metrics=[ScopeMetrics(metrics=named)])
+    return MetricsData(resource_metrics=[entry]).SerializeToString()
+
+
+def numbers_in(parts: Iterable[bytes]) -> set[int]:
+    """The numbers of the pushes whose metrics are somewhere in the bytes."""
+    return {int(found) for part in parts for found in MARK.findall(part)}
+
+
+def numbers_of(records: Iterable[TelemetryRecord]) -> set[int]:
+    """The same, of pushes themselves."""
+    return numbers_in(record.payload.data for record in records)
