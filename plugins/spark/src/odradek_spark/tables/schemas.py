@@ -237,6 +237,7 @@ ANOMALIES: Final = Table(
             pa.field("started_ts", TIMESTAMP),
             pa.field("fired_ts", TIMESTAMP),
             pa.field("last_ts", TIMESTAMP),
+            pa.field("last_recv_ts", TIMESTAMP),
             pa.field("closed_ts", TIMESTAMP),
             pa.field("state", TEXT),
             pa.field("reason", TEXT),

@@ -1,0 +1,135 @@
+"""The inventory: which instance was which client, when.
+
+A slowly changing dimension (type 2): as long as an instance says the same of itself it is one row, and when
+it says something else a new row begins. The instance's id says which of sixteen files it is in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from odradek_spark.jobs.following import news
+from odradek_spark.jobs.writing import write_frame
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.load import read_files
+from odradek_spark.tables.log import LiveFile, live
+from odradek_spark.tables.schemas import CLIENTS, PUSHES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+APP_ID = "inventory"
+BUCKETS = 16
+TRACKED = (
+    "client_id",
+    "software_name",
+    "software_version",
+    "principal",
+    "listener",
+    "client_address",
+)
+"""What begins a new row when it changes. The broker is none of it: an instance pushes to any."""
+
+
+def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
+    """Bring the inventory up to date.
+
+    Args:
+        pushes: New rows of the table ``pushes``. Receive times of an instance only grow, so none of them is
+            older than what is known; one that is begins a row of its own.
+        clients: Rows of the table ``clients``: all of the instances in ``pushes``, others may be there.
+
+    Returns:
+        The table ``clients``:
+
+        * ``client_instance_id``, ``client_id``, ``software_name``, ``software_version``, ``principal``,
+          ``listener``, ``client_address`` string.
+        * ``valid_from``, ``last_seen`` timestamp: receive times of the first and the last push like this;
+          ``valid_to`` timestamp: when the instance said something else, null for its last row.
+        * ``pushes``, ``points`` bigint: as many as were received, repeated ones included.
+        * ``push_interval_ms`` int: of the last push; ``terminated`` boolean: it was the instance's farewell.
+        * ``bucket`` int: 0 to 15, CRC-32 of the instance's id.
+    """
+    spans = spans_of(pushes).unionByName(clients.select(*spans_of(pushes).columns))
+    in_order = Window.partitionBy("client_instance_id").orderBy("valid_from", "last_seen", *TRACKED)
+    described = F.struct(*TRACKED)
+    changed = ~F.lag(described).over(in_order).eqNullSafe(described)
+    rows = spans.withColumn("era", F.sum(changed.cast("int")).over(in_order))
+    latest = F.max_by(F.struct("push_interval_ms", "terminated"), "last_seen")
+    eras = rows.groupBy("client_instance_id", *TRACKED, "era").agg(
+        F.min("valid_from").alias("valid_from"),
+        F.max("last_seen").alias("last_seen"),
+        F.sum("pushes").alias("pushes"),
+        F.sum("points").alias("points"),
+        latest["push_interval_ms"].alias("push_interval_ms"),
+        latest["terminated"].alias("terminated"),
+    )
+    by_era = Window.partitionBy("client_instance_id").orderBy("era")
+    return (
+        eras.withColumn("valid_to", F.lead("valid_from").over(by_era))
+        .withColumn("bucket", bucket())
+        .select(*CLIENTS.schema.names)
+    )
+
+
+def spans_of(pushes: DataFrame) -> DataFrame:
+    """Each push as a row of the inventory that lasts for a moment."""
+    return pushes.select(
+        "client_instance_id",
+        *TRACKED,
+        F.col("recv_ts").alias("valid_from"),
+        F.col("recv_ts").alias("last_seen"),
+        F.lit(1).cast("bigint").alias("pushes"),
+        F.col("points").cast("bigint").alias("points"),
+        "push_interval_ms",
+        "terminating",
+    ).withColumnRenamed("terminating", "terminated")
+
+
+def bucket() -> Column:
+    """The file that an instance is in."""
+    return (F.crc32(F.encode("client_instance_id", "utf-8")) % BUCKETS).cast("int")
+
+
+@dataclass(frozen=True, slots=True)
+class Inventoried:
+    """What a run did."""
+
+    pushes: int
+    buckets: int
+    """Files of the inventory that were made anew."""
+
+
+def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
+    """Take the pushes that came since the last run into the inventory.
+
+    Returns:
+        None if none came, or if another run was faster.
+
+    Raises:
+        DatasetError: Nothing has been ingested, or the last run was too long ago.
+    """
+    dataset = Dataset(root)
+    dataset.create([CLIENTS])
+    found = news(dataset, PUSHES, CLIENTS, APP_ID)
+    if found is None:
+        return None
+    pushes = read_files(spark, root, PUSHES, [f"{dataset.uri(PUSHES)}/{each.path}" for each in found.files])
+    touched = {str(row["bucket"]) for row in pushes.select(bucket().alias("bucket")).distinct().collect()}
+    old = [each for each in live(dataset.existing(CLIENTS)) if each.partition["bucket"] in touched]
+    manifests = []
+    if touched:
+        known = read_files(spark, root, CLIENTS, whole_paths(dataset, old))
+        manifests = write_frame(inventory(pushes, known).repartition(2, "bucket"), root, CLIENTS)
+    info = {"job": APP_ID, "pushes": found.rows, "pushesVersion": found.version}
+    if not dataset.commit_next(CLIENTS, manifests, APP_ID, found.after, found.version, info, old):
+        return None
+    return Inventoried(found.rows, len(touched))
+
+
+def whole_paths(dataset: Dataset, files: list[LiveFile]) -> list[str]:
+    return [f"{dataset.uri(CLIENTS)}/{each.path}" for each in files]

@@ -1,0 +1,158 @@
+"""Rollups: how points add up in five minutes, or in an hour.
+
+What is written are parts. Every run adds rows for what came since the last one, also to buckets that have
+rows; readers add them up with `merged`. So late data rewrites nothing, and no state is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from odradek_spark.jobs.accepted import accepted
+from odradek_spark.jobs.following import News, news
+from odradek_spark.jobs.writing import write_frame
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.load import load_dataset, read_files
+from odradek_spark.tables.schemas import AGGREGATES, POINTS, ROLLUP_1H, ROLLUP_5M, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BUCKET_S = {ROLLUP_5M.name: 300, ROLLUP_1H.name: 3600}
+SKETCH_LG_K = 10
+"""1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
+ROLLUPS = (ROLLUP_5M, ROLLUP_1H)
+RETRY_WINDOW = "1 hour"
+"""How long before a point the push may be that its own repeats: two push intervals, and Kafka's are at most
+that long in practice."""
+
+
+def rollup(points: DataFrame, table: Table) -> DataFrame:
+    """Add points up.
+
+    Args:
+        points: Rows of the table ``points`` that count (`odradek_spark.jobs.accepted.accepted`).
+        table: `ROLLUP_5M` or `ROLLUP_1H`.
+
+    Returns:
+        One row for each bucket and group:
+
+        * ``bucket`` timestamp: when it begins, by ``ts``; ``date`` string: its day.
+        * the group: ``name``, ``unit``, ``kind``, ``temporality``, ``client_id``, ``software_name``,
+          ``software_version``, ``client_rack``, ``group_id``, ``topic``, ``node_id``, ``broker_id``, and
+          ``client_instance_id`` in `ROLLUP_1H`.
+        * ``n`` bigint: values that are numbers; ``not_finite`` bigint: those that are NaN or infinite, which
+          count nowhere else.
+        * ``sum``, ``min``, ``max`` double: of the values; integers are taken as doubles.
+        * ``last`` double, ``last_ts`` timestamp: the latest value, of equally late ones the largest.
+        * ``sum_int`` decimal(38, 0): the exact sum of the integers.
+        * ``instances`` binary, in `ROLLUP_5M`: HLL sketch of the instances; ``hll_sketch_estimate`` reads it.
+    """
+    width = BUCKET_S[table.name]
+    value = F.coalesce("value", F.col("value_int").cast("double"))
+    finite = F.when(~F.isnan(value) & (F.abs(value) != float("inf")), value)
+    rows = (
+        points.withColumn("bucket", F.timestamp_seconds(F.floor(F.unix_seconds("ts") / width) * width))
+        .withColumn("finite", finite)
+        .withColumn("any_value", value)
+        .where("any_value is not null")
+    )
+    latest = F.max(F.when(F.col("finite").isNotNull(), F.struct("ts", "finite")))
+    aggregates = [
+        F.count("finite").alias("n"),
+        (F.count("any_value") - F.count("finite")).alias("not_finite"),
+        F.sum("finite").alias("sum"),
+        F.min("finite").alias("min"),
+        F.max("finite").alias("max"),
+        latest["finite"].alias("last"),
+        latest["ts"].alias("last_ts"),
+        F.sum(F.col("value_int").cast("decimal(38,0)")).alias("sum_int"),
+    ]
+    if table is ROLLUP_5M:
+        aggregates.append(F.hll_sketch_agg("client_instance_id", SKETCH_LG_K).alias("instances"))
+    return dated(rows.groupBy("bucket", *group(table)).agg(*aggregates), table)
+
+
+def merged(partials: DataFrame, table: Table) -> DataFrame:
+    """Add parts up: one row for each bucket and group.
+
+    Args:
+        partials: Rows of a rollup.
+        table: `ROLLUP_5M` or `ROLLUP_1H`.
+
+    Returns:
+        The columns of `rollup`.
+    """
+    latest = F.max(F.when(F.col("last_ts").isNotNull(), F.struct("last_ts", "last")))
+    aggregates: list[Column] = [
+        F.sum("n").alias("n"),
+        F.sum("not_finite").alias("not_finite"),
+        F.sum("sum").alias("sum"),
+        F.min("min").alias("min"),
+        F.max("max").alias("max"),
+        latest["last"].alias("last"),
+        latest["last_ts"].alias("last_ts"),
+        F.sum("sum_int").cast("decimal(38,0)").alias("sum_int"),
+    ]
+    if table is ROLLUP_5M:
+        aggregates.append(F.hll_union_agg("instances").alias("instances"))
+    return dated(partials.groupBy("bucket", *group(table)).agg(*aggregates), table)
+
+
+def group(table: Table) -> list[str]:
+    """The columns that a rollup keeps apart, but for the bucket."""
+    added_up = {"bucket", "date", "instances", *(each.name for each in AGGREGATES)}
+    return [name for name in table.schema.names if name not in added_up]
+
+
+def dated(rows: DataFrame, table: Table) -> DataFrame:
+    return rows.withColumn("date", F.date_format("bucket", "yyyy-MM-dd")).select(*table.schema.names)
+
+
+@dataclass(frozen=True, slots=True)
+class RolledUp:
+    """What a run did."""
+
+    table: str
+    points: int
+    """Points that came since the last run, those that are repeated included."""
+    rows: int
+    """Parts that were written."""
+
+
+def run_rollup(spark: SparkSession, root: str, table: Table) -> RolledUp | None:
+    """Add the parts of what came since the last run.
+
+    Returns:
+        None if nothing came, or if another run was faster.
+
+    Raises:
+        DatasetError: Nothing has been ingested, or the last run was too long ago.
+    """
+    dataset = Dataset(root)
+    dataset.create([table])
+    app_id = f"rollup:{table.name}"
+    found = news(dataset, POINTS, table, app_id)
+    if found is None:
+        return None
+    manifests = []
+    if found.files:
+        manifests = write_frame(rollup(new_points(spark, dataset, found), table), root, table)
+    info = {"job": app_id, "points": found.rows, "pointsVersion": found.version}
+    if not dataset.commit_next(table, manifests, app_id, found.after, found.version, info):
+        return None
+    return RolledUp(table.name, found.rows, sum(each.rows for each in manifests))
+
+
+def new_points(spark: SparkSession, dataset: Dataset, found: News) -> DataFrame:
+    """The points that came and count."""
+    files = [f"{dataset.uri(POINTS)}/{each.path}" for each in found.files]
+    points = read_files(spark, dataset.root, POINTS, files)
+    pushes = load_dataset(spark, dataset.root, "pushes")
+    if found.since is not None:
+        pushes = pushes.where(F.col("recv_ts") >= F.lit(found.since) - F.expr(f"interval {RETRY_WINDOW}"))
+    return accepted(points, pushes)

@@ -1,0 +1,66 @@
+"""Rows of a job become files of a table, written by the Python workers; nobody sees them yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from odradek_spark.tables.files import Manifest, TableFiles
+from odradek_spark.tables.schemas import Table
+
+GROUP_ROWS = 1 << 17
+"""Rows that are written together: Spark hands over fewer, and small row groups read slowly."""
+MANIFEST = "manifest string"
+
+
+@dataclass(frozen=True, slots=True)
+class FileWriter:
+    """What a task does with its rows."""
+
+    root: str
+    table: Table
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with TableFiles(self.root, self.table) as files:
+            for rows in groups(batches):
+                files.write(rows.cast(self.table.schema))
+        yield manifest_batch(files.manifests)
+
+
+def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches put together to about `GROUP_ROWS` rows."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= GROUP_ROWS:
+            yield pa.Table.from_batches(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(held)
+
+
+def manifest_batch(manifests: Iterable[Manifest]) -> pa.RecordBatch:
+    """Manifests as rows of `MANIFEST`."""
+    return pa.RecordBatch.from_pydict(
+        {"manifest": pa.array([each.text() for each in manifests], pa.string())}
+    )
+
+
+def write_frame(rows: DataFrame, root: str, table: Table) -> list[Manifest]:
+    """Write rows as files of a table, one or more for each folder and task.
+
+    Args:
+        rows: Has the columns of the table, in any order.
+        root: Of the dataset.
+        table: Where they belong.
+
+    Raises:
+        pyspark.errors.PySparkException: A task failed, for lack of room for one.
+    """
+    written = rows.select(*table.schema.names).mapInArrow(FileWriter(root, table), MANIFEST).collect()
+    return [Manifest.parse(row["manifest"]) for row in written]

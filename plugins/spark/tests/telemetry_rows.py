@@ -1,0 +1,147 @@
+"""Rows of pushes for the tests of jobs: what one client instance told at one time, and a dataset of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+from odradek.plugin.telemetry_topic import encode_headers, record_key
+from odradek_spark.decoder.decode import Decoder
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.ingest.commit import commit_batch
+from odradek_spark.ingest.task import RangeReport
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import write_files
+from odradek_spark.tables.schemas import INGESTED
+
+MIDNIGHT_S = 1_790_035_200
+"""2026-09-22T00:00:00Z."""
+TOPIC = "__client_telemetry"
+LATENCY = "org.apache.kafka.producer.request.latency.avg"
+SENT = "org.apache.kafka.producer.record.send.total"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One data point."""
+
+    name: str
+    value: float | int | None
+    labels: tuple[tuple[str, str], ...] = ()
+    sum: str = ""
+    """``delta`` or ``cumulative``; else it is a gauge."""
+    start_s: float | None = None
+    """Since when, on the clock of `Told`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One push."""
+
+    at_s: float
+    """After midnight, when the host received it."""
+    values: tuple[Value, ...] = ()
+    client: int = 1
+    client_id: str = "app"
+    version: str = "4.0.0"
+    interval_ms: int = 30_000
+    terminating: bool = False
+    clock_s: float = 0.0
+    """How far the client's clock is off."""
+    raw: bytes | None = field(default=None)
+    """These bytes instead of values."""
+
+    def payload(self) -> bytes:
+        """What the client sent."""
+        if self.raw is not None:
+            return self.raw
+        data = MetricsData()
+        metrics = data.resource_metrics.add().scope_metrics.add().metrics
+        for each in self.values:
+            metric = metrics.add(name=each.name)
+            if each.sum:
+                metric.sum.aggregation_temporality = 1 if each.sum == "delta" else 2  # type: ignore[assignment]
+                metric.sum.is_monotonic = True
+            point = (metric.sum if each.sum else metric.gauge).data_points.add()
+            point.time_unix_nano = nanoseconds(self.at_s + self.clock_s)
+            if each.start_s is not None:
+                point.start_time_unix_nano = nanoseconds(each.start_s + self.clock_s)
+            if isinstance(each.value, int):
+                point.as_int = each.value
+            elif each.value is not None:
+                point.as_double = each.value
+            for key, text in each.labels:
+                point.attributes.add(key=key).value.string_value = text
+        return data.SerializeToString()
+
+    def record(self, offset: int, partition: int = 0) -> TopicRecord:
+        """The record that a host writes."""
+        connection = ConnectionContext(
+            "127.0.0.1:9092-127.0.0.1:50000-1",
+            "PLAINTEXT",
+            "PLAINTEXT",
+            "127.0.0.1",
+            50000,
+            1,
+            client_software_name="apache-kafka-java",
+            client_software_version=self.version,
+        )
+        received_ms = round((MIDNIGHT_S + self.at_s) * 1000)
+        context = RequestContext(connection, 72, 0, 1, self.client_id, received_ms)
+        instance = bytes([self.client]) * 16
+        payload = ClientTelemetryPayload(instance, self.terminating, self.payload())
+        record = TelemetryRecord(context, self.interval_ms, payload, subscription_id=7, codec=4)
+        return TopicRecord(
+            partition, offset, received_ms, record_key(instance), self.payload(), encode_headers(record)
+        )
+
+
+def nanoseconds(at_s: float) -> int:
+    return round((MIDNIGHT_S + at_s) * 1000) * 1_000_000
+
+
+def gauge(told: Told, value: float, name: str = LATENCY, **labels: str) -> Told:
+    """The push with one more gauge."""
+    return replace(told, values=(*told.values, Value(name, value, tuple(sorted(labels.items())))))
+
+
+def counted(told: Told, value: float, since_s: float, kind: str = "delta", name: str = SENT) -> Told:
+    """The push with one more sum."""
+    return replace(told, values=(*told.values, Value(name, value, (), kind, since_s)))
+
+
+def ingest(
+    dataset: Dataset, pushes: Sequence[Told], start: int, partition: int = 0, decoder: Decoder | None = None
+) -> int:
+    """Take pushes in as one batch, at offsets from ``start`` on.
+
+    Returns:
+        The offset behind the last.
+    """
+    dataset.create()
+    records = [each.record(start + index, partition) for index, each in enumerate(pushes)]
+    decoded = (decoder or Decoder()).decode(records)
+    rows = dict(decoded.batches())
+    manifests = [each for table in INGESTED for each in write_files(dataset.root, table, rows[table.name])]
+    end = start + len(records)
+    report = RangeReport(
+        partition,
+        start,
+        end,
+        decoded.pushes.num_rows,
+        sum(decoded.pushes["points"].to_pylist()),
+        decoded.dead_letter.num_rows,
+        sum(len(each.value or b"") for each in records),
+    )
+    commit_batch(dataset, TOPIC, manifests, [report], start)
+    return end
+
+
+def ingest_batches(dataset: Dataset, batches: Iterable[Sequence[Told]], start: int = 0) -> int:
+    """Take pushes in, batch by batch."""
+    for batch in batches:
+        start = ingest(dataset, batch, start)
+    return start

@@ -1,0 +1,205 @@
+"""Anomalies: what lasts longer than a rule allows, opened once and closed once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from telemetry_rows import LATENCY, MIDNIGHT_S, SENT, Told, counted, gauge, ingest
+
+from odradek_spark.jobs.rules import Aggregate, Op, Rule
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.load import load_dataset
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from odradek_spark.jobs.episodes import Detected
+
+pytestmark = pytest.mark.spark
+SLOW = Rule(id="slow", metric=LATENCY, op=Op.ABOVE, threshold=100.0)
+BUSY = Rule(id="busy", metric=SENT, op=Op.AT_LEAST, threshold=5.0)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return Dataset(str(tmp_path / "dataset"))
+
+
+def detected(spark: SparkSession, dataset: Dataset, *rules: Rule) -> Detected:
+    from odradek_spark.jobs.episodes import run_detect
+
+    found = run_detect(spark, dataset.root, rules or (SLOW,))
+    assert found is not None
+    return found
+
+
+def episodes(spark: SparkSession, dataset: Dataset) -> list[tuple[Any, ...]]:
+    """``(rule, instance, started, fired, last, state, reason)``, times in seconds."""
+    found = load_dataset(spark, dataset.root, "anomalies").selectExpr(
+        "rule",
+        "client_id",
+        f"unix_seconds(started_ts) - {MIDNIGHT_S}",
+        f"unix_seconds(fired_ts) - {MIDNIGHT_S}",
+        f"unix_seconds(last_ts) - {MIDNIGHT_S}",
+        "state",
+        "reason",
+    )
+    return sorted((tuple(row) for row in found.collect()), key=repr)
+
+
+def slow(*times: float, told: Told | None = None, value: float = 250.0) -> list[Told]:
+    """Pushes with a latency beyond the rule's."""
+    return [gauge(replace(told or Told(0), at_s=at_s), value) for at_s in times]
+
+
+def steps(*intervals: tuple[float, float]) -> list[Told]:
+    """Pushes of a sum that is beyond the rule's, each step with its beginning."""
+    return [counted(Told(end), 7.0, begin) for begin, end in intervals]
+
+
+@pytest.mark.parametrize(("end_s", "fired"), [(189.0, 0), (190.0, 0), (191.0, 1)])
+def test_180_seconds_may_pass_and_no_more(
+    spark: SparkSession, dataset: Dataset, end_s: float, fired: int
+) -> None:
+    ingest(dataset, steps((10.0, 70.0), (70.0, 130.0), (130.0, end_s)), 0)
+
+    found = detected(spark, dataset, BUSY)
+
+    assert (len(found.opened), found.going_on) == (fired, fired)
+
+
+def test_a_gauge_speaks_for_the_time_since_the_sample_before(spark: SparkSession, dataset: Dataset) -> None:
+    fine = gauge(Told(0), 1.0)
+    ingest(dataset, [fine, *slow(30, 60, 90, 120, 150, 180, 181)], 0)
+
+    found = detected(spark, dataset)
+
+    (row,) = found.opened
+    assert (row["worst"], row["last"], row["samples"], row["threshold"], row["op"]) == (250, 250, 7, 100, ">")
+    assert episodes(spark, dataset) == [("slow", "app", 0, 181, 181, "open", None)]
+
+
+def test_a_silence_ends_what_was_and_begins_anew(spark: SparkSession, dataset: Dataset) -> None:
+    ingest(dataset, slow(0, 30, 60, 90, 120, 150, 230, 260, 290, 320), 0)
+
+    found = detected(spark, dataset)
+
+    assert (found.opened, found.going_on) == ([], 0)  # 150 s, then 90 s: more than 75 s between them
+
+
+def test_a_short_silence_ends_nothing(spark: SparkSession, dataset: Dataset) -> None:
+    ingest(dataset, slow(0, 30, 60, 90, 120, 150, 220, 250), 0)
+
+    found = detected(spark, dataset)
+
+    assert len(found.opened) == 1
+
+
+def test_one_good_sample_ends_it(spark: SparkSession, dataset: Dataset) -> None:
+    ingest(dataset, [*slow(0, 30, 60, 90, 120), gauge(Told(150), 3.0), *slow(180, 210, 240, 270, 300)], 0)
+
+    assert detected(spark, dataset).opened == []
+
+
+def test_an_episode_goes_on_over_runs_and_is_closed_once(spark: SparkSession, dataset: Dataset) -> None:
+    end = ingest(dataset, slow(0, 30, 60, 90, 120, 150, 180, 210), 0)
+    first = detected(spark, dataset)
+    end = ingest(dataset, slow(240, 270, 300, told=Told(0), value=900.0), end)
+    second = detected(spark, dataset)
+    end = ingest(dataset, [gauge(Told(330), 3.0)], end)
+    third = detected(spark, dataset)
+    ingest(dataset, [gauge(Told(360), 3.0)], end)
+
+    fourth = detected(spark, dataset)
+
+    outcomes = [
+        (len(each.opened), len(each.closed), each.going_on) for each in (first, second, third, fourth)
+    ]
+    assert outcomes == [(1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 0, 0)]
+    assert third.closed[0]["worst"] == 900.0
+    assert third.closed[0]["samples"] == 11
+    assert episodes(spark, dataset) == [("slow", "app", 0, 210, 300, "closed", "recovered")]
+
+
+def test_a_client_that_falls_silent_is_closed_by_the_pushes_of_others(
+    spark: SparkSession, dataset: Dataset
+) -> None:
+    end = ingest(dataset, slow(0, 30, 60, 90, 120, 150, 180, 210), 0)
+    detected(spark, dataset)
+    end = ingest(dataset, [gauge(Told(280, client=2), 1.0)], end)
+    early = detected(spark, dataset)
+    ingest(dataset, [gauge(Told(290, client=2), 1.0)], end)
+
+    late = detected(spark, dataset)
+
+    assert (early.going_on, late.going_on) == (1, 0)
+    assert episodes(spark, dataset) == [("slow", "app", 0, 210, 210, "closed", "silent")]
+
+
+def test_what_is_looked_at_again_does_not_fire_again(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.accepted import accepted
+    from odradek_spark.jobs.detect import detect
+
+    end = ingest(dataset, [*slow(0, 30, 60, 90, 120, 150, 180, 210, 240), gauge(Told(270), 3.0)], 0)
+    detected(spark, dataset)
+    ingest(dataset, slow(60, 90, 120, 150, 180, 210, told=Told(0), value=600.0), end)
+    late = detected(spark, dataset)
+
+    known = load_dataset(spark, dataset.root, "anomalies")
+    points = accepted(
+        load_dataset(spark, dataset.root, "points"), load_dataset(spark, dataset.root, "pushes")
+    )
+    again = detect(points, [SLOW], known, datetime.fromtimestamp(MIDNIGHT_S + 270, UTC))
+
+    assert (late.opened, late.closed) == ([], [])
+    assert again.count() == 0
+    assert episodes(spark, dataset) == [("slow", "app", 0, 210, 240, "closed", "recovered")]
+
+
+def test_clients_labels_and_rules_are_apart(spark: SparkSession, dataset: Dataset) -> None:
+    fast = Rule(id="fast", metric=LATENCY, op=Op.BELOW, threshold=10.0, attrs={"topic": "b"})
+    times = range(0, 240, 30)
+    bad = [gauge(gauge(Told(at_s), 300.0, topic="a"), 5.0, topic="b") for at_s in times]
+    good = [gauge(Told(at_s + 1, client=2, client_id="good"), 50.0) for at_s in times]
+    ingest(dataset, [push for pair in zip(bad, good, strict=True) for push in pair], 0)
+
+    found = detected(spark, dataset, SLOW, fast)
+
+    assert {(each["rule"], each["attrs"], each["worst"]) for each in found.opened} == {
+        ("slow", '{"topic":"a"}', 300.0),
+        ("fast", '{"topic":"b"}', 5.0),
+    }
+
+
+def test_a_rule_may_put_the_series_of_an_instance_together(spark: SparkSession, dataset: Dataset) -> None:
+    total = replace(SLOW, id="total", agg=Aggregate.SUM)
+    ingest(
+        dataset,
+        [gauge(gauge(Told(at_s), 60.0, topic="a"), 60.0, topic="b") for at_s in range(0, 240, 30)],
+        0,
+    )
+
+    found = detected(spark, dataset, SLOW, total)
+
+    assert [(each["rule"], each["attrs"], each["last"]) for each in found.opened] == [("total", None, 120.0)]
+
+
+def test_a_clock_that_is_off_hides_nothing(spark: SparkSession, dataset: Dataset) -> None:
+    behind = Told(0, clock_s=-600.0)
+    end = ingest(dataset, slow(1000, 1030, 1060, 1090, told=behind), 0)
+    detected(spark, dataset)
+    ingest(dataset, slow(1120, 1150, 1180, 1210, told=behind), end)
+
+    found = detected(spark, dataset)
+
+    assert (len(found.opened), found.going_on) == (1, 1)
+
+
+def test_values_that_are_no_numbers_are_no_samples(spark: SparkSession, dataset: Dataset) -> None:
+    ingest(dataset, slow(*range(0, 240, 30), value=float("nan")), 0)
+
+    assert detected(spark, dataset).opened == []

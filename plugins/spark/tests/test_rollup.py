@@ -1,0 +1,180 @@
+"""Rollups: parts add up to what the points add up to, whoever adds."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from telemetry_rows import LATENCY, SENT, Told, Value, gauge, ingest, ingest_batches
+
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.load import live_files, load_dataset
+from odradek_spark.tables.schemas import POINTS, ROLLUP_1H, ROLLUP_5M, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+BY_DUCKDB = """
+with points as (
+    select *, coalesce(value, cast(value_int as double)) as v
+    from read_parquet($files, hive_partitioning = true)
+)
+select epoch(time_bucket(interval 5 minutes, ts)), name, client_id,
+       count(v) filter (where isfinite(v)), count(v) - count(v) filter (where isfinite(v)),
+       sum(v) filter (where isfinite(v)), min(v) filter (where isfinite(v)),
+       max(v) filter (where isfinite(v)), sum(value_int), count(distinct client_instance_id)
+from points where v is not null group by all
+"""
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return Dataset(str(tmp_path / "dataset"))
+
+
+def pushes(seed: int, at_s: float) -> list[Told]:
+    source = random.Random(seed)
+    found = []
+    for _ in range(30):
+        number = source.randrange(6)
+        values = tuple(
+            Value(
+                source.choice((LATENCY, SENT, "mine")),
+                source.choice((1.5, -2.25, 0.0, float("nan"), float("inf"), None, 2**60 + 1, -3)),
+                (("topic", source.choice("ab")),),
+            )
+            for _ in range(source.randrange(5))
+        )
+        found.append(Told(at_s + source.random() * 1500, values, number, f"app-{number % 3}"))
+    return sorted(found, key=lambda each: each.at_s)
+
+
+def comparable(rows: DataFrame, table: Table) -> list[tuple[Any, ...]]:
+    """Rows in an order, with sketches as estimates."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    if table is ROLLUP_5M:
+        rows = rows.withColumn("instances", F.hll_sketch_estimate("instances"))
+    return sorted((tuple(row) for row in rows.collect()), key=repr)
+
+
+@pytest.mark.parametrize("table", [ROLLUP_5M, ROLLUP_1H])
+def test_parts_add_up_to_what_the_points_do(spark: SparkSession, dataset: Dataset, table: Table) -> None:
+    from odradek_spark.jobs.rollup import merged, rollup, run_rollup
+
+    start = 0
+    for batch in range(3):
+        start = ingest(dataset, pushes(batch, 600.0 * batch), start)
+        run_rollup(spark, dataset.root, table)
+
+    parts = load_dataset(spark, dataset.root, table.name)
+    points = load_dataset(spark, dataset.root, "points")
+    assert comparable(merged(parts, table), table) == comparable(rollup(points, table), table)
+    assert parts.count() > merged(parts, table).count()
+
+
+def test_duckdb_adds_up_to_the_same(spark: SparkSession, dataset: Dataset) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from odradek_spark.jobs.rollup import run_rollup
+
+    ingest_batches(dataset, [pushes(1, 0.0), pushes(2, 900.0)])
+    expected = duckdb.execute(BY_DUCKDB, {"files": live_files(dataset, POINTS)}).fetchall()
+
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    found = (
+        load_dataset(spark, dataset.root, "rollup_5m")
+        .groupBy(F.unix_seconds("bucket").cast("double"), "name", "client_id")
+        .agg(
+            F.sum("n"),
+            F.sum("not_finite"),
+            F.sum("sum"),
+            F.min("min"),
+            F.max("max"),
+            F.sum("sum_int"),
+            F.hll_sketch_estimate(F.hll_union_agg("instances")),
+        )
+    )
+    rows = {tuple(row)[:3]: tuple(row)[3:] for row in found.collect()}
+    assert len(rows) == len(expected)
+    for row in expected:
+        got = rows[row[:3]]
+        assert got[:2] + got[3:] == tuple(row[3:5] + row[6:])
+        assert math.isclose(got[2] or 0.0, row[5] or 0.0, rel_tol=1e-12)
+
+
+def test_a_run_without_news_writes_nothing(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+
+    ingest(dataset, pushes(1, 0.0), 0)
+    first = run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    again = run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    assert first is not None
+    assert first.rows > 0
+    assert again is None
+
+
+def test_late_data_adds_to_the_buckets_that_are_there(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.rollup import merged, run_rollup
+
+    end = ingest(dataset, [gauge(Told(10.0), 2.0), gauge(Told(4000.0), 8.0)], 0)
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+    ingest(dataset, [gauge(Told(20.0, client=2), 4.0)], end)
+
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    rows = merged(load_dataset(spark, dataset.root, "rollup_5m"), ROLLUP_5M).orderBy("bucket").collect()
+    assert [(row["n"], row["sum"], row["last"]) for row in rows] == [(2, 6.0, 4.0), (1, 8.0, 8.0)]
+
+
+def test_a_push_that_was_sent_twice_counts_once(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+
+    twice = gauge(Told(10.0), 2.0)
+    again = Told(12.0, raw=twice.payload())
+    much_later = Told(400.0, raw=twice.payload())
+    end = ingest(dataset, [twice], 0)
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+    ingest(dataset, [again, much_later], end)
+
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    counts = [row["n"] for row in load_dataset(spark, dataset.root, "rollup_5m").collect()]
+    assert sorted(counts) == [1, 1]  # the first, and the one that nobody would send again so late
+
+
+def test_a_batch_that_not_all_tables_have_waits(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+    from odradek_spark.tables.files import write_files
+
+    end = ingest(dataset, [gauge(Told(10.0), 2.0)], 0)
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+    from odradek_spark.decoder.decode import Decoder
+
+    rows = Decoder().decode([gauge(Told(20.0), 3.0).record(end)]).points
+    dataset.commit_ranges(
+        POINTS, write_files(dataset.root, POINTS, rows), "__client_telemetry", {0: (end, end + 1)}
+    )
+
+    early = run_rollup(spark, dataset.root, ROLLUP_5M)
+    ingest(dataset, [gauge(Told(20.0), 3.0)], end)
+    later = run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    assert early is None
+    assert later is not None
+    assert (later.points, later.rows) == (1, 1)
+
+
+def test_nothing_ingested_is_said(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+
+    with pytest.raises(DatasetError, match="has anything been ingested"):
+        run_rollup(spark, dataset.root, ROLLUP_5M)

@@ -1,0 +1,58 @@
+"""Rules of anomalies, from TOML."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek_spark.jobs.rules import Aggregate, Op, Rule, RuleError, parse_rules
+
+PLAIN = 'id = "slow"\nmetric = "m"\nop = ">"\nthreshold = 500\n'
+
+
+def test_a_rule_says_what_is_an_anomaly() -> None:
+    (rule,) = parse_rules(f'[[rule]]\n{PLAIN}for_s = 60\nagg = "max"\nattrs = {{ topic = "orders" }}')
+
+    assert rule == Rule(
+        id="slow",
+        metric="m",
+        op=Op.ABOVE,
+        threshold=500.0,
+        for_s=60.0,
+        attrs={"topic": "orders"},
+        agg=Aggregate.MAX,
+    )
+
+
+def test_a_rule_holds_for_180_seconds_unless_it_says_otherwise() -> None:
+    (rule,) = parse_rules(f"[[rule]]\n{PLAIN}")
+
+    assert (rule.for_s, rule.agg, rule.attrs) == (180.0, Aggregate.EACH, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", r"expected tables \[\[rule\]\]"),
+        ("[[", "no TOML"),
+        ("rule = 3", r"expected tables \[\[rule\]\]"),
+        (f"[[rule]]\n{PLAIN}[other]", r"expected tables \[\[rule\]\]"),
+        ('[[rule]]\nid = "x"', "rule 'x': metric is missing"),
+        ("[[rule]]", "rule 1: id is missing"),
+        (f"[[rule]]\n{PLAIN}for = 3", "rule 'slow': unknown key 'for'; known are id, metric"),
+        (f"[[rule]]\n{PLAIN}for_s = -1", "for_s: expected no less than 0, found -1"),
+        (f"[[rule]]\n{PLAIN}for_s = true", "for_s: expected a number, found True"),
+        (f"[[rule]]\n{PLAIN}for_s = nan", "for_s: expected a number, found nan"),
+        (f"[[rule]]\n{PLAIN}agg = 'p99'", "agg: expected one of each, sum, min, max, avg, found 'p99'"),
+        (f"[[rule]]\n{PLAIN}attrs = 'a'", "attrs: expected a table of texts"),
+        (f"[[rule]]\n{PLAIN}attrs = {{ a = 1 }}", "attrs: expected a table of texts"),
+        ('[[rule]]\nid = "x"\nmetric = ""\nop = ">"\nthreshold = 1', "metric: expected a text, found ''"),
+        (
+            '[[rule]]\nid = "x"\nmetric = "m"\nop = "="\nthreshold = 1',
+            "op: expected one of >, >=, <, <=, found '='",
+        ),
+        (f"[[rule]]\n{PLAIN}[[rule]]\n{PLAIN}", "two rules have the id 'slow'"),
+    ],
+)
+def test_rules_that_make_no_sense_are_named(text: str, complaint: str) -> None:
+    with pytest.raises(RuleError, match=complaint):
+        parse_rules(text)
