@@ -26,6 +26,12 @@ SAYS = {
         "test_it_goes_on_pushing_after_a_push_was_too_large PASSED",
         "4 passed",
     ],
+    "04_throttle_a_noisy_client": [
+        "both try to write 3.0 MB a second; noisy may write 1.0 MB\n",
+        "noisy wrote ",
+        "neighbor wrote ",
+        "throttled: noisy\n",
+    ],
     "05_tenant_quotas": [
         "zen-app: 2.0 MB/s",
         "acme together: 1.0 MB/s",
