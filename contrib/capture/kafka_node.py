@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,12 +90,14 @@ def wait_until_up(node: subprocess.Popen[bytes], port: int, log: Path) -> None:
         time.sleep(0.2)
 
 
-def format_storage(classpath: str, folder: Path, port: int, reporters: str) -> str:
+def format_storage(
+    classpath: str, folder: Path, port: int, reporters: str, overrides: Iterable[str] = ()
+) -> str:
     """Write ``server.properties``, prepare the data directory and return the file's path."""
     properties = str(folder / "server.properties")
     settings = {"port": port, "controller_port": free_port(), "reporters": reporters}
     text = PROPERTIES.format(data_dir=folder / "data", max_bytes=TELEMETRY_MAX_BYTES, **settings)
-    Path(properties).write_text(text)
+    Path(properties).write_text(text + "".join(f"{line}\n" for line in overrides))
     command = java(classpath, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", properties)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return properties
@@ -111,13 +113,18 @@ def stop(node: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def kafka_node(reporters: str = TELEMETRY_REPORTER) -> Iterator[KafkaNode]:
-    """Format, start, yield, stop and delete one node. Its log is shown when it does not start."""
+def kafka_node(reporters: str = TELEMETRY_REPORTER, overrides: Iterable[str] = ()) -> Iterator[KafkaNode]:
+    """Format, start, yield, stop and delete one node. Its log is shown when it does not start.
+
+    Args:
+        reporters: Classes for ``metric.reporters``.
+        overrides: Lines for ``server.properties``, as ``key=value``.
+    """
     classpath = java_classpath()
     with tempfile.TemporaryDirectory(prefix="kafka-node-") as name:
         folder = Path(name)
         port = free_port()
-        properties = format_storage(classpath, folder, port, reporters)
+        properties = format_storage(classpath, folder, port, reporters, overrides)
         with (folder / "node.log").open("wb") as log:
             node = subprocess.Popen(java(classpath, "kafka.Kafka", properties), stdout=log, stderr=log)
             try:

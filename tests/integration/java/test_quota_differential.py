@@ -1,0 +1,197 @@
+"""The same scripted loads under the same quotas, on Apache Kafka and on the host, side by side.
+
+Both have three windows instead of eleven, which only makes it shorter. ``pytest -s`` shows the table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+
+from odradek.client.admin import AdminClient
+from odradek.client.connection import Connection
+from odradek.client.resources import NewTopic
+from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from odradek.wire.messages.metadata import MetadataRequest
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from support.batches import batch_of
+from support.hosts import serving
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+QUOTA_BYTES_PER_S = 1_000_000
+REQUEST_BYTES = 50_000
+FILLED = 600
+"""Requests whose records are there to be fetched."""
+SECONDS = 12
+TOPIC = "load"
+WINDOWS = ("quota.window.num=3",)
+REFUSED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a client saw of one load."""
+
+    amount: float = 0
+    seconds: float = 0
+    throttles_ms: list[int] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+
+    @property
+    def rate(self) -> float:
+        return self.amount / self.seconds
+
+    @property
+    def throttled_ms(self) -> int:
+        """What the client was told to wait, in all."""
+        return sum(self.throttles_ms)
+
+    def __str__(self) -> str:
+        if any(self.codes):
+            return f"throttled {self.throttles_ms} ms"
+        count = sum(throttle_ms > 0 for throttle_ms in self.throttles_ms)
+        return f"{self.rate:12,.1f}/s  {count:4} throttles, {self.throttled_ms:6} ms in all"
+
+
+Step = Callable[[Connection, Seen], None]
+"""One request and what it tells."""
+
+
+def produced(connection: Connection, seen: Seen) -> None:
+    data = PartitionProduceData(index=0, records=batch_of(b"v" * REQUEST_BYTES))
+    topics = [TopicProduceData(name=TOPIC, partition_data=[data])]
+    answer = connection.send(ProduceRequest(acks=1, timeout_ms=10_000, topic_data=topics), most_version=12)
+    (row,) = answer.responses[0].partition_responses
+    assert row.error_code == 0
+    seen.amount += REQUEST_BYTES
+    seen.throttles_ms.append(answer.throttle_time_ms)
+
+
+def fetched(connection: Connection, seen: Seen) -> None:
+    """The next batch, or the first again after the last."""
+    offset = len(seen.codes) % FILLED
+    wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1)
+    request = FetchRequest(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=[FetchTopic(topic=TOPIC, partitions=[wanted])],
+    )
+    answer = connection.send(request, most_version=12)
+    parts = [row for topic in answer.responses for row in topic.partitions]
+    seen.codes += [row.error_code for row in parts]
+    seen.amount += sum(len(row.records or b"") for row in parts)
+    seen.throttles_ms.append(answer.throttle_time_ms)
+
+
+def asked(connection: Connection, seen: Seen) -> None:
+    answer = connection.send(MetadataRequest())
+    seen.amount += 1
+    seen.throttles_ms.append(answer.throttle_time_ms)
+
+
+def for_some_time(step: Step, bootstrap: str, client_id: str) -> Seen:
+    """One request after the other, each as soon as the broker reads it."""
+    host, _, port = bootstrap.rpartition(":")
+    seen, begin_s = Seen(), time.monotonic()
+    with Connection(host, int(port), client_id) as connection:
+        while (now_s := time.monotonic()) < begin_s + SECONDS:
+            step(connection, seen)
+    seen.seconds = now_s - begin_s
+    return seen
+
+
+def created(bootstrap: str, client_id: str) -> Seen:
+    """Ten partitions at a time at two a second: 22 at once, then too much, and once more as an old client."""
+    host, _, port = bootstrap.rpartition(":")
+    seen, begin_s = Seen(), time.monotonic()
+    for number, version in enumerate((7, 7, 7, 7, 5, 5)):
+        topic = CreatableTopic(name=f"made-{number}", num_partitions=10, replication_factor=1)
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
+        with Connection(host, int(port), client_id) as connection:  # the others are not read for a while
+            answer = connection.send(request, most_version=version)
+        seen.codes.append(answer.topics[0].error_code)
+        seen.throttles_ms.append(answer.throttle_time_ms)
+        seen.amount += 10 * (not answer.topics[0].error_code)
+    seen.seconds = time.monotonic() - begin_s
+    return seen
+
+
+LOADS: dict[str, tuple[str, float, Callable[[str, str], Seen]]] = {
+    "produce": ("producer_byte_rate", QUOTA_BYTES_PER_S, partial(for_some_time, produced)),
+    "fetch": ("consumer_byte_rate", QUOTA_BYTES_PER_S, partial(for_some_time, fetched)),
+    "request": ("request_percentage", 0.0001, partial(for_some_time, asked)),
+    "mutation": ("controller_mutation_rate", 2, created),
+}
+"""Key and value of the quota, and the load."""
+
+
+def all_loads(bootstrap: str) -> dict[str, Seen]:
+    """Every load under its quota, of clients named as the load."""
+    host, _, port = bootstrap.rpartition(":")
+    with AdminClient(bootstrap) as admin:
+        admin.create_topics([NewTopic(name=TOPIC, partitions=1, replication_factor=1)])
+        with Connection(host, int(port), "filler") as connection:
+            for _ in range(FILLED):
+                produced(connection, Seen())
+        admin.alter_client_quotas({
+            ClientQuotaEntity(client_id=load): {key: value} for load, (key, value, _) in LOADS.items()
+        })  # fmt: skip
+        time.sleep(1)  # until Kafka's broker has heard of it from its controller
+    return {load: run(bootstrap, load) for load, (_, _, run) in LOADS.items()}
+
+
+@pytest.fixture(scope="module")
+def both(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Seen]]:
+    """What the clients of Kafka saw, and those of the host, at the same time."""
+    from contrib.capture.kafka_node import kafka_node
+
+    settings = [part for window in WINDOWS for part in ("--set", window)]
+    with (
+        kafka_node(overrides=WINDOWS) as node,
+        serving(tmp_path_factory.mktemp("host") / "data", *settings) as serve,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        seen = list(pool.map(all_loads, (f"127.0.0.1:{node.port}", serve.bootstrap)))
+    print("\n" + side_by_side(seen))
+    return seen
+
+
+def side_by_side(both: list[dict[str, Seen]]) -> str:
+    lines = [f"{'':9}{'Apache Kafka':52}host"]
+    lines += [f"{load:9}{both[0][load]!s:52}{both[1][load]}" for load in LOADS]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("load", "noise"), [("produce", 0.05), ("fetch", 0.25)])
+def test_bytes_flow_at_the_same_rate(both: list[dict[str, Seen]], load: str, noise: float) -> None:
+    """Fetches come in bursts: a burst more or less within the time is a sixth of all bytes."""
+    theirs, ours = (side[load] for side in both)
+
+    assert ours.rate == pytest.approx(theirs.rate, rel=noise)
+    assert ours.throttled_ms == pytest.approx(theirs.throttled_ms, rel=0.2)
+
+
+def test_requests_wait_for_the_same_time(both: list[dict[str, Seen]]) -> None:
+    """Every request exceeds the quota by far, and nobody waits for longer than a window."""
+    theirs, ours = (side["request"] for side in both)
+
+    assert theirs.throttles_ms[:10] == ours.throttles_ms[:10] == [1000] * 10
+
+
+def test_mutations_are_refused_and_throttled_alike(both: list[dict[str, Seen]]) -> None:
+    """The tokens that come meanwhile make a difference: Kafka takes longer to create a topic."""
+    theirs, ours = (side["mutation"] for side in both)
+
+    assert theirs.codes == ours.codes == [0, 0, 0, REFUSED, 0, 0]
+    assert ours.throttles_ms == pytest.approx(theirs.throttles_ms, abs=1000)
