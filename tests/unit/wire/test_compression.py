@@ -52,6 +52,15 @@ def test_what_is_compressed_comes_back(codec: Codec, content: bytes) -> None:
     assert unpacked == content
 
 
+@pytest.mark.parametrize("codec", Codec)
+def test_what_is_compressed_fast_comes_back(codec: Codec) -> None:
+    packed = compress(codec, TEXT, fast=True)
+
+    unpacked = decompress(codec, packed, ENOUGH)
+
+    assert unpacked == TEXT
+
+
 @pytest.mark.parametrize(
     ("codec", "packer"),
     [

@@ -151,10 +151,6 @@ class PendingAnswer:
     exchange: Exchange | None = None
     """What is charged in the end, where quotas are set."""
 
-    def __post_init__(self) -> None:
-        if self.exchange is not None:
-            self.deferred.around = self.exchange.timed
-
     def when_done(self, callback: Callable[[Any], None]) -> None:
         """Call back with what `answer` gives."""
         self.deferred.when_done(lambda response: callback(self.answer(response)))
@@ -272,6 +268,7 @@ class Dispatcher:
             raise
         exchange.spent_ns = self.monotonic_ns() - started_ns
         if response.__class__ is Deferred:
+            response.around = exchange.timed
             return PendingAnswer(self, route, context.correlation_id, request, response, exchange)
         return self.charged(route, exchange, response)
 

@@ -360,8 +360,12 @@ def batch_of(
     log_append_time_ms: int | None = None,
     transactional: bool = False,
     control: bool = False,
+    fast: bool = False,
 ) -> bytes:
-    """`build_batch` for ``count`` records that are bytes already, with deltas from 0 and the base timestamp."""
+    """`build_batch` for ``count`` records that are bytes already, with deltas from 0 and the base timestamp.
+
+    ``fast`` is for `compress`.
+    """
     attributes = codec | transactional << 4 | control << 5
     if log_append_time_ms is not None:
         attributes |= TIMESTAMP_TYPE_FLAG
@@ -376,7 +380,7 @@ def batch_of(
         base_sequence,
         count,
     )
-    body = compress(codec, body) if codec else body
+    body = compress(codec, body, fast) if codec else body
     crc = crc32c(body, crc32c(covered))
     length = HEADER_BYTES - LOG_OVERHEAD_BYTES + len(body)
     prefix = _PREFIX.pack(base_offset, length, partition_leader_epoch)
