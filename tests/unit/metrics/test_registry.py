@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from odradek.metrics import registry
 from odradek.metrics.avg import Avg
 from odradek.metrics.registry import MeasuredMetric, Metrics
 from odradek.metrics.sensor import MetricName
@@ -61,6 +64,40 @@ def test_names_without_end_make_the_idle_ones_go() -> None:
     assert len(metrics.sensors) == 100
     assert len(metrics.metrics) == 99
     assert metrics.find("busy") is busy
+
+
+def test_sensors_that_made_room_leave_nothing_behind() -> None:
+    metrics = Metrics(max_sensors=1000)
+
+    for number in range(10_000):
+        metrics.sensor(str(number), NOW_MS + number, expiry_ms=HOUR_MS)
+
+    assert len(metrics.sensors) == len(metrics.ring) == 1000
+
+
+def test_long_names_make_the_idle_ones_go_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "MAX_NAME_CHARS", 1000)
+    metrics = Metrics()
+
+    for number in range(100):
+        metrics.sensor(f"{number:0100}", NOW_MS + number, expiry_ms=HOUR_MS)
+    metrics.sensor("x" * 2000, NOW_MS, expiry_ms=HOUR_MS)
+    metrics.sensor("x" * 100, NOW_MS, expiry_ms=HOUR_MS)
+
+    assert list(metrics.sensors) == ["x" * 100]
+    assert metrics.name_chars == 100
+
+
+def test_a_sweep_may_be_done_in_parts() -> None:
+    metrics = Metrics()
+    for number in range(10):
+        metrics.sensor(str(number), NOW_MS + (number % 2) * HOUR_MS, expiry_ms=HOUR_MS)
+
+    expired = [metrics.expire(NOW_MS + HOUR_MS + 1, 4) for _ in range(3)]
+
+    assert sum(expired) == 5
+    assert max(expired) <= 4
+    assert [name for name in metrics.sensors if int(name) % 2 == 0] == []
 
 
 def test_sensors_that_last_are_not_counted() -> None:

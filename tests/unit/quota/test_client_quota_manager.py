@@ -150,6 +150,17 @@ def test_clients_without_end_are_not_remembered(monkeypatch: pytest.MonkeyPatch)
     assert len(manager.metrics.sensors) == 20
 
 
+def test_clients_with_long_names_are_not_remembered() -> None:
+    manager, clock = make()
+    manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 100)
+
+    for number in range(600):
+        manager.record_and_throttle_ms("u", f"{number:032000}", 1, clock.now_ms())
+
+    assert manager.resolved == {}
+    assert manager.metrics.name_chars < 8_400_000
+
+
 def test_a_change_of_another_level_gives_a_client_a_fresh_budget() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
+import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,6 +16,8 @@ SWEEP_MS = 30_000
 """How often `Metrics.expire` is to be called (Kafka's ExpireSensorTask)."""
 MAX_SENSORS = 50_000
 """Sensors that may expire, at once. Kafka has no such limit; names of clients cost them nothing."""
+MAX_NAME_CHARS = 8_388_608
+"""Of all of them together: a client id may have 32767 characters."""
 CANDIDATES = 16
 """Sensors among which the longest idle one makes room."""
 
@@ -31,7 +34,8 @@ class MeasuredMetric(NamedTuple):
 class Metrics:
     """Sensors by name, metrics by name and tags.
 
-    The owner calls `expire` every `SWEEP_MS`. At ``max_sensors`` a new sensor makes a long idle one go.
+    The owner calls `expire` every `SWEEP_MS`. At ``max_sensors``, or when their names become too long, a new
+    sensor makes a long idle one go.
     """
 
     config: MetricConfig = DEFAULT_CONFIG
@@ -41,6 +45,10 @@ class Metrics:
     metrics: dict[MetricName, KafkaMetric] = field(default_factory=dict)
     lasting: dict[str, Sensor] = field(default_factory=dict)
     """Sensors that never expire."""
+    ring: deque[Sensor] = field(default_factory=deque)
+    """The others, in the order in which they are looked at. Those that were removed stay until then."""
+    name_chars: int = 0
+    """Of the names of those that expire."""
 
     def sensor(
         self,
@@ -59,10 +67,16 @@ class Metrics:
         if expiry_ms == NEVER_MS:
             self.lasting[name] = sensor
         else:
-            while len(self.sensors) >= self.max_sensors:
+            while self.sensors and self.is_full(len(name)):
                 self.make_room()
             self.sensors[name] = sensor
+            self.ring.append(sensor)
+            self.name_chars += len(name)
         return sensor
+
+    def is_full(self, name_chars: int) -> bool:
+        """Whether there is no room for a name of that length."""
+        return len(self.sensors) >= self.max_sensors or self.name_chars + name_chars > MAX_NAME_CHARS
 
     def find(self, name: str) -> Sensor | None:
         """The sensor of that name, or None."""
@@ -90,30 +104,46 @@ class Metrics:
 
     def remove(self, name: str) -> None:
         """Forget a sensor and its metrics; harmless when it is unknown."""
-        sensor = self.sensors.pop(name, None) or self.lasting.pop(name, None)
+        sensor = self.sensors.pop(name, None)
+        if sensor is not None:
+            self.name_chars -= len(name)
+        else:
+            sensor = self.lasting.pop(name, None)
         if sensor is None:
             return
         sensor.removed = True
         for metric in sensor.metrics:
             del self.metrics[metric.name]
 
-    def expire(self, now_ms: int) -> int:
-        """Forget the sensors that were idle for too long; how many."""
-        idle = [name for name, sensor in self.sensors.items() if sensor.has_expired(now_ms)]
-        for name in idle:
-            self.remove(name)
-        return len(idle)
+    def expire(self, now_ms: int, most: int = sys.maxsize) -> int:
+        """Forget the sensors that were idle for too long; how many. Looks at ``most`` of them, the next time
+        at the next ones.
+        """
+        expired = 0
+        for sensor in self.next_sensors(min(most, len(self.ring))):
+            if sensor.has_expired(now_ms):
+                self.remove(sensor.name)
+                expired += 1
+            else:
+                self.ring.append(sensor)
+        return expired
 
     def make_room(self) -> None:
         """Forget the longest idle of those that waited longest to be looked at; the others wait again."""
-        names = list(itertools.islice(self.sensors, CANDIDATES))
-        idlest = min(names, key=lambda name: self.sensors[name].last_record_ms)
-        for name in names:
-            if name != idlest:
-                self.sensors[name] = self.sensors.pop(name)
-        self.remove(idlest)
+        candidates = list(self.next_sensors(CANDIDATES))
+        idlest = min(candidates, key=lambda sensor: sensor.last_record_ms)
+        self.ring.extend(sensor for sensor in candidates if sensor is not idlest)
+        self.remove(idlest.name)
+
+    def next_sensors(self, most: int) -> Iterator[Sensor]:
+        """Take sensors out of the ring."""
+        while most > 0 and self.ring:
+            sensor = self.ring.popleft()
+            if not sensor.removed:
+                most -= 1
+                yield sensor
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
         """Every metric as it is now."""
-        for metric in list(self.metrics.values()):  # a scrape may come from another thread
+        for metric in list(self.metrics.values()):  # others record between two of them
             yield MeasuredMetric(metric.name, metric.value(now_ms))

@@ -22,8 +22,11 @@ from odradek.quota.quota_levels import QuotaLevels, QuotaTypes
 from odradek.quota.throttle_time import throttle_time_ms
 from odradek.quota.throttled_channels import ThrottledChannel, ThrottledChannels
 
-MAX_RESOLVED = 50_000
-"""Clients whose sensors are remembered; all are looked up anew once there are more."""
+MAX_RESOLVED = 10_000
+"""Clients whose sensors are remembered; all are looked up anew once there are more, for to forget fifty
+thousand takes 10 ms."""
+MAX_RESOLVED_CHARS = 256
+"""Clients with longer names are looked up each time."""
 
 
 class ClientSensors(NamedTuple):
@@ -182,7 +185,8 @@ class ClientQuotaManager:
         if self.callback is None:
             if len(self.resolved) >= MAX_RESOLVED:
                 self.resolved.clear()
-            self.resolved[user, client_id] = sensors
+            if len(user) + len(client_id or "") <= MAX_RESOLVED_CHARS:
+                self.resolved[user, client_id] = sensors
         elif self.callback.quota_reset_required(self.quota_type):
             self.reset_limits()
             self.take_limit(sensors.quota, tags)

@@ -10,6 +10,7 @@ connections up, and `ConnectionQuotas.over_limit` makes room for them among thos
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -306,9 +307,16 @@ class ConnectionQuotas:
         for address in self.hosts.addresses(ip, lambda: self.update_ip_rate(ip, self.named_rates.get(ip))):
             self.rates.set_address_rate(address, rate)
 
-    def expire(self, now_ms: int) -> int:
-        """Forget the rates of addresses that did not come for an hour; to be called every 30 s."""
-        return self.rates.metrics.expire(now_ms)
+    def expire(self, now_ms: int, most: int = sys.maxsize) -> int:
+        """Forget the rates of addresses that did not come for an hour; to be called every 30 s. Looks at
+        ``most`` of them.
+        """
+        return self.rates.metrics.expire(now_ms, most)
+
+    @property
+    def sensors(self) -> int:
+        """Of addresses."""
+        return len(self.rates.metrics.sensors)
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
         """The metrics of KIP-612, under Kafka's names."""

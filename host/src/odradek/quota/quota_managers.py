@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -106,9 +107,16 @@ class QuotaManagers:
         """Where all the sensors are."""
         return [each.metrics for each in self.clients] + [each.metrics for each in self.replications]
 
-    def expire(self, now_ms: int) -> int:
-        """Forget what was idle for an hour; to be called every 30 s. How many sensors went."""
-        return sum(metrics.expire(now_ms) for metrics in self.registries)
+    def expire(self, now_ms: int, most: int = sys.maxsize) -> int:
+        """Forget what was idle for an hour; to be called every 30 s. How many sensors went. Looks at ``most``
+        of each kind.
+        """
+        return sum(metrics.expire(now_ms, most) for metrics in self.registries)
+
+    @property
+    def sensors(self) -> int:
+        """Of the kind that has the most."""
+        return max(len(metrics.sensors) for metrics in self.registries)
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
         """The metrics of all managers, under Kafka's names."""

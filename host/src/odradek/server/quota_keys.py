@@ -17,6 +17,9 @@ from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.server.plugins import ActivePlugin, quota_callback
 
 INT32_MAX = 2**31 - 1
+SENSORS_PER_TURN = 500
+"""Of each kind: two milliseconds if all of them go."""
+BETWEEN_TURNS_MS = 20
 
 
 def read_quota_configs(top: PluginConfig) -> QuotaConfigs:
@@ -50,8 +53,14 @@ def make_quotas(
     return QuotaManagers(configs, clock, callback, timer)
 
 
-def forget_idle(quotas: QuotaManagers | ConnectionQuotas, clock: Clock, timer: Timer) -> None:
-    """Forget clients and addresses that did nothing for an hour, now and every 30 s."""
+def forget_idle(
+    quotas: QuotaManagers | ConnectionQuotas, clock: Clock, timer: Timer, unseen: int | None = None
+) -> None:
+    """Forget clients and addresses that did nothing for an hour, now and every 30 s; a few at a time."""
     now_ms = clock.now_ms()
-    quotas.expire(now_ms)
-    timer.schedule(now_ms + SWEEP_MS, lambda: forget_idle(quotas, clock, timer))
+    left = (quotas.sensors if unseen is None else unseen) - SENSORS_PER_TURN
+    quotas.expire(now_ms, SENSORS_PER_TURN)
+    if left > 0:
+        timer.schedule(now_ms + BETWEEN_TURNS_MS, lambda: forget_idle(quotas, clock, timer, left))
+    else:
+        timer.schedule(now_ms + SWEEP_MS, lambda: forget_idle(quotas, clock, timer))
