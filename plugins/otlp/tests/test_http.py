@@ -143,7 +143,7 @@ def refused(kit: Kit, answer: object, timeout_ms: int = 10_000) -> Retry | Rejec
     return caught[0]
 
 
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
+@pytest.mark.parametrize("status", [401, 403, 429, 502, 503, 504])
 def test_a_retryable_status_is_a_retry(kit: Kit, status: int) -> None:
     error = refused(kit, kit.answer(status=status, message="slow down", content_type="text/plain"))
 
@@ -159,7 +159,7 @@ def test_retry_after_is_handed_on(kit: Kit) -> None:
     assert error.after_s == 7
 
 
-@pytest.mark.parametrize("status", [300, 301, 307, 400, 401, 403, 404, 405, 413, 415, 500, 501])
+@pytest.mark.parametrize("status", [300, 301, 307, 400, 404, 405, 413, 415, 500, 501])
 def test_any_other_status_is_final(kit: Kit, status: int) -> None:
     error = refused(kit, kit.answer(status=status, headers={"Location": "http://127.0.0.1:1/"}))
 

@@ -31,6 +31,7 @@ RETRYABLE = frozenset(
     }
 )
 """RESOURCE_EXHAUSTED is retryable only with a RetryInfo: without one a request may be too large for good."""
+UNAUTHORIZED = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 RECONNECT_MS = 500
 RECONNECT_MAX_MS = 5_000
 """gRPC waits up to two minutes for a server that was down; the host has a backoff of its own."""
@@ -107,8 +108,8 @@ def refused(error: grpc.aio.AioRpcError) -> Retry | Reject:
     said = status_details(error)
     # What went wrong with the last of the addresses is worth more than that all were tried.
     message = (error.details() or said.message).rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
-    if code is grpc.StatusCode.UNAUTHENTICATED:
-        return Unauthorized(titled(f"gRPC {code.name}", message))
+    if code in UNAUTHORIZED:
+        return Unauthorized(titled(f"gRPC {code.name}", message), said.retry_after_s)
     retryable = code in RETRYABLE
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         retryable = said.retry_after_s is not None

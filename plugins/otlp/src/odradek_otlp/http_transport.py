@@ -23,7 +23,7 @@ from odradek_otlp.watched_files import WatchedFiles
 log = logging.getLogger(__name__)
 
 PROTOBUF = "application/x-protobuf"
-UNAUTHORIZED = 401
+UNAUTHORIZED = frozenset({401, 403})
 RETRYABLE = frozenset({429, 502, 503, 504})
 MAX_ANSWER_BYTES = 1 << 20
 """The answer to a push is small; what is longer is not read."""
@@ -122,16 +122,16 @@ def judged(status: int, headers: Mapping[str, str], content_type: str, answer: b
 
     Raises:
         Retry: The status is one of those that the specification calls retryable.
-        Unauthorized: It is 401.
+        Unauthorized: It is 401 or 403.
         Reject: It is any other.
     """
     if 200 <= status < 300:
         return answer if content_type == PROTOBUF else b""
     said = read_status(answer) if content_type == PROTOBUF else None
     message = said.message if said else answer[:1000].decode(errors="replace")
-    if status == UNAUTHORIZED:
-        raise Unauthorized(titled(f"HTTP {status}", message))
     after_s = retry_after_s(headers.get("Retry-After"), time.time())
+    if status in UNAUTHORIZED:
+        raise Unauthorized(titled(f"HTTP {status}", message), after_s)
     raise refusal(f"HTTP {status}", message, status in RETRYABLE, after_s)
 
 

@@ -98,22 +98,17 @@ class OtlpForwarder:
         """Send; once more at once when the secrets were renewed in the meantime.
 
         Raises:
-            Retry, Reject: As `Transport.send`. Secrets in files are waited for: a retry.
+            Retry, Reject: As `Transport.send`.
         """
         assert self.transport is not None
         used = self.credentials.request_headers()
         try:
             return await self.transport.send(body, used)
-        except Unauthorized as error:
-            if not self.credentials.files:
-                raise
+        except Unauthorized:
             renewed = self.credentials.reread()
             if renewed == used:
-                raise Retry(str(error)) from error
-        try:
-            return await self.transport.send(body, renewed)
-        except Unauthorized as error:
-            raise Retry(str(error)) from error
+                raise
+        return await self.transport.send(body, renewed)
 
     def note_partial_success(self, answer: bytes) -> None:
         """Count and tell what the far side did not like; the specification forbids to send it again."""

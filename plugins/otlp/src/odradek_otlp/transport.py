@@ -11,8 +11,11 @@ MAX_MESSAGE_LENGTH = 180
 """Of what the far side says: it becomes part of a reason, which becomes a label."""
 
 
-class Unauthorized(Reject):
-    """The far side does not accept the credentials: 401, UNAUTHENTICATED."""
+class Unauthorized(Retry):
+    """The far side does not let us in: 401, 403, UNAUTHENTICATED, PERMISSION_DENIED.
+
+    Final for the specification; but it is not the push that is to blame, and an operator can mend it.
+    """
 
 
 class Transport(Protocol):
@@ -31,8 +34,7 @@ class Transport(Protocol):
             The serialized ``ExportMetricsServiceResponse``, or nothing when the far side sent none.
 
         Raises:
-            Retry: The far side cannot take it now, or is not there.
-            Unauthorized: It does not accept the credentials.
+            Retry: The far side cannot take it now, or is not there; `Unauthorized` if it does not let us in.
             Reject: It will never take it.
         """
 
