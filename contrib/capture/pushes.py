@@ -1,91 +1,141 @@
 #!/usr/bin/env python3
-"""Record what real clients push, decompressed and without labels, into ``tests/conformance/golden/pushes``.
+"""Record what real clients say about telemetry, for ``odradek.testing.pushes`` and the conformance page.
 
-    python contrib/capture/pushes.py
+    python -m contrib.capture.pushes                     # from the repository's root; about two minutes
+    python -m contrib.capture.pushes java-producer       # some clients only
 
-Each file is one push: ``<client>_<number>.otlp``, a serialized MetricsData. Wants confluent-kafka, and Java
-with Maven for the Java client (``contrib/java``).
+Each client lives twice. First it pushes a few times, has pushes refused with each error that it can get over,
+and is closed; then a push is refused with INVALID_RECORD. Wants confluent-kafka, Java with Maven
+(``contrib/java``), and Go (``contrib/go``); a client that cannot be had is left as it was recorded before.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer
+from odradek import testing
+from odradek.clock import SystemClock
+from odradek.testing import NothingCame, Push, RunningHost
+from odradek.testing.conformance import Handshake
+from odradek.testing.pushes.recording import written
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests"))
-
-from odradek.plugin import ClientTelemetryPayload, RequestContext  # noqa: E402
-from support.hosts import EVERYTHING, running_host  # noqa: E402
-
-GOLDEN = ROOT / "tests" / "conformance" / "golden" / "pushes"
-KEPT = 2
-"""Pushes of each client: the first says little yet."""
-SECONDS = 4
-
-
-class Recorder:
-    """A receiver that sorts pushes by client id."""
-
-    def __init__(self) -> None:
-        self.pushes: dict[str, list[bytes]] = {}
-
-    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
-        self.pushes.setdefault(context.client_id or "unnamed", []).append(payload.data)
+DATA = ROOT / "host" / "src" / "odradek" / "testing" / "pushes" / "data"
+TOPIC = "recorded"
+INTERVAL_MS = 2_000
+PATIENCE_S = 30
+AT_ONCE = 4
+"""Clients: the machine must keep the time of all of them."""
+ORDERLY = 3
+"""Pushes before the first is refused."""
+OVERCOME = (
+    "UNKNOWN_SUBSCRIPTION_ID",
+    "UNSUPPORTED_COMPRESSION_TYPE",
+    "THROTTLING_QUOTA_EXCEEDED",
+    "TELEMETRY_TOO_LARGE",
+)
+FATAL = "INVALID_RECORD"
+SILENCE_S = 2.5 * INTERVAL_MS / 1000
 
 
-def librdkafka(bootstrap: str) -> None:
-    """A producer and a consumer."""
-    client = {"bootstrap.servers": bootstrap}
-    producer = Producer(client | {"client.id": "librdkafka-producer"})
-    consumer = Consumer(client | {"client.id": "librdkafka-consumer", "group.id": "readers"})
-    consumer.subscribe(["recorded"])
-    end_s = time.monotonic() + SECONDS
-    while time.monotonic() < end_s:
-        producer.produce("recorded", b"value")
-        producer.poll(0)
-        consumer.poll(0.05)
-    producer.flush(5)
-    consumer.close()
-    producer.close()
-
-
-def java(bootstrap: str) -> None:
-    """A producer."""
-    classpath = subprocess.run(
-        [sys.executable, ROOT / "contrib" / "java" / "classpath.py"],
+def clients(folder: Path) -> dict[str, list[str]]:
+    """Command lines; the first ``{}`` is for the bootstrap servers, the second for the client id."""
+    librdkafka = [sys.executable, str(Path(__file__).with_name("librdkafka_client.py"))]
+    found = {
+        f"librdkafka-{kind}": [*librdkafka, "{}", TOPIC, "{}", kind] for kind in ("producer", "consumer")
+    }
+    java = subprocess.run(
+        [sys.executable, str(ROOT / "contrib" / "java" / "classpath.py")],
         capture_output=True,
         text=True,
-        check=True,
-    ).stdout.strip()
-    main_class = ["odradek.TelemetryProducer", bootstrap, "recorded", str(SECONDS), "java-producer"]
-    subprocess.run(["java", "-Xmx256m", "-cp", classpath, *main_class], check=True)
+        check=False,
+    )
+    if java.returncode == 0:
+        command = ["java", "-Xmx256m", "-cp", java.stdout.strip(), "odradek.TelemetryClient"]
+        for kind in ("producer", "consumer", "admin", "application"):
+            found[f"java-{kind}"] = [*command, "{}", TOPIC, "{}", kind]
+    program = str(folder / "telemetry")
+    go = ["go", "build", "-C", str(ROOT / "contrib" / "go"), "-o", program, "./telemetry"]
+    if subprocess.run(go, check=False).returncode == 0:
+        found["franz-go"] = [program, "{}", TOPIC, "{}"]
+    return found
 
 
-def main() -> None:
-    recorder = Recorder()
-    overrides = (*EVERYTHING, "subscriptions.all.interval.ms=1000", "plugins.enrich.enabled=false")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        running_host(
-            Path(folder) / "data",
-            *overrides,
-            before_start=lambda host: host.receivers.add_receiver("recorder", recorder),
-        ) as host,
-    ):
-        librdkafka(host.bootstrap)
-        java(host.bootstrap)
-    GOLDEN.mkdir(parents=True, exist_ok=True)
-    for client, pushes in sorted(recorder.pushes.items()):
-        for number, data in enumerate(pushes[1 : 1 + KEPT], start=1):
-            (GOLDEN / f"{client}_{number}.otlp").write_bytes(data)
-            print(f"{client}_{number}.otlp: {len(data)} bytes")
+@contextmanager
+def living(command: Sequence[str], host: RunningHost, name: str) -> Iterator[None]:
+    """A client, closed in order at the end."""
+    words = iter((host.bootstrap, name))
+    arguments = [next(words) if word == "{}" else word for word in command]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, text=True) as process:
+        try:
+            yield
+            process.communicate("\n", timeout=PATIENCE_S)
+        finally:
+            process.kill()
+
+
+def accepted(host: RunningHost, name: str, after: Push | None = None, count: int = 1) -> Push:
+    """The last of the next accepted pushes."""
+    for _ in range(count):
+        after = host.telemetry.wait_for_push(client_id=name, after=after, timeout_s=PATIENCE_S)
+    assert after is not None
+    return after
+
+
+def first_life(command: Sequence[str], host: RunningHost, name: str) -> Push:
+    """Refused and going on; the last push."""
+    with living(command, host, name):
+        last = accepted(host, name, count=ORDERLY)
+        for error in OVERCOME:
+            host.fault("PushTelemetry", client_id=name, error=error).wait(PATIENCE_S)
+            refused = host.telemetry.wait_for_push(
+                client_id=name, error=error, after=last, timeout_s=PATIENCE_S
+            )
+            last = accepted(host, name, refused)
+    return host.telemetry.pushes[-1]
+
+
+def second_life(command: Sequence[str], host: RunningHost, name: str, last: Push) -> None:
+    """Refused for good."""
+    with living(command, host, name):
+        accepted(host, name, last)
+        host.fault("PushTelemetry", client_id=name, error=FATAL).wait(PATIENCE_S)
+        time.sleep(SILENCE_S)
+
+
+def record(name: str, command: Sequence[str], host: RunningHost) -> None:
+    """One client, from its first handshake to the end of its second life."""
+    try:
+        second_life(command, host, name, first_life(command, host, name))
+    except NothingCame as reason:
+        print(f"{name}, left as it was: {reason}".splitlines()[0])
+        return
+    rows = [
+        (each, b"") if isinstance(each, Handshake) else (each.exchange(), each.request.metrics or b"")
+        for each in list(host.telemetry.exchanges)
+        if each.context.client_id == name
+    ]
+    text = written(rows, SystemClock().now_ms())
+    (DATA / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    print(f"{name}: {len(rows)} exchanges, {len(text)} bytes")
+
+
+def main(wanted: Sequence[str]) -> None:
+    build = Path.home() / ".cache" / "odradek" / "clients" / "franz-go"
+    build.mkdir(parents=True, exist_ok=True)
+    found = {name: command for name, command in clients(build).items() if not wanted or name in wanted}
+    with testing.host() as host, ThreadPoolExecutor(AT_ONCE) as pool:
+        host.subscribe("org.apache.kafka.", INTERVAL_MS)
+        host.topics.create(TOPIC)
+        for running in [pool.submit(record, name, command, host) for name, command in found.items()]:
+            running.result()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from odradek.broker.routing import load_handlers
+from odradek.clock import SystemClock
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
 from odradek.server.host import Host
 from odradek.telemetry import client_metrics_configs
@@ -40,7 +41,7 @@ class RunningHost:
         self.arrivals.explain = self.what_came
         self.requests = RequestLog(self.arrivals)
         """The newest requests of all clients."""
-        self.telemetry = TelemetryLog(self.arrivals)
+        self.telemetry = TelemetryLog(self.arrivals, SystemClock().now_ms if clock is None else None)
         """What clients pushed."""
         self.topics = HostTopics(lambda: self.thread)
         self.dispatcher: WatchedDispatcher

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -12,10 +12,15 @@ from google.protobuf.message import DecodeError
 
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.testing.arrivals import Arrivals
+from odradek.testing.arrivals import Arrivals, NothingCame
+from odradek.testing.conformance import ConformanceReport, Handshake, Observation, Pushed, conformance_report
 from odradek.testing.data_points import DataPoint, data_points
 from odradek.testing.fault import Fault, error_code
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 KEPT = 1_000
@@ -67,13 +72,34 @@ class Push:
         size = len(self.request.metrics or b"")
         return f"{self.client_id}: {outcome}, {last}{size} bytes, {len(self.metrics)} metrics"
 
+    def exchange(self) -> Pushed:
+        """The same for a conformance report."""
+        return Pushed(
+            context=self.context,
+            client_instance_id=self.request.client_instance_id,
+            subscription_id=self.request.subscription_id,
+            terminating=self.terminating,
+            codec=self.request.compression_type,
+            sent_bytes=len(self.request.metrics or b""),
+            error=self.error,
+            data=self.data,
+        )
+
 
 class TelemetryLog:
-    """A receiver that keeps what comes, and a way to wait for it."""
+    """A receiver that keeps what comes, and a way to wait for it.
 
-    def __init__(self, arrivals: Arrivals) -> None:
+    Args:
+        arrivals: Told of everything that comes.
+        now_ms: The host's time; None where a test drives it by hand, so that nothing can be said about time.
+    """
+
+    def __init__(self, arrivals: Arrivals, now_ms: Callable[[], int] | None = None) -> None:
         self.arrivals = arrivals
+        self.now_ms = now_ms
         self.kept: deque[Push] = deque(maxlen=KEPT)
+        self.exchanges: deque[Handshake | Push] = deque(maxlen=2 * KEPT)
+        """The newest pushes with the handshakes between them, in the order of the answers."""
         self.opened: dict[RequestContext, bytes] = {}
         """Payloads whose push is not answered yet."""
         self.count = 0
@@ -99,9 +125,29 @@ class TelemetryLog:
         request.metrics = bytes(request.metrics or b"")
         with self.arrivals.condition:
             self.count += 1
-            self.kept.append(
-                Push(number=self.count, context=context, request=request, error=error, data=data, fault=fault)
+            push = Push(
+                number=self.count, context=context, request=request, error=error, data=data, fault=fault
             )
+            self.kept.append(push)
+            self.exchanges.append(push)
+            self.arrivals.condition.notify_all()
+
+    def greeted(
+        self,
+        context: RequestContext,
+        request: GetTelemetrySubscriptionsRequest,
+        error: ErrorCode | None,
+        response: GetTelemetrySubscriptionsResponse | None,
+    ) -> None:
+        """The answer to a client that asks for its subscription is known. On the host's loop."""
+        handshake = Handshake(
+            context=context,
+            asked_id=bytes(request.client_instance_id),
+            error=error,
+            response=response or GetTelemetrySubscriptionsResponse(),
+        )
+        with self.arrivals.condition:
+            self.exchanges.append(handshake)
             self.arrivals.condition.notify_all()
 
     @property
@@ -109,6 +155,27 @@ class TelemetryLog:
         """The newest pushes, oldest first, refused ones and empty ones too."""
         with self.arrivals.condition:
             return list(self.kept)
+
+    def conformance(self, client_id: str) -> ConformanceReport:
+        """What a client made of KIP-714 so far: the standard metrics it sent, and how it behaved.
+
+        Args:
+            client_id: Of the client, or a pattern with ``*``; all its client instances together.
+
+        Raises:
+            NothingCame: It has neither asked for a subscription nor pushed.
+        """
+        with self.arrivals.condition:
+            found = [
+                each if isinstance(each, Handshake) else each.exchange()
+                for each in self.exchanges
+                if fnmatchcase(each.context.client_id or "", client_id)
+            ]
+        if not found:
+            raise NothingCame("\n".join([f"nothing from client {client_id}", *self.arrivals.explain()]))
+        until_ms = None if self.now_ms is None else self.now_ms()
+        seen = Observation(exchanges=found, timed=self.now_ms is not None, until_ms=until_ms)
+        return conformance_report(client_id, seen)
 
     def wait_for(
         self,

@@ -18,6 +18,7 @@ from odradek.testing.request_log import Request, RequestLog
 from odradek.testing.telemetry_log import TelemetryLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 HEADER_BYTES = (4, 5)
@@ -157,6 +158,8 @@ class WatchedDispatcher(Dispatcher):
         error = None if row.drops else error_of(response)
         if isinstance(request, PushTelemetryRequest):
             self.telemetry.answered(row.context, request, error, row.fault)
+        elif isinstance(request, GetTelemetrySubscriptionsRequest):
+            self.telemetry.greeted(row.context, request, error, getattr(response, "response", response))
         with self.requests.arrivals.condition:
             row.error, row.answered = error, True
             self.requests.arrivals.condition.notify_all()

@@ -1,0 +1,104 @@
+package odradek;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.metrics.Metrics;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/**
+ * One client of a kind that works until a line comes on standard input, and is closed in order then.
+ *
+ * <p>Arguments: bootstrap servers, topic, client id, kind: {@code producer}, {@code consumer}, {@code admin}, or {@code application},
+ * which is a consumer that also pushes metrics of its application (KIP-1076), called as those of Kafka Streams.
+ */
+public final class TelemetryClient {
+    private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(10);
+    private static final Duration PAUSE = Duration.ofMillis(50);
+
+    private TelemetryClient() { }
+
+    public static void main(String[] args) throws Exception {
+        if (args.length != 4) {
+            System.err.println("usage: TelemetryClient BOOTSTRAP TOPIC CLIENT_ID KIND");
+            System.exit(2);
+        }
+        Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", args[0], "client.id", args[2]));
+        switch (args[3]) {
+            case "producer" -> produce(config, args[1]);
+            case "consumer" -> consume(config, args[1], false);
+            case "application" -> consume(config, args[1], true);
+            case "admin" -> administer(config);
+            default -> throw new IllegalArgumentException(args[3]);
+        }
+    }
+
+    private static void produce(Map<String, Object> config, String topic) throws Exception {
+        try (KafkaProducer<String, String> producer =
+                new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
+            while (!ended()) {
+                producer.send(new ProducerRecord<>(topic, "key", "value"));
+                Thread.sleep(PAUSE.toMillis());
+            }
+            // The terminating push goes out with the sender's next turn, and an idle sender takes none after close().
+            producer.send(new ProducerRecord<>(topic, "key", "last"));
+            producer.close(CLOSE_TIMEOUT);
+        }
+    }
+
+    private static void consume(Map<String, Object> config, String topic, boolean withApplication) throws Exception {
+        config.put("group.id", config.get("client.id") + "-group");
+        config.put("group.instance.id", "first");
+        config.put("client.rack", "rack-1");
+        config.put("auto.offset.reset", "earliest");
+        try (Metrics metrics = new Metrics();
+                KafkaConsumer<String, String> consumer =
+                    new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
+            if (withApplication) {
+                register(metrics, consumer);
+            }
+            consumer.subscribe(List.of(topic));
+            while (!ended()) {
+                consumer.poll(PAUSE);
+                consumer.commitAsync();
+            }
+        }
+    }
+
+    private static void register(Metrics metrics, KafkaConsumer<String, String> consumer) {
+        Map<String, String> thread = Map.of("thread-id", "application-StreamThread-1");
+        Map<String, String> task = Map.of("thread-id", "application-StreamThread-1", "task-id", "0_0");
+        gauge(metrics, consumer, metrics.metricName("process-rate", "stream-thread-metrics", thread), 12.5);
+        gauge(metrics, consumer, metrics.metricName("process-latency-avg", "stream-thread-metrics", thread), 0.25);
+        gauge(metrics, consumer, metrics.metricName("active-buffer-count", "stream-task-metrics", task), 3);
+    }
+
+    private static void gauge(
+            Metrics metrics, KafkaConsumer<String, String> consumer, MetricName name, double value) {
+        metrics.addMetric(name, (config, now) -> value);
+        consumer.registerMetricForSubscription(metrics.metric(name));
+    }
+
+    private static void administer(Map<String, Object> config) throws Exception {
+        config.put("enable.metrics.push", true); // an admin client does not by default
+        try (Admin admin = Admin.create(config)) {
+            while (!ended()) {
+                admin.describeCluster().nodes().get();
+                Thread.sleep(PAUSE.toMillis());
+            }
+            admin.close(CLOSE_TIMEOUT);
+        }
+    }
+
+    private static boolean ended() throws IOException {
+        return System.in.available() > 0;
+    }
+}

@@ -1,0 +1,76 @@
+"""Rules about ids, codecs and sizes: what a client must repeat of what it was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from odradek.plugin.telemetry_topic import CODECS
+from odradek.testing.conformance.exchange import ClientInstance, Handshake, Pushed
+from odradek.testing.conformance.finding import Finding, Observation, ok, unseen, wrong
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.types import NIL_UUID
+
+NO_HANDSHAKE = unseen("no handshake was seen")
+NO_PUSH = unseen("no push was seen")
+
+
+def instance_id(instance: ClientInstance, seen: Observation) -> Finding:
+    """It asks for an id once, and uses the one it was given."""
+    handshakes = [each for each in instance.handshakes if each.error is ErrorCode.NONE]
+    if not handshakes:
+        return NO_HANDSHAKE
+    if handshakes[0].asked_id != NIL_UUID:
+        return unseen("the first handshake was not seen")
+    if len(handshakes) == 1 and not instance.pushes:
+        return unseen("nothing came after the handshake")
+    return ok(f"nil once, then as given: {len(handshakes)} handshakes, {len(instance.pushes)} pushes")
+
+
+def told(instance: ClientInstance) -> Iterator[tuple[Handshake, Pushed]]:
+    """Each push with what the client was told before it."""
+    for index, each in enumerate(instance.exchanges):
+        handshake = instance.handshake_before(index)
+        if isinstance(each, Pushed) and handshake is not None:
+            yield handshake, each
+
+
+def subscription_id(instance: ClientInstance, seen: Observation) -> Finding:
+    """A push carries the subscription id of the last handshake."""
+    pairs = list(told(instance))
+    if not pairs:
+        return NO_HANDSHAKE
+    strange = [
+        push for handshake, push in pairs if push.subscription_id != handshake.response.subscription_id
+    ]
+    if strange:
+        return wrong(f"{len(strange)} of {len(pairs)} pushes carry another one")
+    return ok(f"in {len(pairs)} of {len(pairs)} pushes")
+
+
+def codec_name(number: int) -> str:
+    return CODECS[number] if 0 <= number < len(CODECS) else str(number)
+
+
+def compression(instance: ClientInstance, seen: Observation) -> Finding:
+    """A push is compressed with a codec that the host accepts, or not at all."""
+    used = ", ".join(sorted({codec_name(push.codec) for push in instance.pushes}))
+    pairs = list(told(instance))
+    if not pairs:
+        return unseen(f"{used}; what was accepted is not known") if used else NO_PUSH
+    for handshake, push in pairs:
+        if push.codec and push.codec not in handshake.response.accepted_compression_types:
+            return wrong(f"{codec_name(push.codec)} is not among the accepted ones")
+    return ok(used)
+
+
+def size(instance: ClientInstance, seen: Observation) -> Finding:
+    """A push is not larger than the host takes."""
+    pairs = [
+        (handshake, push.sent_bytes) for handshake, push in told(instance) if push.sent_bytes is not None
+    ]
+    if not pairs:
+        return unseen("neither the sizes nor the limit are known")
+    for handshake, sent_bytes in pairs:
+        if sent_bytes > handshake.response.telemetry_max_bytes:
+            return wrong(f"{sent_bytes} bytes, of {handshake.response.telemetry_max_bytes} allowed")
+    return ok(f"up to {max(sent_bytes for _, sent_bytes in pairs)} bytes")

@@ -1,0 +1,95 @@
+"""Rules about when a client pushes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from statistics import median
+
+from odradek.testing.conformance.conversation_rules import NO_HANDSHAKE, NO_PUSH
+from odradek.testing.conformance.exchange import ClientInstance, Handshake, Pushed, received_ms
+from odradek.testing.conformance.finding import Finding, Observation, ok, unseen, wrong
+from odradek.wire.error_code import ErrorCode
+
+TOLERANCE_MS = 100
+"""What a busy machine may cost."""
+TELLING_MS = 1_000
+"""The shortest interval with which something can be said about time."""
+FIRST_PUSH = (0.5, 1.5)
+"""Of the interval after the handshake."""
+LATE = 1.1
+"""Of the interval: what comes later than that, most of the time, does not keep it."""
+BY_HAND = unseen("the host's clock was driven by hand")
+
+
+def untimed(seen: Observation, interval_ms: int) -> Finding | None:
+    """Why nothing can be said about time; None if something can."""
+    if not seen.timed:
+        return BY_HAND
+    if interval_ms < TELLING_MS:
+        return unseen(f"an interval of {interval_ms} ms is too short to tell: take {TELLING_MS} ms")
+    return None
+
+
+def first_push(instance: ClientInstance, seen: Observation) -> Finding:
+    """The first push comes 0.5 to 1.5 intervals after the handshake, so that clients spread."""
+    start = next((each for each in instance.handshakes if wants_metrics(each)), None)
+    if start is None:
+        return NO_HANDSHAKE
+    following = instance.exchanges[instance.exchanges.index(start) + 1 :]
+    push = following[0] if following else None
+    if not isinstance(push, Pushed) or push.terminating:
+        return unseen("no push followed the first handshake")
+    interval_ms = start.response.push_interval_ms
+    if (reason := untimed(seen, interval_ms)) is not None:
+        return reason
+    waited_ms = received_ms(push) - received_ms(start)
+    text = f"{waited_ms / interval_ms:.2f} of the interval after the handshake"
+    least, most = (share * interval_ms for share in FIRST_PUSH)
+    kept = least - TOLERANCE_MS <= waited_ms <= most + TOLERANCE_MS
+    return ok(text) if kept else wrong(text)
+
+
+def wants_metrics(handshake: Handshake) -> bool:
+    return handshake.error is ErrorCode.NONE and bool(handshake.response.requested_metrics)
+
+
+def gaps(instance: ClientInstance) -> Iterator[tuple[int, int]]:
+    """From each accepted push to the next with nothing between: how long, and the interval."""
+    for index, (before, push) in enumerate(pairwise(instance.exchanges), start=1):
+        if not isinstance(before, Pushed) or before.error is not ErrorCode.NONE:
+            continue
+        if not isinstance(push, Pushed) or push.terminating or push.subscription_id != before.subscription_id:
+            continue
+        interval_ms = instance.interval_ms(index)
+        if interval_ms:
+            yield received_ms(push) - received_ms(before), interval_ms
+
+
+def interval(instance: ClientInstance, seen: Observation) -> Finding:
+    """It pushes once per interval, not earlier."""
+    found = list(gaps(instance))
+    if not found:
+        return unseen("no two pushes in a row were accepted")
+    if (reason := untimed(seen, min(interval_ms for _, interval_ms in found))) is not None:
+        return reason
+    shares = [gap_ms / interval_ms for gap_ms, interval_ms in found]
+    text = f"{min(shares):.2f} to {max(shares):.2f} of the interval in {len(shares)} gaps"
+    # what the topic does not show may have come between: after a handshake a push may come at once, and
+    # one that is refused leaves a longer gap
+    early = seen.complete and any(gap_ms < interval_ms - TOLERANCE_MS for gap_ms, interval_ms in found)
+    delays = [gap_ms - LATE * interval_ms for gap_ms, interval_ms in found]
+    late = (median(delays) if seen.complete else min(delays)) > TOLERANCE_MS
+    return wrong(text) if early or late else ok(text)
+
+
+def terminating(instance: ClientInstance, seen: Observation) -> Finding:
+    """A client that closes pushes once more, marked as the last time."""
+    pushes = instance.pushes
+    marked = [index for index, push in enumerate(pushes) if push.terminating]
+    if not pushes:
+        return NO_PUSH
+    if not marked:
+        return unseen("no push was marked as the last: the client may still run")
+    after = len(pushes) - 1 - marked[0]
+    return wrong(f"{after} pushes after it") if after else ok("the last push is marked")

@@ -1,0 +1,52 @@
+"""Ids, codecs and sizes in a conversation."""
+
+from __future__ import annotations
+
+from odradek.wire.error_code import ErrorCode
+from support.conversations import ME, Conversation
+
+
+def test_an_id_that_was_asked_for_once_is_right() -> None:
+    talk = Conversation().handshake(0).push(1).handshake(2, asked_id=ME).push(3)
+
+    assert talk.verdict("instance id") == ("ok", "nil once, then as given: 2 handshakes, 2 pushes")
+
+
+def test_pushes_alone_tell_nothing_about_the_id() -> None:
+    assert Conversation().push(1).verdict("instance id") == ("unseen", "no handshake was seen")
+
+
+def test_a_client_that_was_there_before_tells_nothing_about_its_first_id() -> None:
+    talk = Conversation().handshake(0, asked_id=ME).push(1)
+
+    assert talk.verdict("instance id") == ("unseen", "the first handshake was not seen")
+
+
+def test_a_handshake_that_failed_belongs_to_the_instance_that_comes_next() -> None:
+    talk = Conversation().handshake(0, error=None).handshake(1).push(2)
+
+    report = talk.report()
+
+    assert (report.handshakes, len(report.client_instance_ids)) == (2, 1)
+
+
+def test_a_push_with_a_subscription_id_that_nobody_gave_is_wrong() -> None:
+    talk = (
+        Conversation().handshake(0, subscription_id=7).push(1, subscription_id=7).push(2, subscription_id=8)
+    )
+
+    assert talk.verdict("subscription id") == ("wrong", "1 of 2 pushes carry another one")
+
+
+def test_a_codec_that_was_not_accepted_is_wrong() -> None:
+    assert Conversation().handshake(0).push(1, codec=9).verdict("compression") == (
+        "wrong",
+        "9 is not among the accepted ones",
+    )
+    assert Conversation().handshake(0).push(1, codec=0).verdict("compression") == ("ok", "none")
+
+
+def test_a_push_that_is_larger_than_allowed_is_wrong() -> None:
+    talk = Conversation().handshake(0).push(1, sent_bytes=1_001, error=ErrorCode.TELEMETRY_TOO_LARGE)
+
+    assert talk.verdict("size") == ("wrong", "1001 bytes, of 1000 allowed")
