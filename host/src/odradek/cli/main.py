@@ -40,12 +40,17 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "odradek.cli.groups:groups",
         "List, describe and delete groups; move their offsets.",
     ),
+    "new-plugin": ("odradek.cli.new_plugin:new_plugin", "Write a plugin to begin with."),
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
     "quotas": ("odradek.cli.quotas:quotas", "Describe and alter quotas."),
     "replay": ("odradek.cli.replay:replay", "Let a forwarder deliver again what came since a time."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
     "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),
+    "verify-plugin": (
+        "odradek.cli.verify_plugin:verify_plugin",
+        "Hold an installed plugin against the contract.",
+    ),
 }
 """Name: where the command is, and what it does in one line (the help page does not import it)."""
 COMMAND_GROUP = "odradek.commands"

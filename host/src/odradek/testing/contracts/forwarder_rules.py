@@ -65,6 +65,9 @@ async def answer_of(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> A
     except (Retry, Reject) as error:
         return error
     except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
         said = described(error)
         raise RuleBroken(f"deliver raised {said}, expected Retry, Reject or nothing") from error
     return None
@@ -248,16 +251,19 @@ async def recovery(
 
 
 async def ends_when_cancelled(subject: Subject) -> None:
+    assert subject.far_side is not None
     samples = Samples()
     async with opened(subject) as forwarder:
         subject.turn(FarSideState.SLOW)
-        delivering = asyncio.ensure_future(answer_of(forwarder, samples.pushes(3)))
+        batch = samples.pushes(3)
+        delivering = asyncio.ensure_future(answer_of(forwarder, batch))
         await asyncio.wait({delivering}, timeout=HANGING_S)
         delivering.cancel()
         _, pending = await asyncio.wait({delivering}, timeout=CANCEL_GRACE_S)
         if pending:
             raise RuleBroken(f"deliver was cancelled and goes on after {CANCEL_GRACE_S:g} s")
-        if not delivering.cancelled() and delivering.exception() is None and delivering.result() is None:
+        returned = not delivering.cancelled() and delivering.result() is None
+        if returned and numbers_of(batch) - arrived(subject.far_side):
             raise RuleBroken("deliver returned before the far side, which is slow, took the batch")
         subject.turn(FarSideState.UP)
         await recovery(subject, forwarder, samples.pushes(1), "after the far side was slow")
@@ -293,6 +299,7 @@ async def leaves_nothing_behind(subject: Subject) -> None:
         await asyncio.wait({delivering}, timeout=HANGING_S)
         delivering.cancel()
         await asyncio.wait({delivering}, timeout=CANCEL_GRACE_S)
+        delivering.add_done_callback(lambda done: done.cancelled() or done.exception())
         await closed(subject, forwarder, "close, with a slow far side,")
 
 
@@ -356,7 +363,7 @@ FORWARDER_RULES: Final = tuple(
         (1, "returns-in-time", lets_its_loop_turn, ()),
         (2, "changes-nothing", changes_nothing, ()),
         (3, "keeps-nothing", keeps_nothing, ()),
-        (4, "closes-unused", closes_unused, ()),
+        (4, "closes-unused", closes_unused, (Capability.CLOSE,)),
         (5, "starts-twice", starts_twice, ()),
         (6, "empty", takes_empty, ()),
         (7, "terminating", takes_terminating, ()),

@@ -109,9 +109,9 @@ class Subject:
             case Capability.CLOSE:
                 return None if callable(getattr(self.make(), "close", None)) else "it has no method close"
             case Capability.FAR_SIDE:
-                return None if self.far_side is not None else "the subject has no far_side"
+                return None if self.far_side is not None else "no far side in the test's hand"
             case Capability.ACCOUNTS:
-                return None if self.accounts is not None else "the subject has no accounts"
+                return None if self.accounts is not None else "its accounts are not known"
             case _:
                 return None if capability in self.declares else f"it does not declare {capability.value!r}"
 

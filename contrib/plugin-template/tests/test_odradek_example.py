@@ -1,0 +1,84 @@
+"""The contract of Odradek for each thing that the plugin offers, and what it does besides."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from odradek.plugin import ConfigError, PluginConfig
+from odradek.testing.contracts import FarSideState, ForwarderContract, ReceiverContract, Subject
+from odradek.testing.contracts.samples import Samples
+from odradek_example import odradek_client_telemetry, odradek_forwarder
+from odradek_example.example_forwarder import ExampleForwarder
+from odradek_example.example_receiver import ExampleReceiver
+
+
+class TestReceiver(ReceiverContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return Subject(make=ExampleReceiver)
+
+
+class FileSide:
+    """The far side is a file; its folder may be away."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.kept = ""
+
+    def turn(self, state: FarSideState) -> None:
+        if state in (FarSideState.UP, FarSideState.SLOW):  # there is no slow file
+            self.path.parent.mkdir(exist_ok=True)
+            return
+        self.kept += self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+
+    def received(self) -> list[bytes]:
+        text = self.kept + (self.path.read_text(encoding="utf-8") if self.path.exists() else "")
+        return [base64.b64decode(json.loads(row)["data"]) for row in text.splitlines()]
+
+
+class TestForwarder(ForwarderContract):
+    @pytest.fixture
+    def subject(self, tmp_path: Path) -> Subject:
+        path = tmp_path / "folder" / "pushes.jsonl"
+        return Subject(
+            make=lambda: ExampleForwarder(path), far_side=FileSide(path), declares=frozenset({"concurrent"})
+        )
+
+
+def test_pushes_are_counted_by_client_software() -> None:
+    receiver = ExampleReceiver()
+
+    for record in Samples().pushes(3):
+        receiver.export_metrics(record.context, record.payload)
+
+    assert receiver.pushes == {"unknown": 3}
+
+
+def test_a_push_is_a_line(tmp_path: Path) -> None:
+    record = Samples().push()
+
+    asyncio.run(ExampleForwarder(tmp_path / "pushes.jsonl").deliver([record]))
+
+    row = json.loads((tmp_path / "pushes.jsonl").read_text(encoding="utf-8"))
+    assert row["client_id"] == record.context.client_id
+    assert base64.b64decode(row["data"]) == record.payload.data
+
+
+def test_without_a_path_there_is_no_forwarder() -> None:
+    assert odradek_forwarder(PluginConfig("plugins.example", {})) is None
+
+
+def test_the_folder_of_the_path_has_to_be_there() -> None:
+    with pytest.raises(ConfigError, match=r"plugins\.example\.path: expected a file in a folder"):
+        odradek_forwarder(PluginConfig("plugins.example", {"path": "/nowhere/at/all"}))
+
+
+def test_the_receiver_can_be_switched_off() -> None:
+    assert odradek_client_telemetry(PluginConfig("plugins.example", {"receiver": False})) is None

@@ -1,0 +1,89 @@
+"""``odradek new-plugin``: write out a plugin that works, with its tests, under a name of one's own.
+
+The template is ``contrib/plugin-template``: a plugin called "example", built and tested like any other. The
+wheel of the host carries it as ``odradek/plugin_template``; there is no second copy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+import odradek
+from odradek.cli.errors import CommandFailed
+
+PACKAGE = Path(odradek.__file__).parent
+PLACES = (PACKAGE / "plugin_template", PACKAGE.parents[2] / "contrib" / "plugin-template")
+"""In an installed host, and in a checkout."""
+NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+EXAMPLE = re.compile(r"(?P<before>odradek[-_])?(?P<example>example|Example)")
+LEFT_OUT = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "dist"}
+
+
+@click.command("new-plugin")
+@click.argument("name")
+@click.option(
+    "--directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where to write it; default: odradek-NAME.",
+)
+def new_plugin(name: str, directory: Path | None) -> None:
+    """Write a plugin to begin with: a receiver, a forwarder and their tests.
+
+    NAME is the plugin's: its distribution is odradek-NAME, its table [plugins.NAME].
+    """
+    if not NAME.fullmatch(name):
+        raise click.UsageError(f"expected a name of a-z, 0-9 and - between them, found {name!r}")
+    name = name.replace("_", "-")
+    folder = directory or Path(f"odradek-{name}")
+    if folder.exists() and any(folder.iterdir()):
+        raise CommandFailed(f"{folder} is there already, and not empty")
+    for path in write(name, folder):
+        click.echo(path)
+
+
+def write(name: str, folder: Path) -> Iterator[Path]:
+    """Write the files; which they are.
+
+    Raises:
+        CommandFailed: They cannot be written, or the template is not there.
+    """
+    root = template()
+    for source in sorted(root.rglob("*")):
+        inside = source.relative_to(root)
+        if source.is_dir() or LEFT_OUT & set(inside.parts):
+            continue
+        target = folder / renamed(str(inside), name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(renamed(source.read_text(encoding="utf-8"), name), encoding="utf-8")
+        except OSError as error:
+            raise CommandFailed(f"cannot write {target}: {error.strerror}") from error
+        yield target
+
+
+def template() -> Path:
+    """The folder of the template."""
+    for place in PLACES:
+        if place.is_dir():
+            return place
+    raise CommandFailed(f"the template is missing; it should be in {PLACES[0]}")
+
+
+def renamed(text: str, name: str) -> str:
+    """``odradek-example``, ``odradek_example``, ``ExampleReceiver`` and ``example`` with another name."""
+    module = name.replace("-", "_")
+
+    def other(found: re.Match[str]) -> str:
+        if found["example"] == "Example":
+            return "".join(part.capitalize() for part in module.split("_"))
+        before = found["before"]
+        if before is None:
+            rest = text[found.end() : found.end() + 1]
+            return module if rest == "_" else name
+        return before + (name if before.endswith("-") else module)
+
+    return EXAMPLE.sub(other, text)

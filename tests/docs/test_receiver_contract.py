@@ -1,0 +1,63 @@
+"""``reference/receiver-contract.md`` has a paragraph for each rule: for whom it is and what it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from odradek.testing.contracts import Capability, Kind, Subject, rules_of
+from odradek.testing.contracts.rule import PAGE, Rule
+from support.reference_page import DOCS, rows, sections
+
+SECTIONS = sections("reference/receiver-contract.md")
+TITLES = {title: text for title, text in SECTIONS.items() if re.match(r"R\d+-", title)}
+RULES: dict[str, list[Rule]] = {}
+for kind in Kind:
+    for each in rules_of(kind):
+        RULES.setdefault(str(each), []).append(each)
+
+
+def test_each_rule_is_a_heading_in_the_order_of_the_numbers() -> None:
+    assert list(TITLES) == sorted(RULES, key=lambda title: int(title[1:].partition("-")[0]))
+
+
+@pytest.mark.parametrize("title", RULES)
+def test_a_rule_says_for_whom_it_is(title: str) -> None:
+    first = TITLES[title].strip().splitlines()[0]
+
+    kinds = re.fullmatch(r"For: (?P<kinds>[a-z, ]+)\.(?: Needs: .+\.)?", first)
+
+    assert kinds is not None, first
+    assert kinds["kinds"].split(", ") == [rule.kind.value for rule in RULES[title]]
+
+
+@pytest.mark.parametrize("title", RULES)
+def test_a_rule_says_which_capabilities_it_needs(title: str) -> None:
+    first = TITLES[title].strip().splitlines()[0]
+
+    named = {word for word in re.findall(r"\w+", first.partition("Needs:")[2]) if word in set(Capability)}
+
+    assert named == {capability.value for rule in RULES[title] for capability in rule.needs}
+
+
+@pytest.mark.parametrize("title", RULES)
+def test_a_rule_says_what_breaks_it(title: str) -> None:
+    assert "\n*Broken by:* " in TITLES[title]
+
+
+def test_every_capability_is_a_row() -> None:
+    written = [name for name in rows(SECTIONS["Capabilities"]) if name != "name"]
+
+    assert written == [capability.value for capability in Capability]
+
+
+def test_every_field_of_the_subject_is_a_row() -> None:
+    written = [name for name in rows(SECTIONS["The subject"]) if name != "field"]
+
+    assert written == [field.name for field in dataclasses.fields(Subject)]
+
+
+def test_the_rules_point_to_the_page() -> None:
+    assert (DOCS.parent / PAGE).is_file()

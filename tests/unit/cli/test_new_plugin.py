@@ -1,0 +1,84 @@
+"""``odradek new-plugin``: what it writes is a plugin, its own tests pass, and it has the name asked for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from odradek.cli import new_plugin
+from odradek.cli.main import FAILED, UNUSABLE, run
+
+ROOT = Path(__file__).parents[3]
+
+
+def text_of(folder: Path) -> str:
+    """Names and contents of all files."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return "\n".join(f"{path.relative_to(folder)}\n{path.read_text()}" for path in files)
+
+
+def test_a_new_plugin_has_the_name_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "plugin"
+
+    status = run(["new-plugin", "space-ship", "--directory", str(folder)])
+
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert status == 0
+    assert project["name"] == "odradek-space-ship"
+    assert project["entry-points"]["odradek"] == {"space-ship": "odradek_space_ship"}
+    assert "example" not in text_of(folder).lower()
+    assert (
+        "class SpaceShipReceiver:" in (folder / "src/odradek_space_ship/space_ship_receiver.py").read_text()
+    )
+    assert str(folder / "tests/test_odradek_space_ship.py") in capsys.readouterr().out.splitlines()
+
+
+def test_its_tests_pass_as_they_are(tmp_path: Path) -> None:
+    run(["new-plugin", "ship", "--directory", str(tmp_path)])
+
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "host/src")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert finished.returncode == 0, finished.stdout
+    assert " failed" not in finished.stdout
+
+
+def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+
+    status = run(["new-plugin", "ship", "--directory", str(tmp_path)])
+
+    assert status == FAILED
+    assert "is there already, and not empty" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("name", ["Ship", "1ship", "ship-", "a/b", "ship plan"])
+def test_a_name_that_makes_no_package_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["new-plugin", name])
+
+    assert status == UNUSABLE
+    assert "expected a name of a-z, 0-9" in capsys.readouterr().err
+
+
+def test_underscores_of_a_name_become_hyphens(tmp_path: Path) -> None:
+    run(["new-plugin", "space_ship", "--directory", str(tmp_path)])
+
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "odradek-space-ship"
+
+
+def test_the_template_of_a_checkout_is_the_one_in_contrib() -> None:
+    assert new_plugin.template() == ROOT / "contrib/plugin-template"
