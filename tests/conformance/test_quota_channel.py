@@ -227,6 +227,17 @@ def test_a_throttled_channel_is_not_idle(world: World) -> None:
     assert world.channel.idle_since_ms() == world.clock.now_ms()
 
 
+def test_a_throttled_channel_that_is_not_read_may_have_been_left(world: World) -> None:
+    throttled(world)
+    world.receive(world.producing(size=READ_AHEAD_BYTES))
+    sent_ms = world.clock.now_ms()
+
+    world.advance(1000)
+
+    assert world.transport.reading_paused
+    assert world.channel.idle_since_ms() == sent_ms
+
+
 def test_the_queue_counts_a_channel_until_it_is_read_again(world: World) -> None:
     throttle_ms = throttled(world)
     meanwhile = world.queue_size

@@ -270,3 +270,17 @@ def test_a_process_of_its_own_keeps_the_limits(tmp_path: Path, clients: list[Cli
 
     assert before == ["answered"] * 2 + ["waiting"] * 2
     assert after == ["answered"] * 2
+
+
+def test_who_never_reads_the_answers_gives_the_place_back(tmp_path: Path) -> None:
+    with running_host(tmp_path, "connections.max.idle.ms=1000") as host:
+        client = Client(port(host))
+        client.socket.settimeout(1)
+        with contextlib.suppress(OSError):  # nothing more fits, or it is over already
+            while True:
+                client.socket.sendall(API_VERSIONS * 500)
+
+        gone = eventually(lambda: total(host) == 0)
+        client.close()
+
+    assert gone

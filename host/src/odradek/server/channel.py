@@ -288,5 +288,13 @@ class Channel(asyncio.Protocol):
         self.transport.close()
 
     def idle_since_ms(self) -> int | None:
-        """When the client was last active; None while it waits for an answer or is throttled."""
-        return None if self.pending is not None else self.last_active_ms
+        """When the client was last active; None while it waits for an answer or is throttled.
+
+        Where a throttled channel is not read, nobody notices that its client has left: it may be idle, as any
+        throttled one may in Kafka.
+        """
+        if self.pending is None or self.closing:
+            return self.last_active_ms
+        if self.reading_paused and isinstance(self.pending, Throttled):
+            return self.last_active_ms
+        return None

@@ -145,14 +145,19 @@ class Listener:
         channel.transport.abort()
 
     def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
-        """Close the channels on which nothing happened for ``max_idle_ms``; how many."""
+        """Close the channels on which nothing happened for ``max_idle_ms``; how many. One that is being
+        closed already has a client that does not read.
+        """
         idle = [
             channel
             for channel in self.channels
             if (since_ms := channel.idle_since_ms()) is not None and now_ms - since_ms >= max_idle_ms
         ]
         for channel in idle:
-            channel.close()
+            if channel.closing:
+                self.abort(channel)
+            else:
+                channel.close()
         return len(idle)
 
     async def close(self, timeout_s: float) -> None:
