@@ -1,9 +1,8 @@
-"""What Kafka's Java producer and librdkafka pushed, labeled by the host and joined by odradek-otlp."""
+"""What real clients pushed, labeled by the host and joined by odradek-otlp."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
@@ -11,9 +10,11 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from bench import attribute_loop
 from odradek.telemetry.labels import encode_labels
 from odradek.telemetry.payload import PayloadLimits, label
+from odradek.testing.pushes import RecordedPush, recorded, recorded_clients
 from odradek_otlp.metrics_bytes import filtered, merged
 
-PUSHES = sorted((Path(__file__).parent / "golden" / "pushes").glob("*.otlp"))
+PUSHES = [push for client in recorded_clients() for push in recorded(client)[1:3]]
+"""The first of each client says little yet."""
 LABELS = {
     "client_instance_id": "AAECAwQFBgcICQoLDA0ODw",
     "client_id": "orders-producer-7",
@@ -26,8 +27,12 @@ LABELS = {
 }
 
 
-def labeled(push: Path) -> bytes:
-    return label(push.read_bytes(), encode_labels(LABELS), PayloadLimits())
+def named(push: RecordedPush) -> str:
+    return f"{push.client}-{push.context.correlation_id}"
+
+
+def labeled(push: RecordedPush) -> bytes:
+    return label(push.data, encode_labels(LABELS), PayloadLimits())
 
 
 def places(data: bytes) -> Counter[tuple[str, bytes, bytes]]:
@@ -44,15 +49,9 @@ def places(data: bytes) -> Counter[tuple[str, bytes, bytes]]:
     )
 
 
-def test_there_are_pushes_of_each_client() -> None:
-    clients = {path.stem.rpartition("_")[0] for path in PUSHES}
-
-    assert clients == {"java-producer", "librdkafka-consumer", "librdkafka-producer"}
-
-
-@pytest.mark.parametrize("push", PUSHES, ids=lambda push: push.stem)
-def test_no_metric_and_no_label_is_lost(push: Path) -> None:
-    slowly = attribute_loop.label(push.read_bytes(), LABELS)
+@pytest.mark.parametrize("push", PUSHES, ids=named)
+def test_no_metric_and_no_label_is_lost(push: RecordedPush) -> None:
+    slowly = attribute_loop.label(push.data, LABELS)
 
     smaller = merged(labeled(push) * 3)
 
@@ -60,8 +59,8 @@ def test_no_metric_and_no_label_is_lost(push: Path) -> None:
     assert len(MetricsData.FromString(smaller).resource_metrics) == 1
 
 
-@pytest.mark.parametrize("push", PUSHES, ids=lambda push: push.stem)
-def test_a_filter_keeps_whole_metrics(push: Path) -> None:
+@pytest.mark.parametrize("push", PUSHES, ids=named)
+def test_a_filter_keeps_whole_metrics(push: RecordedPush) -> None:
     data = labeled(push)
     prefix = b"org.apache.kafka.producer.connection."
 
@@ -73,10 +72,10 @@ def test_a_filter_keeps_whole_metrics(push: Path) -> None:
 
 
 def test_a_push_of_java_is_a_third_of_what_labels_on_each_metric_make_of_it() -> None:
-    java = [path for path in PUSHES if path.stem.startswith("java")]
+    java = [push for push in PUSHES if push.client == "java-producer"]
 
-    slowly = sum(len(attribute_loop.label(path.read_bytes(), LABELS)) for path in java)
-    one_by_one = sum(len(merged(labeled(path))) for path in java)
-    together = len(merged(b"".join(labeled(path) for path in java)))
+    slowly = sum(len(attribute_loop.label(push.data, LABELS)) for push in java)
+    one_by_one = sum(len(merged(labeled(push))) for push in java)
+    together = len(merged(b"".join(labeled(push) for push in java)))
 
     assert slowly >= 3 * one_by_one >= 3 * together
