@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,13 @@ import pytest
 
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from support.hosts import ThreadedHost, running_host
+from support.progress import Progress
 
 MEGABYTE = 1_000_000
 VALUE = b"v" * 9_900
 """With what stands around it in a request: about ten thousand bytes."""
 TOPIC = "t"
 CLIENT_ID = "noisy"
-PAUSE_S = 2
 SHORT_WINDOWS = ("quota.window.num=3",)
 ENTITIES = {
     "user": ClientQuotaEntity(user="ANONYMOUS"),
@@ -27,39 +26,6 @@ ENTITIES = {
     "default-user": ClientQuotaEntity(user=DEFAULT),
     "default-client-id": ClientQuotaEntity(client_id=DEFAULT),
 }
-
-
-@dataclass(slots=True)
-class Progress:
-    """Bytes that arrived, and when."""
-
-    arrivals: list[tuple[float, int]] = field(default_factory=list)
-
-    def arrived(self, size: int) -> None:
-        total = self.arrivals[-1][1] if self.arrivals else 0
-        self.arrivals.append((time.monotonic(), total + size))
-
-    @property
-    def total(self) -> int:
-        return self.arrivals[-1][1] if self.arrivals else 0
-
-    def rate_after(self, skipped_s: float) -> float:
-        """Bytes per second, without what was granted in the beginning."""
-        late = [row for row in self.arrivals if row[0] >= self.arrivals[0][0] + skipped_s]
-        (begin_s, begin), (end_s, end) = late[0], late[-1]
-        return (end - begin) / (end_s - begin_s)
-
-    def rate_between_bursts(self) -> float:
-        """Bytes per second from the first to the last time that something came after a pause.
-
-        A fetch that is throttled costs nothing, so what was granted at once is granted at once again when it
-        has left the windows: consumers are held to their quota in bursts, eleven seconds apart.
-        """
-        pairs = zip(self.arrivals, self.arrivals[1:], strict=False)
-        starts = [before[1] for before, after in pairs if after[0] - before[0] > PAUSE_S]
-        begins = [next(at for at, total in self.arrivals if total > start) for start in starts]
-        assert len(starts) > 2
-        return (starts[-1] - starts[0]) / (begins[-1] - begins[0])
 
 
 @pytest.fixture
