@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,58 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert all(
         text in page for text in ("odradek-labels", "1.2.3", "idle", "odradek_enricher", "no module named x")
     )
+
+
+class Beside:
+    """A plugin with a companion that tells of itself, or fails."""
+
+    def __init__(self, told: Mapping[str, object] | None) -> None:
+        self.told = told
+
+    @hookimpl
+    def odradek_companion(self, config: PluginConfig) -> Beside:
+        return self
+
+    def command(self, bootstrap_servers: str) -> Sequence[str]:
+        return []
+
+    def status(self, bootstrap_servers: str) -> Mapping[str, object]:
+        if self.told is None:
+            raise OSError("no disk")
+        return {**self.told, "of": bootstrap_servers}
+
+
+@pytest.mark.parametrize(
+    ("told", "line"),
+    [({"lag": 7}, "beside: lag 7, of 127.0.0.1:9092"), (None, "beside: problem OSError: no disk")],
+)
+def test_a_companion_says_how_far_it_is(
+    told: Mapping[str, object] | None,
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def with_companion() -> HostPluginManager:
+        manager = HostPluginManager()
+        manager.add("beside", Beside(told), "odradek-beside", "1.0")
+        return manager
+
+    monkeypatch.setattr(command, "load_plugins", with_companion)
+
+    status = run(["plugins", "--config", table(tmp_path, "")])
+
+    assert status == 0
+    assert capsys.readouterr().out.splitlines()[-1] == line
+
+
+def test_without_a_configuration_companions_are_not_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manager = HostPluginManager()
+    manager.add("beside", Beside(None), "odradek-beside", "1.0")
+    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+
+    run(["plugins", "--json"])
+
+    assert "status" not in json.loads(capsys.readouterr().out)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from odradek.server.plugins import ActivePlugin, activate, load_plugins
+
+Status = Mapping[str, Mapping[str, object]]
+"""By plugin: how far its companion is."""
 
 COLUMNS = ("name", "distribution", "version", "state", "hooks")
 
@@ -27,29 +30,48 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
 
     State: active; idle (nothing to offer with this configuration); disabled; broken (it cannot be loaded).
     """
-    found = configured(config_file)
+    found, status = configured(config_file)
     if as_json:
         for plugin in found:
-            click.echo(json.dumps(row(plugin)))
-    elif sys.stdout.isatty():
+            click.echo(
+                json.dumps(row(plugin) | ({"status": status[plugin.name]} if plugin.name in status else {}))
+            )
+        return
+    if sys.stdout.isatty():
         print_table(found)
     else:
         for line in aligned([COLUMNS, *(cells(plugin) for plugin in found)]):
             click.echo(line)
+    for name, told in status.items():
+        click.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in told.items()))
 
 
-def configured(config_file: Path | None) -> list[ActivePlugin]:
-    """Every installed plugin, after its hooks were called with its table.
+def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status]:
+    """Every installed plugin, after its hooks were called with its table, and how far companions are.
 
     Raises:
         ConfigError: A table is not usable.
     """
     if config_file is None:
-        return activate(load_plugins(), {})
+        return activate(load_plugins(), {}), {}
     from odradek.server.config import load_config  # it imports most of the host
 
     config = load_config(config_file)
-    return activate(load_plugins(), config.plugins, config.requested_plugins)
+    found = activate(load_plugins(), config.plugins, config.requested_plugins)
+    listener = config.listeners[0]
+    return found, statuses(found, f"{listener.host or 'localhost'}:{listener.port}")
+
+
+def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:
+    """What companions tell of themselves; one that fails is told about, too."""
+    told: dict[str, Mapping[str, object]] = {}
+    for plugin in found:
+        for companion in plugin.companions:
+            try:
+                told[plugin.name] = companion.status(bootstrap_servers)
+            except Exception as error:  # noqa: BLE001  a plugin may raise anything
+                told[plugin.name] = {"problem": f"{type(error).__name__}: {error}"}
+    return told
 
 
 def row(plugin: ActivePlugin) -> dict[str, object]:

@@ -15,6 +15,7 @@ from odradek.plugin.protocols import (
     ClientQuotaCallback,
     ClientTelemetry,
     ClientTelemetryExporterProvider,
+    Companion,
     Enricher,
     Forwarder,
 )
@@ -82,6 +83,23 @@ def odradek_quota_callback(config: PluginConfig) -> ClientQuotaCallback | None:
 
     Returns:
         The callback, or None to stay out. One host has at most one; with two it does not start.
+
+    Raises:
+        ConfigError: The table is not usable. The host does not start.
+    """
+
+
+@hookspec
+def odradek_companion(config: PluginConfig) -> Companion | None:
+    """Offer a process that the host runs beside itself.
+
+    For what is too heavy for the host, or may not fail with it. The process is a client like any other.
+
+    Args:
+        config: The plugin's table.
+
+    Returns:
+        What to start, or None to stay out.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

@@ -97,6 +97,24 @@ class ClientQuotaCallback(Protocol):
         """Whether limits changed since the last call for this type by other means than the two above."""
 
 
+@runtime_checkable
+class Companion(Protocol):
+    """A process beside the host, which starts it, watches it and stops it."""
+
+    def command(self, bootstrap_servers: str) -> Sequence[str]:
+        """The program and its arguments. Called once, when the host takes connections.
+
+        The process gets SIGTERM when the host stops, and is killed when it is not gone in time. Its standard
+        input ends with the host, however that goes. When it ends by itself it is started again.
+
+        Args:
+            bootstrap_servers: The host's first listener.
+        """
+
+    def status(self, bootstrap_servers: str) -> Mapping[str, object]:
+        """How far it is, for ``odradek plugins``. Asked elsewhere: read what this process leaves behind."""
+
+
 @dataclass(slots=True, eq=False)
 class TelemetryRecord:
     """One push on its way to a forwarder. One without metrics has no bytes in ``payload.data``: the client is

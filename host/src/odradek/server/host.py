@@ -26,6 +26,7 @@ from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import GroupOffsets
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
+from odradek.server.companions import Companions
 from odradek.server.config import HostConfig
 from odradek.server.connection_keys import enforce, make_connection_quotas
 from odradek.server.forwarders import make_runners, make_spool, sink_of
@@ -70,7 +71,7 @@ def random_session_id() -> int:
 
 def close_offers(plugin: ActivePlugin) -> None:
     """Let what a plugin offers go. A forwarder is closed by its runner."""
-    for offer in (*plugin.providers, *plugin.enrichers, *plugin.quota_callbacks):
+    for offer in (*plugin.providers, *plugin.enrichers, *plugin.quota_callbacks, *plugin.companions):
         close = getattr(offer, "close", None)
         if callable(close):
             try:
@@ -134,6 +135,7 @@ class Host:
         self.telemetry.sink = sink_of(self.spool, self.forwarders)
         self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
         self.listeners = [self.make_listener(index) for index in range(len(config.listeners))]
+        self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
         self.metrics_push: MetricsPush | None = None
@@ -250,6 +252,9 @@ class Host:
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
+        self.companions.start(
+            f"{self.listeners[0].address.host or 'localhost'}:{self.listeners[0].bound_port}"
+        )
 
     async def listen(self, listener: Listener) -> None:
         """Open one listener and settle what its clients are told."""
@@ -299,4 +304,6 @@ class Host:
             if self.workers is not None:
                 closing.push_async_callback(self.workers.close)
             listening = [listener for listener in self.listeners if listener.acceptor]
-            await asyncio.gather(*(listener.close(timeout_s) for listener in listening))
+            await asyncio.gather(
+                self.companions.stop(timeout_s), *(listener.close(timeout_s) for listener in listening)
+            )

@@ -27,6 +27,7 @@ from odradek.plugin.protocols import (
     ClientQuotaCallback,
     ClientTelemetry,
     ClientTelemetryExporterProvider,
+    Companion,
     Enricher,
     Forwarder,
 )
@@ -47,6 +48,7 @@ OFFERS: dict[str, tuple[type, ...]] = {
     "odradek_enricher": (Enricher,),
     "odradek_forwarder": (Forwarder, Mapping),
     "odradek_quota_callback": (ClientQuotaCallback,),
+    "odradek_companion": (Companion,),
 }
 """Hook: what its answer has to be one of."""
 FORWARDER_NAME = re.compile(r"[a-z0-9_-]{1,50}")
@@ -92,6 +94,7 @@ class ActivePlugin:
     forwarders: Mapping[str, Forwarder] = field(default_factory=dict)
     """Not started yet. By name: the plugin's own, or ``<plugin>.<name>`` for each of several."""
     quota_callbacks: tuple[ClientQuotaCallback, ...] = ()
+    companions: tuple[Companion, ...] = ()
     forwarder_settings: ForwarderSettings | None = None
     """The host's keys of the table; None when the plugin has no forwarder hook."""
 
@@ -262,6 +265,7 @@ def described(
         enrichers=found.get("odradek_enricher", ()),  # type: ignore[arg-type]
         forwarders=named_forwarders(plugin.name, found.get("odradek_forwarder", ())),
         quota_callbacks=found.get("odradek_quota_callback", ()),  # type: ignore[arg-type]
+        companions=found.get("odradek_companion", ()),  # type: ignore[arg-type]
         forwarder_settings=settings,
     )
 

@@ -1,0 +1,190 @@
+"""Processes beside a host: started, started again, stopped with all that they started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from odradek.clock import SystemClock
+from odradek.plugin import PluginConfig, hookimpl
+from odradek.server.companions import CompanionRunner
+from odradek.server.config import load_config
+from odradek.server.host import Host
+from odradek.server.plugins import HostPluginManager
+
+TIME_LIMIT_S = 10.0
+APPENDS = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()} {sys.argv[2]}\\n'); "
+"""Every start leaves its process id and the address it was given."""
+WAITS = APPENDS + "sys.stdin.read()"
+ENDS = APPENDS + "sys.exit(3)"
+DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + APPENDS + "sys.stdin.read()"
+DEAF_AND_BLIND = (
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + APPENDS + "time.sleep(60)"
+)
+A_CHILD = (
+    "import os, sys, time; child = os.fork(); "
+    "child or time.sleep(60); open(sys.argv[1], 'a').write(f'{child} {sys.argv[2]}\\n'); sys.stdin.read()"
+)
+
+
+class Program:
+    """A companion that runs some Python."""
+
+    def __init__(self, code: str, file: Path) -> None:
+        self.code = code
+        self.file = file
+
+    def command(self, bootstrap_servers: str) -> Sequence[str]:
+        return [sys.executable, "-c", self.code, str(self.file), bootstrap_servers]
+
+    def status(self, bootstrap_servers: str) -> Mapping[str, object]:
+        return {}
+
+    def starts(self) -> list[tuple[int, str]]:
+        """By start: the process id and the address."""
+        lines = self.file.read_text().splitlines() if self.file.exists() else []
+        return [(int(line.split()[0]), line.split()[1]) for line in lines]
+
+    async def until(self, wanted: Callable[[list[tuple[int, str]]], bool]) -> list[tuple[int, str]]:
+        """The starts, once they are as wanted."""
+        async with asyncio.timeout(TIME_LIMIT_S):
+            while not wanted(self.starts()):
+                await asyncio.sleep(0.02)
+        return self.starts()
+
+
+class Plugin:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @hookimpl
+    def odradek_companion(self, config: PluginConfig) -> Program:
+        return self.program
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, and not only what is left of it."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+async def gone(pid: int) -> None:
+    """A process that was killed, when it is gone."""
+    async with asyncio.timeout(TIME_LIMIT_S):
+        while runs(pid):
+            await asyncio.sleep(0.02)
+
+
+def test_a_host_runs_it_as_long_as_it_runs(tmp_path: Path) -> None:
+    program = Program(WAITS, tmp_path / "starts")
+    plugins = HostPluginManager()
+    plugins.add("beside", Plugin(program), "odradek-beside", "1.0")
+    config = load_config(None, ["listeners=PLAINTEXT://127.0.0.1:0", f"data.dir={tmp_path}"])
+
+    async def scenario() -> tuple[list[tuple[int, str]], int]:
+        host = Host(config, plugins=plugins)
+        try:
+            await host.start()
+            return await program.until(bool), host.listeners[0].bound_port
+        finally:
+            await host.stop()
+
+    starts, port = asyncio.run(scenario())
+
+    assert [address for _, address in starts] == [f"127.0.0.1:{port}"]
+    assert not runs(starts[0][0])
+
+
+def test_it_is_started_again_when_it_ends(tmp_path: Path) -> None:
+    program = Program(ENDS, tmp_path / "starts")
+    runner = CompanionRunner("beside", program, SystemClock(), backoff_s=0.01)
+
+    async def scenario() -> list[tuple[int, str]]:
+        runner.start("here:1")
+        starts = await program.until(lambda found: len(found) >= 3)
+        await runner.stop(1.0)
+        return starts
+
+    starts = asyncio.run(scenario())
+
+    assert len({pid for pid, _ in starts}) == len(starts)
+    assert runner.backoff_s >= 0.04
+
+
+def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
+    program = Program(DEAF_AND_BLIND, tmp_path / "starts")
+    runner = CompanionRunner("beside", program, SystemClock())
+
+    async def scenario() -> int:
+        runner.start("here:1")
+        ((pid, _),) = await program.until(bool)
+        await runner.stop(0.2)
+        return pid
+
+    pid = asyncio.run(scenario())
+
+    assert not runs(pid)
+
+
+def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
+    program = Program(A_CHILD, tmp_path / "starts")
+    runner = CompanionRunner("beside", program, SystemClock())
+
+    async def scenario() -> int:
+        runner.start("here:1")
+        ((child, _),) = await program.until(bool)
+        await runner.stop(1.0)
+        await gone(child)
+        return child
+
+    child = asyncio.run(scenario())
+
+    assert not runs(child)
+
+
+def test_its_input_ends_when_the_host_is_killed(tmp_path: Path) -> None:
+    program = Program(DEAF, tmp_path / "starts")
+
+    async def scenario() -> None:
+        runner = CompanionRunner("beside", program, SystemClock())
+        runner.start("here:1")
+        await program.until(bool)
+        os._exit(9)
+
+    host = os.fork()
+    if not host:
+        asyncio.run(scenario())
+    os.waitpid(host, 0)
+    ((pid, _),) = program.starts()
+
+    asyncio.run(gone(pid))
+    assert not runs(pid)
+
+
+@pytest.mark.parametrize("command", [["/no/such/program"], []])
+def test_one_that_cannot_be_started_stops_nobody(command: list[str], tmp_path: Path) -> None:
+    class Missing(Program):
+        def command(self, bootstrap_servers: str) -> Sequence[str]:
+            if not command:
+                raise ZeroDivisionError
+            return command
+
+    runner = CompanionRunner("beside", Missing("", tmp_path), SystemClock(), backoff_s=0.01)
+
+    async def scenario() -> None:
+        runner.start("here:1")
+        await asyncio.sleep(0.1)
+        await runner.stop(1.0)
+
+    asyncio.run(scenario())
+
+    assert (runner.starts > 1) is bool(command)
+    assert runner.process is None
