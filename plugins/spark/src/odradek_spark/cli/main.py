@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from odradek_spark.cli.ingest import ingest, run
+from odradek_spark.cli.jobs import detect, inventory, rollup
 from odradek_spark.cli.query import query
 
 
@@ -12,4 +14,5 @@ def spark() -> None:
     """Client metrics as tables: ingest them, keep them, ask them."""
 
 
-spark.add_command(query)
+for command in (run, ingest, rollup, inventory, detect, query):
+    spark.add_command(command)

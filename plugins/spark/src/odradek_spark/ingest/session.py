@@ -139,6 +139,21 @@ def local_session(
     return with_source(session)
 
 
+def is_submitted() -> bool:
+    """Whether ``spark-submit`` started this program: the JVM is there already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def submitted_session(app: str = "odradek", settings: Mapping[str, str] | None = None) -> SparkSession:
+    """The session of a program that ``spark-submit`` started; where it runs is said there."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(app)
+    for key, value in (dict(SETTINGS) | dict(settings or {})).items():
+        builder = builder.config(key, value)
+    return with_source(builder.getOrCreate())
+
+
 def remote_session(url: str, app: str = "odradek") -> SparkSession:
     """A session on a Spark Connect server, ``sc://HOST:PORT``.
 

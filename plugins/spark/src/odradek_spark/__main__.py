@@ -1,0 +1,6 @@
+"""``odradek spark`` as a program of its own, for ``spark-submit``."""
+
+from odradek_spark.cli.main import spark
+
+if __name__ == "__main__":
+    spark(prog_name="odradek spark")

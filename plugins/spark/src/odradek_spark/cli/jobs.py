@@ -1,0 +1,62 @@
+"""The jobs, one by one: for a scheduler, or by hand. `odradek spark run` does them all by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from odradek_spark.cli import reports
+from odradek_spark.cli.options import dataset_option
+from odradek_spark.cli.session import session, session_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOTHING = "nothing new"
+
+
+def reported(
+    master: str,
+    remote: str | None,
+    conf: tuple[str, ...],
+    job: Callable[[SparkSession], str | None],
+) -> None:
+    """Run a job in a session of its own and print what it did."""
+    with session(master, remote, conf) as spark:
+        line = job(spark)
+    click.echo(line or NOTHING)
+
+
+@click.command()
+@dataset_option
+@session_options
+def rollup(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+    """Add up what is new, in buckets of five minutes and of an hour."""
+    reported(master, remote, conf, lambda spark: reports.rolled_up(spark, dataset))
+
+
+@click.command()
+@dataset_option
+@session_options
+def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+    """Note which instance is which client, version, address and principal, over time."""
+    reported(master, remote, conf, lambda spark: reports.inventoried(spark, dataset))
+
+
+@click.command()
+@dataset_option
+@click.option(
+    "--rules-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    required=True,
+    help="TOML: what is an anomaly.",
+)
+@session_options
+def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+    """Open and close anomalies: values beyond a threshold for longer than a rule allows."""
+    with session(master, remote, conf) as spark:
+        line = reports.detected(spark, dataset, reports.read_rules(rules_file))
+    click.echo(line or NOTHING)

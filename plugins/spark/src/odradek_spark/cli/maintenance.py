@@ -1,0 +1,98 @@
+"""What ``odradek spark run`` does beside ingest, in the same session: jobs, one by one, when they are due."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from odradek_spark.cli import reports
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Job = Callable[["SparkSession"], "str | None"]
+MINUTE_S = 60.0
+
+
+def maintenance_options(command: Command) -> Command:
+    """Add the options that say which jobs run, and how often."""
+    options = (
+        click.option(
+            "--rules-file",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="TOML: what is an anomaly; without it none is looked for.",
+        ),
+        click.option(
+            "--maintenance-interval-s",
+            type=click.FloatRange(1.0),
+            default=5 * MINUTE_S,
+            show_default=True,
+            help="How often rollups and inventory are brought up to date, and closed hours compacted.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@dataclass(slots=True)
+class Due:
+    """A job and when it runs next, in seconds of the monotonic clock."""
+
+    name: str
+    every_s: float
+    job: Job
+    at_s: float
+
+
+class Maintenance:
+    """The jobs of one dataset."""
+
+    def __init__(
+        self,
+        dataset: str,
+        rules_file: Path | None,
+        maintenance_interval_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.clock = clock
+        every_s = maintenance_interval_s
+        jobs: list[tuple[str, float, Job]] = [
+            ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset)),
+            ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),
+        ]
+        if rules_file is not None:
+            rules = reports.read_rules(rules_file)
+            often_s = min(MINUTE_S, every_s)
+            jobs.append(("detect", often_s, lambda spark: reports.detected(spark, dataset, rules)))
+        self.due = [Due(name, after_s, job, clock() + after_s) for name, after_s, job in jobs]
+
+    def run_due(self, spark: SparkSession, say: Callable[[str], object]) -> None:
+        """Run what is due. A job that fails is said, and is due again later; it stops neither ingest nor the
+        other jobs.
+        """
+        for each in self.due:
+            if each.at_s <= self.clock():
+                line = attempted(each, spark)
+                each.at_s = self.clock() + each.every_s
+                if line is not None:
+                    say(line)
+
+
+def attempted(due: Due, spark: SparkSession) -> str | None:
+    """What a job did, or why it did not."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    from odradek_spark.tables.dataset import DatasetError
+
+    try:
+        return due.job(spark)
+    except (PySparkException, Py4JError, DatasetError, OSError) as error:
+        return f"{due.name} failed: {str(error).splitlines()[0]}"

@@ -1,0 +1,52 @@
+"""Jobs and what they say they did, one line each; None where there was nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from odradek_spark.jobs.rules import Rule, RuleError, parse_rules
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def rolled_up(spark: SparkSession, root: str) -> str | None:
+    """Bring both rollups up to date."""
+    from odradek_spark.jobs.rollup import ROLLUPS, run_rollup
+
+    done = [run_rollup(spark, root, table) for table in ROLLUPS]
+    lines = [f"{each.points} points as {each.rows} rows of {each.table}" for each in done if each]
+    return "rollup: " + ", ".join(lines) if lines else None
+
+
+def inventoried(spark: SparkSession, root: str) -> str | None:
+    """Bring the inventory of clients up to date."""
+    from odradek_spark.jobs.inventory import run_inventory
+
+    done = run_inventory(spark, root)
+    return None if done is None else f"inventory: {done.pushes} pushes"
+
+
+def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | None:
+    """Look for anomalies in what is new."""
+    from odradek_spark.jobs.episodes import run_detect
+
+    done = run_detect(spark, root, rules)
+    if done is None:
+        return None
+    return f"detect: {len(done.opened)} opened, {len(done.closed)} closed, {done.going_on} go on"
+
+
+def read_rules(path: Path) -> list[Rule]:
+    """The rules of a file.
+
+    Raises:
+        RuleError: They make no sense.
+        OSError: It cannot be read.
+    """
+    try:
+        return parse_rules(path.read_text())
+    except RuleError as error:
+        raise RuleError(f"{path}: {error}") from error

@@ -1,0 +1,91 @@
+"""The session of a command: on this machine, of ``spark-submit``, or on a Spark Connect server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from odradek_spark.ingest.session import (
+    NoSpark,
+    archive_path,
+    is_submitted,
+    local_session,
+    remote_session,
+    submitted_session,
+)
+from odradek_spark.jobs.rules import RuleError
+from odradek_spark.source.options import OptionError
+from odradek_spark.tables.dataset import DatasetError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+EXPECTED = (NoSpark, DatasetError, OptionError, RuleError, OSError)
+"""What the user can do something about; the message is enough."""
+
+
+def session_options(command: Command) -> Command:
+    """Add the options that say where Spark runs."""
+    options = (
+        click.option("--master", default="local[*]", show_default=True, help="Spark's master."),
+        click.option(
+            "--remote", metavar="sc://HOST:PORT", help="A Spark Connect server, instead of a master."
+        ),
+        click.option(
+            "--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark. May be repeated."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def session(master: str, remote: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
+    """A session for the time of a command.
+
+    Raises:
+        click.ClickException: There is none, or the command failed in a way that is explained.
+    """
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        spark = opened(master, remote, settings(conf))
+        try:
+            yield spark
+        finally:
+            with suppress(Py4JError, OSError):
+                spark.stop()
+    except EXPECTED as error:
+        raise click.ClickException(str(error)) from error
+    except PySparkException as error:
+        raise click.ClickException(f"Spark: {str(error).splitlines()[0]}") from error
+
+
+def opened(master: str, remote: str | None, found: dict[str, str]) -> SparkSession:
+    """The session that the options ask for."""
+    if remote is not None:
+        return remote_session(remote)
+    if is_submitted():
+        return submitted_session(settings=found)
+    return local_session(master=master, settings=found, archive=archive_path())
+
+
+def settings(conf: tuple[str, ...]) -> dict[str, str]:
+    """``KEY=VALUE`` as a table.
+
+    Raises:
+        click.UsageError: One is no pair.
+    """
+    found = {}
+    for each in conf:
+        key, sign, value = each.partition("=")
+        if not sign or not key:
+            raise click.UsageError(f"option --conf: expected KEY=VALUE, found {each!r}")
+        found[key] = value
+    return found

@@ -1,0 +1,97 @@
+"""The pipeline as a process beside a host: its command line, and how far it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from odradek.plugin import PluginConfig
+
+TELEMETRY_TOPIC = "__client_telemetry"
+LAG_TIMEOUT_S = 3.0
+MS_PER_S = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """``odradek spark run``, as ``[plugins.spark]`` wants it."""
+
+    dataset: str
+    topic: str
+    master: str
+    bootstrap_servers: str | None
+    """None is the host itself."""
+    command_config: Path | None
+    rules_file: Path | None
+    trigger_interval_ms: int
+    maintenance_interval_ms: int
+
+    def command(self, bootstrap_servers: str) -> list[str]:
+        """The program and its arguments."""
+        options: dict[str, object] = {
+            "--bootstrap-server": self.bootstrap_servers or bootstrap_servers,
+            "--dataset": self.dataset,
+            "--topic": self.topic,
+            "--master": self.master,
+            "--command-config": self.command_config,
+            "--rules-file": self.rules_file,
+            "--trigger-interval-s": self.trigger_interval_ms / MS_PER_S,
+            "--maintenance-interval-s": self.maintenance_interval_ms / MS_PER_S,
+        }
+        given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+        return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
+
+    def status(self, bootstrap_servers: str) -> Mapping[str, object]:
+        """The last batch, from the tables; and how many pushes wait, from the topic."""
+        from odradek_spark.ingest.status import last_batch
+
+        batch = last_batch(self.dataset)
+        if batch is None:
+            return {"last batch": "none"}
+        ago_s = (datetime.now(UTC) - batch.at).total_seconds()
+        told = {"last batch": f"{ago_s:.0f} s ago", "pushes": batch.pushes, "points": batch.points}
+        return told | {"lag": self.lag(self.bootstrap_servers or bootstrap_servers, batch.source_offsets)}
+
+    def lag(self, bootstrap_servers: str, reached: Mapping[int, int]) -> int | str:
+        """Records that are in the topic and in no table yet."""
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+        from odradek_spark.cli.options import properties
+
+        settings = {"bootstrap.servers": bootstrap_servers, "group.id": "odradek.spark", "log_level": 0}
+        consumer = Consumer(settings | properties(self.command_config))
+        try:
+            partitions = consumer.list_topics(self.topic, timeout=LAG_TIMEOUT_S).topics[self.topic].partitions
+            waiting = 0
+            for partition in partitions:
+                at = TopicPartition(self.topic, partition)
+                first, end = consumer.get_watermark_offsets(at, timeout=LAG_TIMEOUT_S)
+                waiting += end - max(first, reached.get(partition, first))
+        except KafkaException as error:
+            return f"unknown: {error.args[0].str()}"
+        finally:
+            consumer.close()
+        return waiting
+
+
+def read_pipeline(config: PluginConfig) -> Pipeline | None:
+    """The table of the configuration; None without a dataset.
+
+    Raises:
+        ConfigError: A key is not usable.
+    """
+    dataset = config.text("dataset")
+    found = Pipeline(
+        dataset=dataset or "",
+        topic=config.text("topic", TELEMETRY_TOPIC) or TELEMETRY_TOPIC,
+        master=config.text("master", "local[*]") or "local[*]",
+        bootstrap_servers=config.text("bootstrap.servers"),
+        command_config=config.file("command.config"),
+        rules_file=config.file("rules.file"),
+        trigger_interval_ms=config.integer("trigger.interval.ms", 60_000, least=100),
+        maintenance_interval_ms=config.integer("maintenance.interval.ms", 300_000, least=1000),
+    )
+    return found if dataset else None

@@ -1,0 +1,77 @@
+"""How far ingest is, as the tables tell: the process that ingests need not be asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import PUSHES
+
+RECENT = 50
+"""Commits among which the last batch is: maintenance commits too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch of ingest, from the history of the table ``pushes``."""
+
+    at: datetime
+    pushes: int
+    points: int
+    dead_letters: int
+    source_offsets: Mapping[int, int]
+    """By partition of the topic: the offset behind the last that was in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What several batches brought."""
+
+    batches: int
+    pushes: int
+    points: int
+    dead_letters: int
+
+
+def version(root: str) -> int:
+    """The version of the table that marks batches as done; -1 if there is none."""
+    found = Dataset(root).open(PUSHES)
+    return -1 if found is None else found.version()
+
+
+def last_batch(root: str) -> Batch | None:
+    """The batch that was committed last."""
+    found = Dataset(root).open(PUSHES)
+    return None if found is None else next(batches(found.history(RECENT)), None)
+
+
+def batches_since(root: str, before: int) -> Totals:
+    """What came since a version."""
+    found = Dataset(root).open(PUSHES)
+    limit = 0 if found is None else found.version() - before
+    came = list(batches(found.history(limit))) if found is not None and limit > 0 else []
+    return Totals(
+        len(came),
+        sum(each.pushes for each in came),
+        sum(each.points for each in came),
+        sum(each.dead_letters for each in came),
+    )
+
+
+def batches(history: list[dict[str, Any]]) -> Iterator[Batch]:
+    """The commits that were batches, the latest first."""
+    for each in history:
+        if "batch" in each:
+            yield Batch(
+                at=datetime.fromtimestamp(each["timestamp"] / 1000, UTC),
+                pushes=int(each["pushes"]),
+                points=int(each["points"]),
+                dead_letters=int(each.get("deadLetters", 0)),
+                source_offsets={
+                    int(part): int(end) for part, end in json.loads(each.get("sourceOffsets", "{}")).items()
+                },
+            )
