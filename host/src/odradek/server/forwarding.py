@@ -281,7 +281,7 @@ class ForwarderRunner:
         while delivery is not None and delivery.records:
             wait_ms = await self.bury(delivery) if delivery.lost else await self.attempt(delivery)
             if self.feed is not None:
-                self.feed.settled(self.positions(delivery))
+                await self.feed.settled(self.positions(delivery))
                 if wait_ms and self.stopping.is_set():
                     return
             if wait_ms and self.stopping.is_set():

@@ -116,9 +116,15 @@ class LogFeed:
             first.setdefault(record.partition, record.original.offset)
         self.cursor.move(first | dict(positions), len(withdrawn))
 
-    def settled(self, positions: Positions) -> None:
-        """What stands before the positions has been delivered or buried."""
-        self.to_host(self.commit, self.generation, dict(positions))
+    async def settled(self, positions: Positions) -> None:
+        """What stands before the positions has been delivered or buried.
+
+        Waits until that is stored, or until the disk has refused it once: after a kill no more than the batch
+        in hand comes a second time.
+        """
+        ours = asyncio.get_running_loop().create_future()
+        self.to_host(self.commit_for, self.generation, dict(positions), ours)
+        await ours
 
     async def bury(self, batch: bytes) -> None:
         """Append dead letters; waits until that is done, however long it takes."""
@@ -170,6 +176,10 @@ class LogFeed:
     def begin_anew(self, old_ends: Positions, new_ends: Positions, withdrawn: list[SpooledRecord]) -> None:
         """On the forwarder's thread."""
         self.cursor.begin_anew(old_ends, dict.fromkeys(new_ends, 0), len(withdrawn))
+
+    def commit_for(self, generation: int, positions: Positions, theirs: asyncio.Future[str | None]) -> None:
+        self.commit(generation, positions)
+        self.to_forwarder(set_once, theirs, None)
 
     def commit(self, generation: int, positions: Positions) -> None:
         """Store offsets, with those that could not be stored before; what is older than a move is not."""

@@ -151,16 +151,22 @@ def rows(host: Host) -> Iterator[MetricRow]:
     yield from connection_rows(host.broker.connection_quotas, host.clock.now_ms())
 
 
-def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> Iterator[MetricRow]:
-    """The accounts of all pushes: received = appended + empty + rejected + waiting."""
-    yield MetricRow("push-received", "counter", {}, accounts.received)
-    yield MetricRow("push-appended", "counter", {}, accounts.appended)
-    yield MetricRow("push-empty", "counter", {}, accounts.empty)
-    yield MetricRow("push-waiting", "gauge", {}, accounts.waiting)
-    for code, pushes in accounts.rejected.items():
-        yield MetricRow("push-rejected", "counter", {"error": code.name}, pushes)
-    for reason, pushes in refused.items():
-        yield MetricRow("spool-refused", "counter", {"reason": reason}, pushes)
+def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> list[MetricRow]:
+    """The accounts of all pushes at one moment: received = appended + empty + rejected + waiting."""
+    return [
+        MetricRow("push-received", "counter", {}, accounts.received),
+        MetricRow("push-appended", "counter", {}, accounts.appended),
+        MetricRow("push-empty", "counter", {}, accounts.empty),
+        MetricRow("push-waiting", "gauge", {}, accounts.waiting),
+        *(
+            MetricRow("push-rejected", "counter", {"error": code.name}, pushes)
+            for code, pushes in accounts.rejected.items()
+        ),
+        *(
+            MetricRow("spool-refused", "counter", {"reason": reason}, pushes)
+            for reason, pushes in refused.items()
+        ),
+    ]
 
 
 def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:
