@@ -14,6 +14,9 @@ from odradek_spark.tables.schemas import INGESTED
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+SOURCE_RANGES = "sourceRanges"
+"""In the history of a table: by partition, the first offset of a batch and the one behind its last."""
+
 
 @dataclass(frozen=True, slots=True)
 class CommitBatch:
@@ -43,6 +46,7 @@ def commit_batch(
     info = {
         "batch": batch_id,
         "sourceOffsets": {part: stop for part, (_, stop) in covered.items()},
+        SOURCE_RANGES: covered,
         "pushes": sum(each.pushes for each in reports),
         "points": sum(each.points for each in reports),
         "deadLetters": sum(each.dead_letters for each in reports),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from odradek_spark.tables.files import Manifest, TableFiles
+from odradek_spark.tables.files import ARRIVED, Manifest, TableFiles
 from odradek_spark.tables.schemas import Table
 
 GROUP_ROWS = 1 << 17
@@ -22,9 +22,10 @@ class FileWriter:
 
     root: str
     table: Table
+    prefix: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with TableFiles(self.root, self.table) as files:
+        with TableFiles(self.root, self.table, self.prefix) as files:
             for rows in groups(batches):
                 files.write(rows.cast(self.table.schema))
         yield manifest_batch(files.manifests)
@@ -51,16 +52,17 @@ def manifest_batch(manifests: Iterable[Manifest]) -> pa.RecordBatch:
     )
 
 
-def write_frame(rows: DataFrame, root: str, table: Table) -> list[Manifest]:
+def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED) -> list[Manifest]:
     """Write rows as files of a table, one or more for each folder and task.
 
     Args:
         rows: Has the columns of the table, in any order.
         root: Of the dataset.
         table: Where they belong.
+        prefix: What the names of the files begin with.
 
     Raises:
         pyspark.errors.PySparkException: A task failed, for lack of room for one.
     """
-    written = rows.select(*table.schema.names).mapInArrow(FileWriter(root, table), MANIFEST).collect()
+    written = rows.select(*table.schema.names).mapInArrow(FileWriter(root, table, prefix), MANIFEST).collect()
     return [Manifest.parse(row["manifest"]) for row in written]

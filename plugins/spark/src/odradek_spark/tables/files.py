@@ -26,6 +26,8 @@ ROW_GROUP_ROWS = 1 << 20
 RANGED = ("recv_ts", "ts", "src_offset")
 """Columns whose range is kept for each file, so that readers can pass files over."""
 SPLIT_DOUBLES = ("value",)
+ARRIVED, SORTED = "part", "sorted"
+"""What the name of a file begins with: rows as they came, or in an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class TableFiles:
 
     root: str
     table: Table
+    prefix: str = ARRIVED
     manifests: list[Manifest] = field(default_factory=list)
     """What was written; there once the files are whole."""
     growing: dict[tuple[str, ...], GrowingFile] = field(default_factory=dict)
@@ -92,7 +95,7 @@ class TableFiles:
         for partition, part in parts(self.table, rows):
             key = tuple(partition.values())
             if key not in self.growing:
-                self.growing[key] = GrowingFile(self.root, self.table, partition, part.schema)
+                self.growing[key] = GrowingFile(self.root, self.table, partition, part.schema, self.prefix)
             self.growing[key].write(part)
 
     def __exit__(
@@ -108,11 +111,13 @@ class TableFiles:
 class GrowingFile:
     """One Parquet file on its way; each write is a row group."""
 
-    def __init__(self, root: str, table: Table, partition: dict[str, str], schema: pa.Schema) -> None:
+    def __init__(
+        self, root: str, table: Table, partition: dict[str, str], schema: pa.Schema, prefix: str
+    ) -> None:
         self.table = table
         self.partition = partition
         folder = "/".join(f"{name}={value}" for name, value in partition.items())
-        self.path = f"{folder}/part-{uuid4()}.zstd.parquet"
+        self.path = f"{folder}/{prefix}-{uuid4()}.zstd.parquet"
         self.system, base = file_system(root)
         self.target = f"{base}/{table.name}/{self.path}"
         self.system.create_dir(self.target.rpartition("/")[0], recursive=True)

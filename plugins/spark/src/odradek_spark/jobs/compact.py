@@ -1,0 +1,209 @@
+"""Compaction: of an hour that is over, few large files in an order, in the place of many small ones.
+
+Ingest keeps the order in which pushes came; here rows are sorted by client, so that a question about one
+client reads little. Readers and ingest notice nothing: files are exchanged in one commit, and if another
+writer was there first, nothing happens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from odradek_spark.jobs.rollup import ROLLUPS, merged
+from odradek_spark.jobs.writing import GROUP_ROWS, MANIFEST, manifest_batch, write_frame
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import SORTED, Manifest, TableFiles, file_system
+from odradek_spark.tables.load import read_files
+from odradek_spark.tables.log import LiveFile, live
+from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GRACE = timedelta(minutes=10)
+"""So long after its end an hour may still get pushes."""
+TARGET_BYTES = 256 << 20
+TARGET_ROWS = 4 << 20
+"""A file is sorted in memory."""
+ORDER = {
+    POINTS.name: ["client_instance_id", "name", "ts"],
+    HISTOGRAMS.name: ["client_instance_id", "name", "ts"],
+    PUSHES.name: ["client_instance_id", "recv_ts"],
+    DEAD_LETTER.name: ["src_partition", "src_offset"],
+}
+COMPACTED = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES, *ROLLUPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a run did to a table."""
+
+    table: str
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+
+
+def closed_before(dataset: Dataset) -> datetime | None:
+    """The time up to which no pushes come any more: the latest receive time that is there, less a grace.
+
+    By the receive times of the topic, not by the clock: an old topic that is read in closes hour by hour.
+    """
+    times = [each.recv_max for each in live(dataset.existing(PUSHES)) if each.recv_max is not None]
+    return max(times) - GRACE if times else None
+
+
+def folder_end(partition: dict[str, str]) -> datetime:
+    """When a folder's hour is over, or its day."""
+    day = datetime.fromisoformat(partition["date"]).replace(tzinfo=UTC)
+    if "hour" in partition:
+        return day + timedelta(hours=int(partition["hour"]) + 1)
+    return day + timedelta(days=1)
+
+
+def is_sorted(file: LiveFile) -> bool:
+    """Whether compaction wrote a file."""
+    return file.path.rpartition("/")[2].startswith(SORTED)
+
+
+def plan(files: Iterable[LiveFile], closed: datetime) -> list[list[LiveFile]]:
+    """Which files to put together: those of a folder, as far as one file may grow.
+
+    A folder is left alone if it is open, or if nothing has come to it since it was done. What is large enough
+    and sorted stays.
+    """
+    folders: dict[tuple[str, ...], list[LiveFile]] = defaultdict(list)
+    for each in files:
+        if folder_end(dict(each.partition)) <= closed and not (is_sorted(each) and is_large(each)):
+            folders[tuple(each.partition.values())].append(each)
+    return [
+        group
+        for folder in folders.values()
+        if not all(is_sorted(each) for each in folder)
+        for group in groups(folder)
+    ]
+
+
+def is_large(file: LiveFile) -> bool:
+    return file.file_bytes >= TARGET_BYTES // 2 or file.rows >= TARGET_ROWS // 2
+
+
+def groups(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
+    """Files of a folder, as many as fit into a target."""
+    found: list[list[LiveFile]] = [[]]
+    held_bytes = rows = 0
+    for each in files:
+        if found[-1] and (held_bytes + each.file_bytes > TARGET_BYTES or rows + each.rows > TARGET_ROWS):
+            found.append([])
+            held_bytes = rows = 0
+        found[-1].append(each)
+        held_bytes += each.file_bytes
+        rows += each.rows
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FileMerger:
+    """What a task does: each row is a group of files as JSON, a list of paths."""
+
+    root: str
+    table: Table
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for text in batch.column(0).to_pylist():
+                yield manifest_batch(merge_files(self.root, self.table, json.loads(text)))
+
+
+def merge_files(root: str, table: Table, paths: Sequence[str]) -> list[Manifest]:
+    """Write the rows of some files of one folder as one sorted file."""
+    system, base = file_system(root)
+    texts = [each.name for each in table.file_schema if each.type == pa.string()]
+    parts = []
+    for path in paths:
+        with pq.ParquetFile(f"{base}/{table.name}/{path}", filesystem=system, read_dictionary=texts) as file:
+            parts.append(file.read())
+    rows = pa.concat_tables(parts).unify_dictionaries()
+    for name, value in folder_values(paths[0]).items():
+        column = pa.array([value], pa.string()).cast(table.schema.field(name).type)
+        rows = rows.append_column(name, pa.repeat(column[0], rows.num_rows))
+    order = [(name, "ascending") for name in ORDER[table.name]]
+    keys = pa.table({name: sort_key(rows[name]) for name, _ in order})
+    in_order = pc.sort_indices(keys, order)
+    with TableFiles(root, table, SORTED) as files:
+        for start in range(0, rows.num_rows, GROUP_ROWS):
+            files.write(rows.take(in_order.slice(start, GROUP_ROWS)))
+    return files.manifests
+
+
+def sort_key(column: pa.ChunkedArray) -> pa.Array:
+    """A column as something that sorts alike: numbers instead of texts."""
+    whole = column.combine_chunks()
+    if not pa.types.is_dictionary(whole.type):
+        return whole
+    return pc.rank(whole.dictionary, tiebreaker="dense").take(whole.indices)
+
+
+def folder_values(path: str) -> dict[str, str]:
+    """The columns that a path names."""
+    return dict(part.split("=", 1) for part in path.split("/")[:-1])
+
+
+def run_compact(spark: SparkSession, root: str, table: Table) -> Compacted | None:
+    """Put the files of closed folders together.
+
+    Returns:
+        None if there is nothing to do, or if another writer was faster.
+
+    Raises:
+        DatasetError: There is no such table.
+    """
+    dataset = Dataset(root)
+    closed = closed_before(dataset)
+    files = plan(live(dataset.existing(table)), closed) if closed is not None else []
+    if not files:
+        return None
+    old = [each for group in files for each in group]
+    manifests = (
+        merged_parts(spark, dataset, table, old)
+        if table in ROLLUPS
+        else merged_files(spark, root, table, files)
+    )
+    if not dataset.exchange(table, old, manifests, {"job": "compact"}, data_change=False):
+        return None
+    return Compacted(
+        table.name,
+        len(old),
+        len(manifests),
+        sum(each.file_bytes for each in old),
+        sum(each.file_bytes for each in manifests),
+    )
+
+
+def merged_files(
+    spark: SparkSession, root: str, table: Table, files: Sequence[Sequence[LiveFile]]
+) -> list[Manifest]:
+    """Each group of files becomes one, in a task of its own."""
+    rows = [(json.dumps([each.path for each in group]),) for group in files]
+    plans = spark.createDataFrame(rows, "paths string").repartition(len(rows))
+    found = plans.mapInArrow(FileMerger(root, table), MANIFEST).collect()
+    return [Manifest.parse(row["manifest"]) for row in found]
+
+
+def merged_parts(
+    spark: SparkSession, dataset: Dataset, table: Table, files: Sequence[LiveFile]
+) -> list[Manifest]:
+    """The parts of a rollup, added up."""
+    partials = read_files(spark, dataset.root, table, [f"{dataset.uri(table)}/{each.path}" for each in files])
+    rows = merged(partials, table).repartition("date").sortWithinPartitions("name", "bucket")
+    return write_frame(rows, dataset.root, table, SORTED)

@@ -1,0 +1,256 @@
+"""Proof on the data that everything is there once.
+
+Every record of the topic is a push or a dead letter; a push says how many data points it had; a data point is
+known by its record and its place in it; and every batch of ingest noted what it read. None of these may
+contradict another.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from odradek_spark.ingest.commit import SOURCE_RANGES
+from odradek_spark.jobs.accepted import SOURCE_KEY
+from odradek_spark.jobs.expire import EXPIRED_BEFORE
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.load import load_dataset
+from odradek_spark.tables.log import Version, first_version, versions
+from odradek_spark.tables.schemas import INGESTED, PUSHES, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHOWN = 20
+"""Faults that a report lists one by one."""
+TWICE, MISSING, SURPLUS, ORPHAN, LOST = (
+    "there twice",
+    "points are missing",
+    "more points than the push had",
+    "points of a push that is not there",
+    "not as many records as the batch had",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What ingest noted of a batch."""
+
+    version: int
+    ranges: tuple[tuple[int, int, int], ...]
+    """Partition, first offset, the one behind the last."""
+    records: int
+    """Pushes and dead letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that cannot be, if everything is there once."""
+
+    what: str
+    table: str
+    src_partition: int
+    src_offset: int
+    expected: int
+    found: int
+
+
+@dataclass(slots=True)
+class Report:
+    """What verification found."""
+
+    pushes: int
+    points: int
+    dead_letters: int
+    batches: int
+    """Those that were compared with what ingest noted."""
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if everything is there once."""
+        return 1 if self.faults else 0
+
+    def text(self) -> str:
+        """For a person."""
+        lines = [
+            f"{self.pushes} pushes with {self.points} points, {self.dead_letters} dead letters, "
+            f"{self.batches} batches compared with what ingest noted"
+        ]
+        if not self.faults:
+            return "\n".join([*lines, "everything is there exactly once"])
+        lines.append(f"{len(self.faults)} faults")
+        lines += [
+            f"  {each.table} {each.src_partition}-{each.src_offset}: {each.what}: "
+            f"expected {each.expected}, found {each.found}"
+            for each in self.faults[:SHOWN]
+        ]
+        if len(self.faults) > SHOWN:
+            lines.append(f"  and {len(self.faults) - SHOWN} more")
+        return "\n".join(lines)
+
+
+def contradictions(
+    points: DataFrame, histograms: DataFrame, pushes: DataFrame, dead_letter: DataFrame
+) -> DataFrame:
+    """Rows that contradict each other.
+
+    Args:
+        points: The table ``points``, as far as ``pushes`` goes.
+        histograms: The table ``histograms``, likewise.
+        pushes: The table ``pushes``.
+        dead_letter: The table ``dead_letter``.
+
+    Returns:
+        A row for each record with a contradiction, none if all is well:
+
+        * ``what``, ``table`` string: what is wrong, and in which table.
+        * ``src_partition`` int, ``src_offset`` bigint: the record.
+        * ``expected``, ``found`` bigint: how many rows of it.
+    """
+    measured = points.select(*SOURCE_KEY, "src_idx").unionByName(histograms.select(*SOURCE_KEY, "src_idx"))
+    per_push = measured.groupBy(*SOURCE_KEY).agg(
+        F.count("*").alias("rows"), F.count_distinct("src_idx").alias("found")
+    )
+    joined = pushes.select(*SOURCE_KEY, F.col("points").cast("bigint").alias("expected")).distinct()
+    told = joined.withColumn("is_push", F.lit(True)).join(per_push, SOURCE_KEY, "full_outer")
+    counted = told.withColumn("found", F.coalesce("found", F.lit(0)))
+    frames = [
+        twice(pushes, "pushes"),
+        twice(dead_letter, "dead_letter"),
+        fault(per_push.where("rows > found"), TWICE, "points", F.col("found"), F.col("rows")),
+        fault(counted.where("is_push and found < expected"), MISSING, "points"),
+        fault(counted.where("is_push and found > expected"), SURPLUS, "points"),
+        fault(counted.where("is_push is null"), ORPHAN, "points", F.lit(0)),
+    ]
+    return reduce(DataFrame.unionByName, frames)
+
+
+def twice(rows: DataFrame, table: str) -> DataFrame:
+    """Records that have more than one row."""
+    counted = rows.groupBy(*SOURCE_KEY).agg(F.count("*").alias("found")).where("found > 1")
+    return fault(counted, TWICE, table, F.lit(1))
+
+
+def fault(
+    rows: DataFrame, what: str, table: str, expected: Column | None = None, found: Column | None = None
+) -> DataFrame:
+    """Rows as faults."""
+    return rows.select(
+        F.lit(what).alias("what"),
+        F.lit(table).alias("table"),
+        *SOURCE_KEY,
+        (F.col("expected") if expected is None else expected).cast("bigint").alias("expected"),
+        (F.col("found") if found is None else found).cast("bigint").alias("found"),
+    )
+
+
+def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> DataFrame:
+    """Batches that have fewer or more records than ingest noted.
+
+    Args:
+        pushes: The table ``pushes``.
+        dead_letter: The table ``dead_letter``.
+        batches: ``version`` bigint, ``partition`` int, ``start``, ``end`` bigint: a row for each range of a
+            batch; ``records`` bigint: of the whole batch.
+
+    Returns:
+        As `contradictions`: a row for each batch, with the beginning of its first range.
+    """
+    records = pushes.select(*SOURCE_KEY).unionByName(dead_letter.select(*SOURCE_KEY)).distinct()
+    inside = (
+        (F.col("src_partition") == F.col("partition"))
+        & (F.col("src_offset") >= F.col("start"))
+        & (F.col("src_offset") < F.col("end"))
+    )
+    counted = (
+        batches.join(records, inside, "left")
+        .groupBy("version", F.col("records").alias("expected"))
+        .agg(F.count("src_offset").alias("found"), F.min(F.struct("partition", "start")).alias("first"))
+        .where("found <> expected")
+        .withColumn("src_partition", F.col("first.partition"))
+        .withColumn("src_offset", F.col("first.start"))
+    )
+    return fault(counted, LOST, "pushes")
+
+
+def noted_batches(found: Iterable[Version], kept_from: str) -> list[Batch]:
+    """What ingest noted, of the batches that are there whole still.
+
+    Args:
+        found: The versions of the table ``pushes``.
+        kept_from: The first day that is kept.
+    """
+    return [
+        Batch(each.number, ranges_of(each), int(each.info["pushes"]) + int(each.info["deadLetters"]))
+        for each in found
+        if SOURCE_RANGES in each.info and all(file.partition["date"] >= kept_from for file in each.added)
+    ]
+
+
+def ranges_of(found: Version) -> tuple[tuple[int, int, int], ...]:
+    noted = json.loads(found.info[SOURCE_RANGES])
+    return tuple((int(partition), start, end) for partition, (start, end) in noted.items())
+
+
+def kept_from(dataset: Dataset) -> str:
+    """The first day that every table still has; an empty text if nothing has ever left."""
+    return max(expired_before(dataset, table) for table in INGESTED)
+
+
+def expired_before(dataset: Dataset, table: Table) -> str:
+    uri = dataset.uri(table)
+    first = first_version(uri)
+    for number in range(dataset.existing(table).version(), first - 1, -1):
+        (found,) = versions(uri, number - 1, number)
+        if EXPIRED_BEFORE in found.info:
+            return str(found.info[EXPIRED_BEFORE])
+    return ""
+
+
+def run_verify(spark: SparkSession, root: str) -> Report:
+    """Look at everything that a dataset has.
+
+    Raises:
+        DatasetError: Nothing has been ingested.
+    """
+    dataset = Dataset(root)
+    current = dataset.existing(PUSHES)
+    day = kept_from(dataset)
+    uri = dataset.uri(PUSHES)
+    batches = noted_batches(versions(uri, first_version(uri) - 1, current.version()), day)
+    pushes, dead, points, histograms = (
+        load_dataset(spark, root, name).where(F.col("date") >= day)
+        for name in ("pushes", "dead_letter", "points", "histograms")
+    )
+    points, histograms = (as_far_as(pushes, each) for each in (points, histograms))
+    found = contradictions(points, histograms, pushes, dead)
+    if batches:
+        found = found.unionByName(losses(pushes, dead, batch_rows(spark, batches)))
+    faults = [Fault(**row.asDict()) for row in found.collect()]
+    faults.sort(key=lambda each: (each.table, each.src_partition, each.src_offset, each.what))
+    return Report(pushes.count(), points.count() + histograms.count(), dead.count(), len(batches), faults)
+
+
+def as_far_as(pushes: DataFrame, rows: DataFrame) -> DataFrame:
+    """Rows without those of a batch that is being committed: ``pushes`` gets it last."""
+    ends = pushes.groupBy("src_partition").agg(F.max("src_offset").alias("last_offset"))
+    return rows.join(F.broadcast(ends), "src_partition").where("src_offset <= last_offset")
+
+
+def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
+    """Batches as `losses` reads them."""
+    rows: list[tuple[Any, ...]] = [
+        (each.version, partition, start, end, each.records)
+        for each in batches
+        for partition, start, end in each.ranges
+    ]
+    return spark.createDataFrame(
+        rows, "version bigint, partition int, start bigint, end bigint, records bigint"
+    )

@@ -1,0 +1,285 @@
+"""Compaction and retention: the same rows in fewer files, and never a file less than a reader needs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
+
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import write_files
+from odradek_spark.tables.load import live_files, load_dataset
+from odradek_spark.tables.log import LiveFile, live
+from odradek_spark.tables.schemas import (
+    HISTOGRAMS,
+    INGESTED,
+    POINTS,
+    PUSHES,
+    ROLLUP_5M,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HOUR_S = 3600
+NOW = datetime.fromtimestamp(MIDNIGHT_S, UTC)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    return Dataset(str(tmp_path / "dataset"))
+
+
+def pushes(hour: int, batch: int) -> list[Told]:
+    return [
+        gauge(gauge(Told(hour * HOUR_S + 300 * batch + client, client=9 - client), 1.0 * client), 2.0, "mine")
+        for client in range(5)
+    ]
+
+
+def hours(dataset: Dataset, count: int, batches: int = 4) -> int:
+    """Hours with some batches each; the last one stays open."""
+    return ingest_batches(dataset, [pushes(hour, batch) for hour in range(count) for batch in range(batches)])
+
+
+def keys(dataset: Dataset, table: Table = POINTS) -> list[tuple[Any, ...]]:
+    """Where the rows of a table come from, and what they say."""
+    names = ["src_partition", "src_offset", "client_instance_id", "hour"]
+    names += ["src_idx", "name", "value", "ts", "family"] if table is POINTS else []
+    rows = dataset.existing(table).to_pyarrow_table(columns=names)
+    return sorted(zip(*(rows[name].to_pylist() for name in names), strict=True))
+
+
+def age(root: str, hours_old: float) -> None:
+    """Make every file of a dataset look older."""
+    then = time.time() - hours_old * HOUR_S
+    for path in Path(root).rglob("*.parquet"):
+        os.utime(path, (then, then))
+
+
+def file(name: str, rows: int = 10, hour: int = 0, family: str = "other") -> LiveFile:
+    partition = {"date": "2026-09-22", "hour": str(hour), "family": family}
+    folder = "/".join(f"{key}={value}" for key, value in partition.items())
+    return LiveFile(f"{folder}/{name}.parquet", rows * 10, rows, partition)
+
+
+def test_only_closed_folders_are_planned() -> None:
+    from odradek_spark.jobs.compact import plan
+
+    files = [file("part-a"), file("part-b"), file("part-c", hour=1), file("part-d", family="consumer")]
+
+    planned = plan(files, NOW + timedelta(hours=1))
+
+    assert [[each.path.rpartition("/")[2] for each in group] for group in planned] == [
+        ["part-a.parquet", "part-b.parquet"],
+        ["part-d.parquet"],
+    ]
+
+
+def test_a_folder_that_is_done_is_left_alone_until_something_comes() -> None:
+    from odradek_spark.jobs.compact import TARGET_ROWS, plan
+
+    done = [file("sorted-a"), file("sorted-b", TARGET_ROWS)]
+
+    assert plan(done, NOW + timedelta(hours=1)) == []
+    assert plan([*done, file("part-c")], NOW + timedelta(hours=1)) == [[done[0], file("part-c")]]
+
+
+def test_a_file_grows_no_further_than_the_target() -> None:
+    from odradek_spark.jobs.compact import TARGET_ROWS, groups
+
+    third = [file(f"part-{number}", TARGET_ROWS // 3) for number in range(7)]
+
+    assert [len(each) for each in groups(third)] == [3, 3, 1]
+
+
+def test_files_become_one_in_order(dataset: Dataset) -> None:
+    from odradek_spark.jobs.compact import merge_files
+
+    hours(dataset, 1)
+    paths = [each.path for each in live(dataset.existing(POINTS)) if each.partition["family"] == "producer"]
+
+    (merged,) = merge_files(dataset.root, POINTS, paths)
+
+    found = pq.ParquetFile(f"{dataset.root}/points/{merged.path}")
+    rows = found.read(["client_instance_id", "name", "ts"]).to_pylist()
+    assert merged.rows == len(rows) == 20
+    assert merged.partition == {"date": "2026-09-22", "hour": "0", "family": "producer"}
+    assert [tuple(row.values()) for row in rows] == sorted(tuple(row.values()) for row in rows)
+    assert found.schema_arrow.names == POINTS.file_schema.names
+
+
+@pytest.mark.spark
+def test_closed_hours_become_sorted_files_with_the_same_rows(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.compact import COMPACTED, run_compact
+
+    hours(dataset, 3)
+    before = {table.name: keys(dataset, table) for table in (POINTS, PUSHES)}
+
+    done = {table.name: run_compact(spark, dataset.root, table) for table in COMPACTED[:4]}
+
+    points = done["points"]
+    assert points is not None
+    assert (points.files_before, points.files_after) == (16, 4)  # two closed hours, two families
+    assert {table.name: keys(dataset, table) for table in (POINTS, PUSHES)} == before
+    by_spark = load_dataset(spark, dataset.root).count()
+    assert by_spark == len(before["points"])
+    assert done["histograms"] is None
+    assert run_compact(spark, dataset.root, POINTS) is None
+
+
+@pytest.mark.spark
+def test_late_files_are_taken_into_the_hour(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.compact import run_compact
+
+    end = hours(dataset, 2)
+    run_compact(spark, dataset.root, POINTS)
+    ingest(dataset, pushes(0, 5), end)
+
+    late = run_compact(spark, dataset.root, POINTS)
+
+    assert late is not None
+    assert (late.files_before, late.files_after) == (4, 2)
+
+
+@pytest.mark.spark
+def test_compaction_is_no_news_to_the_jobs(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.compact import run_compact
+    from odradek_spark.jobs.rollup import merged, rollup, run_rollup
+
+    end = hours(dataset, 2)
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+    run_compact(spark, dataset.root, POINTS)
+    ingest(dataset, pushes(30, 0), end)  # the next day: the day of the rollup is closed
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+    done = run_compact(spark, dataset.root, ROLLUP_5M)
+
+    rows = load_dataset(spark, dataset.root, "rollup_5m")
+    whole = rollup(load_dataset(spark, dataset.root), ROLLUP_5M)
+    assert done is not None
+    assert sum(row["n"] for row in rows.collect()) == len(keys(dataset))
+    columns = [name for name in ROLLUP_5M.schema.names if name != "instances"]
+    assert merged(rows, ROLLUP_5M).select(columns).exceptAll(whole.select(columns)).count() == 0
+
+
+@pytest.mark.spark
+def test_ingest_goes_on_while_hours_are_compacted(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.compact import run_compact
+    from odradek_spark.jobs.verify import run_verify
+
+    end = hours(dataset, 2)
+    more = [pushes(2, batch) for batch in range(10)]
+
+    def go_on() -> None:
+        ingest_batches(dataset, more, end)
+
+    ingesting = threading.Thread(target=go_on)
+    ingesting.start()
+    done = run_compact(spark, dataset.root, POINTS)
+    ingesting.join()
+
+    assert done is not None
+    assert len(keys(dataset)) == 2 * (end + 50)
+    assert run_verify(spark, dataset.root).faults == []
+
+
+def test_days_that_are_too_old_leave(dataset: Dataset) -> None:
+    from odradek_spark.jobs.expire import run_expire
+
+    hours(dataset, 26)  # into the second day
+    before = keys(dataset)
+
+    kept = run_expire(dataset.root, NOW + timedelta(days=7, hours=23))
+    gone = run_expire(dataset.root, NOW + timedelta(days=8))
+
+    assert kept == []
+    assert {(each.table, each.before) for each in gone} == {
+        ("points", "2026-09-23"),
+        ("pushes", "2026-09-23"),
+    }
+    assert len(keys(dataset)) == len(before) * 2 // 26
+    assert run_expire(dataset.root, NOW + timedelta(days=8)) == []
+
+
+def test_files_of_days_that_left_stay_on_disk_for_their_readers(dataset: Dataset) -> None:
+    from odradek_spark.jobs.expire import run_expire, run_vacuum
+
+    hours(dataset, 1)
+    held = live_files(dataset, POINTS)
+    run_expire(dataset.root, NOW + timedelta(days=9))
+
+    gone = run_vacuum(dataset.root)
+
+    assert set(gone.values()) == {0}
+    assert all(Path(each).exists() for each in held)
+
+
+def test_vacuum_deletes_what_is_old_and_in_no_table(dataset: Dataset) -> None:
+    from odradek_spark.decoder.decode import Decoder
+    from odradek_spark.jobs.expire import run_vacuum
+
+    hours(dataset, 2)
+    rows = Decoder().decode([pushes(0, 9)[0].record(999)]).points
+    crashed = [f"{dataset.root}/points/{each.path}" for each in write_files(dataset.root, POINTS, rows)]
+    age(dataset.root, 30)
+    writing = [f"{dataset.root}/points/{each.path}" for each in write_files(dataset.root, POINTS, rows)]
+    before = keys(dataset)
+
+    gone = run_vacuum(dataset.root)
+
+    assert gone["points"] == len(crashed) == 2
+    assert not any(Path(each).exists() for each in crashed)
+    assert all(Path(each).exists() for each in [*writing, *live_files(dataset, POINTS)])
+    assert keys(dataset) == before
+
+
+@pytest.mark.spark
+def test_what_compaction_replaced_goes_and_what_it_wrote_stays(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.compact import run_compact
+    from odradek_spark.jobs.expire import run_vacuum
+
+    hours(dataset, 2)
+    before = keys(dataset)
+    run_compact(spark, dataset.root, POINTS)
+    age(dataset.root, 30)
+
+    young = run_vacuum(dataset.root)  # they left the table a moment ago, however old they are
+
+    assert young["points"] == 0
+    assert keys(dataset) == before
+    assert all(Path(each).exists() for table in INGESTED for each in live_files(dataset, table))
+
+
+def test_vacuum_refuses_to_delete_what_is_being_written(dataset: Dataset) -> None:
+    from odradek_spark.jobs.expire import run_vacuum
+
+    with pytest.raises(ValueError, match="at least 1 hour, found 0"):
+        run_vacuum(dataset.root, hours=0)
+
+
+def test_a_table_of_histograms_is_compacted_like_any(dataset: Dataset) -> None:
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+    from odradek_spark.jobs.compact import merge_files
+
+    data = MetricsData()
+    metric = data.resource_metrics.add().scope_metrics.add().metrics.add(name="h")
+    metric.histogram.data_points.add(count=3, sum=1.5, bucket_counts=[1, 2], explicit_bounds=[0.5])
+    raw = data.SerializeToString()
+    ingest_batches(dataset, [[Told(9, raw=raw)], [Told(5, client=2, raw=raw)]])
+    before = dataset.existing(HISTOGRAMS).to_pyarrow_table().sort_by("src_offset").to_pylist()
+
+    (merged,) = merge_files(
+        dataset.root, HISTOGRAMS, [each.path for each in live(dataset.existing(HISTOGRAMS))]
+    )
+
+    rows = pq.ParquetFile(f"{dataset.root}/histograms/{merged.path}").read().sort_by("src_offset")
+    assert [row["counts"] for row in rows.to_pylist()] == [row["counts"] for row in before] == [[1, 2]] * 2

@@ -1,0 +1,127 @@
+"""Verification: it holds for what ingest wrote, and it finds what was done to that."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest_batches
+
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import write_files
+from odradek_spark.tables.log import live
+from odradek_spark.tables.schemas import POINTS, PUSHES, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from odradek_spark.jobs.verify import Report
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    made = Dataset(str(tmp_path / "dataset"))
+    batches = [
+        [gauge(gauge(Told(60.0 * batch + number, client=number), 1.0), 2.0, "mine") for number in range(4)]
+        for batch in range(3)
+    ]
+    batches[1].append(Told(90.0, raw=b"\xff\xff"))
+    batches[2].append(Told(190.0, raw=b""))
+    ingest_batches(made, batches)
+    return made
+
+
+def rewritten(dataset: Dataset, table: Table, keep: pa.compute.Expression) -> None:
+    """Take rows out of a table."""
+    rows = dataset.existing(table).to_pyarrow_table()
+    old = live(dataset.existing(table))
+    new = write_files(dataset.root, table, rows.filter(keep).cast(table.schema))
+    dataset.exchange(table, old, new, data_change=True)
+
+
+def doubled(dataset: Dataset, table: Table, which: pa.compute.Expression) -> None:
+    """Put rows into a table once more."""
+    rows = dataset.existing(table).to_pyarrow_table().filter(which).cast(table.schema)
+    dataset.commit(table, write_files(dataset.root, table, rows), "somebody", 1)
+
+
+def verified(spark: SparkSession, dataset: Dataset) -> Report:
+    from odradek_spark.jobs.verify import run_verify
+
+    return run_verify(spark, dataset.root)
+
+
+def told(report: Report) -> list[tuple[str, int, int, int]]:
+    return [(each.what, each.src_offset, each.expected, each.found) for each in report.faults]
+
+
+def test_what_ingest_wrote_is_there_once(spark: SparkSession, dataset: Dataset) -> None:
+    report = verified(spark, dataset)
+
+    assert (report.exit_code, report.faults) == (0, [])
+    assert report.text().splitlines() == [
+        "13 pushes with 24 points, 1 dead letters, 3 batches compared with what ingest noted",
+        "everything is there exactly once",
+    ]
+
+
+def test_a_point_that_is_missing_is_found(spark: SparkSession, dataset: Dataset) -> None:
+    rewritten(dataset, POINTS, ~((pa.compute.field("src_offset") == 5) & (pa.compute.field("src_idx") == 1)))
+
+    report = verified(spark, dataset)
+
+    assert told(report) == [("points are missing", 5, 2, 1)]
+    assert report.exit_code == 1
+    assert "points 0-5: points are missing: expected 2, found 1" in report.text()
+
+
+def test_a_point_that_is_there_twice_is_found(spark: SparkSession, dataset: Dataset) -> None:
+    doubled(dataset, POINTS, (pa.compute.field("src_offset") == 5) & (pa.compute.field("src_idx") == 1))
+
+    assert told(verified(spark, dataset)) == [("there twice", 5, 2, 3)]
+
+
+def test_a_push_that_is_there_twice_is_found(spark: SparkSession, dataset: Dataset) -> None:
+    doubled(dataset, PUSHES, pa.compute.field("src_offset") == 2)
+
+    assert told(verified(spark, dataset)) == [("there twice", 2, 1, 2)]
+
+
+def test_a_push_that_is_missing_is_found_by_its_points(spark: SparkSession, dataset: Dataset) -> None:
+    rewritten(dataset, PUSHES, pa.compute.field("src_offset") != 2)
+
+    assert told(verified(spark, dataset)) == [
+        ("points of a push that is not there", 2, 0, 2),
+        ("not as many records as the batch had", 0, 4, 3),
+    ]
+
+
+def test_a_push_that_is_missing_with_its_points_is_found(spark: SparkSession, dataset: Dataset) -> None:
+    for table in (POINTS, PUSHES):
+        rewritten(dataset, table, pa.compute.field("src_offset") != 7)
+
+    assert told(verified(spark, dataset)) == [("not as many records as the batch had", 4, 5, 4)]
+
+
+def test_days_that_left_are_not_missed(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.expire import run_expire
+
+    now = datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(days=8)
+    run_expire(dataset.root, now, {"points": 7, "pushes": 30})
+
+    report = verified(spark, dataset)
+
+    assert (report.exit_code, report.pushes, report.batches) == (0, 0, 0)
+
+
+def test_a_long_list_is_cut() -> None:
+    from odradek_spark.jobs.verify import Fault, Report
+
+    report = Report(1, 1, 0, 1, [Fault("there twice", "points", 0, number, 1, 2) for number in range(25)])
+
+    assert report.text().splitlines()[-1] == "  and 5 more"
