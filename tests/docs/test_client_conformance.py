@@ -1,0 +1,26 @@
+"""``reference/client-conformance.md`` says what the recorded clients did."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from odradek.testing.conformance import RULES
+from odradek.testing.conformance.standard_metrics import STANDARD_METRICS
+from odradek.testing.pushes import recorded_clients
+from support.reference_page import ROOT, page
+
+
+def test_the_page_is_that_of_the_recorded_pushes() -> None:
+    command = [sys.executable, "-m", "contrib.docs.client_conformance", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0, done.stderr or "run python -m contrib.docs.client_conformance"
+
+
+def test_each_client_rule_and_metric_is_on_the_page() -> None:
+    text = page("reference/client-conformance.md")
+
+    assert {client for client in recorded_clients() if f"\n### {client}\n" not in text} == set()
+    assert {rule.name for rule in RULES if f"\n| {rule.name} | {rule.expected} |" not in text} == set()
+    assert {metric.name for metric in STANDARD_METRICS if f"\n| {metric.name} |" not in text} == set()
