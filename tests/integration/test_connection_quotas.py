@@ -272,6 +272,7 @@ def test_a_process_of_its_own_keeps_the_limits(tmp_path: Path, clients: list[Cli
     assert after == ["answered"] * 2
 
 
+@pytest.mark.slow
 def test_who_never_reads_the_answers_gives_the_place_back(tmp_path: Path) -> None:
     with running_host(tmp_path, "connections.max.idle.ms=1000") as host:
         client = Client(port(host))

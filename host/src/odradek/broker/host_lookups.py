@@ -8,7 +8,7 @@ from odradek.quota.host_names import HostNames
 
 
 class HostLookups:
-    """Looks up one name after the other, so that a request with many of them does not take all threads.
+    """Looks up one name after the other, so that a request with many of them leaves room for others.
 
     Args:
         hosts: Where names are looked up, and the addresses of those that have some are kept.
@@ -28,22 +28,19 @@ class HostLookups:
         self.runs = True
         while self.names and not self.waits:
             self.waits = True
-            self.hosts.lookup(self.names[-1], self.found)
+            self.hosts.want(self.names[-1], self.looked_up)
         self.runs = False
         if not self.names and not self.waits:
             self.done()
 
-    def found(self, addresses: Sequence[str]) -> None:
-        """One name has these addresses, or none."""
-        if not self.names:  # stopped meanwhile
-            return
-        name = self.names.pop()
-        if addresses:
-            self.hosts.learn(name, addresses, lambda: None)
+    def looked_up(self, _name: str) -> None:
+        """One name is known, or has no address."""
+        self.names.pop()
         self.waits = False
         if not self.runs:
             self.run()
 
     def stop(self) -> None:
         """Look no further: nobody waits for it."""
-        self.names.clear()
+        if self.names:
+            self.hosts.forget(self.names[-1], self.looked_up)

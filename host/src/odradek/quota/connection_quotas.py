@@ -10,6 +10,7 @@ connections up, and `ConnectionQuotas.over_limit` makes room for them among thos
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from odradek.quota.connection_limits import (
 from odradek.quota.connection_rates import ConnectionRates, ListenerRates
 from odradek.quota.host_names import HostNames, Lookup, look_nowhere, plain_address
 from odradek.quota.quota_config import QuotaConfig
+
+log = logging.getLogger(__name__)
 
 
 class TooManyConnections(Exception):
@@ -286,7 +289,7 @@ class ConnectionQuotas:
         self.per_ip_overrides = {
             address: limit
             for host, limit in self.limits.overrides.items()
-            for address in self.hosts.addresses(host, self.resolve_overrides)
+            for address in self.hosts.addresses(host, self.host_found)
         }
 
     def update_ip_rate(self, ip: str | None, rate: float | None) -> None:
@@ -304,8 +307,18 @@ class ConnectionQuotas:
                 self.named_rates.pop(ip, None)
             else:
                 self.named_rates[ip] = rate
-        for address in self.hosts.addresses(ip, lambda: self.update_ip_rate(ip, self.named_rates.get(ip))):
+        for address in self.hosts.addresses(ip, self.host_found):
             self.rates.set_address_rate(address, rate)
+
+    def host_found(self, host: str) -> None:
+        """A host that limits name was looked up: they hold from now on."""
+        if host not in self.hosts.known:
+            log.warning("a limit has no effect: its host has no address", extra={"host": host})
+        for address in self.hosts.known.get(host, ()):
+            if host in self.limits.overrides:
+                self.per_ip_overrides[address] = self.limits.overrides[host]
+            if host in self.named_rates:
+                self.rates.set_address_rate(address, self.named_rates[host])
 
     def expire(self, now_ms: int, most: int = sys.maxsize) -> int:
         """Forget the rates of addresses that did not come for an hour; to be called every 30 s. Looks at
