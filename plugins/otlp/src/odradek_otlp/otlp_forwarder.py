@@ -36,9 +36,10 @@ class OtlpForwarder:
         """Points refused in requests that were taken (partial success); they are not sent again."""
 
     async def start(self) -> None:
-        """Make the client; no connection yet."""
+        """Make the client; no connection yet. Started again it begins anew."""
         if self.transport is None:
             self.transport = transport_of(self.settings, self.user_agent)
+        await self.transport.close()
         await self.transport.open()
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:

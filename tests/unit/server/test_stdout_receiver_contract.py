@@ -1,0 +1,16 @@
+"""The built-in plugin keeps the contract of the kit."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from odradek.server.stdout_receiver import StdoutReceiver
+from odradek.testing.contracts import ExporterContract, Subject
+
+
+class TestStdoutReceiver(ExporterContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        return Subject(make=lambda: StdoutReceiver(io.StringIO()))

@@ -1,0 +1,37 @@
+"""The plugins that the examples show are good ones."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek.testing.contracts import EnricherContract, QuotaCallbackContract, Subject
+
+EXAMPLES = Path(__file__).parents[4] / "examples"
+
+
+def example(name: str) -> Any:
+    """The module of an example, not run."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class TestTeamEnricher(EnricherContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        enricher = example("02_enrich_with_team").TeamEnricher
+        return Subject(make=lambda: enricher("-", "nobody"))
+
+
+class TestTenantQuotas(QuotaCallbackContract):
+    @pytest.fixture
+    def subject(self) -> Subject:
+        quotas = example("05_tenant_quotas").TenantQuotas
+        return Subject(make=lambda: quotas({"acme": 1e6}, 2e6), declares=frozenset({"updates"}))
