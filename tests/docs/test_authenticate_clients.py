@@ -51,7 +51,6 @@ def run(lines: Sequence[str], folder: Path, port: str) -> list[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Where the reader works."""
-    (tmp_path / "odradek-data").mkdir()
     for name, password in PASSWORDS.items():
         (tmp_path / f"{name}.password").write_text(f"{password}\n")
     (tmp_path / "admin.properties").write_text(text("properties"))

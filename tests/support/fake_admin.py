@@ -160,12 +160,12 @@ class FakeAdmin:
     def describe_client_quotas(
         self, components: Mapping[str, Match], *, strict: bool
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        assert strict
+        assert strict == bool(components)
         return {
             entity: values
             for entity, values in self.quotas.items()
-            if entity.names().keys() == components.keys()
-            and all(match in (ANY, entity.names()[kind]) for kind, match in components.items())
+            if not components or entity.names().keys() == components.keys()
+            if all(match in (ANY, entity.names()[kind]) for kind, match in components.items())
         }
 
     def alter_client_quotas(

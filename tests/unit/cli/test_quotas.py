@@ -38,11 +38,13 @@ BOTH = "Quota configs for user-principal 'alice', client-id 'c' are controller_m
 ALICE_DEFAULT = (
     "Quota configs for user-principal 'alice', the default client-id are controller_mutation_rate=1.0E7\n"
 )
+ADDRESS = "Quota configs for ip '1.2.3.4' are connection_creation_rate=3.0\n"
 
 
 @pytest.mark.parametrize(
     ("options", "lines"),
     [
+        ("", DEFAULT_USER + ALICE + BOTH + ALICE_DEFAULT + ADDRESS),
         ("--entity-type users", DEFAULT_USER + ALICE),
         ("--entity-type users --entity-name alice", ALICE),
         ("--user alice", ALICE),
@@ -54,7 +56,7 @@ ALICE_DEFAULT = (
         ("--entity-type clients --entity-default --entity-type users --entity-name alice", ALICE_DEFAULT),
         ("--user alice --client c", BOTH),
         ("--user alice --client-defaults", ALICE_DEFAULT),
-        ("--ip 1.2.3.4", "Quota configs for ip '1.2.3.4' are connection_creation_rate=3.0\n"),
+        ("--ip 1.2.3.4", ADDRESS),
         ("--ip-defaults", ""),
         ("--entity-type clients", ""),
     ],
@@ -65,7 +67,9 @@ def test_describe_prints_a_line_per_entity(
     status = tool("--describe", *options.split())
 
     assert status == 0
-    assert sorted(capsys.readouterr().out.splitlines()) == sorted(lines.splitlines())
+    printed = capsys.readouterr()
+    assert sorted(printed.out.splitlines()) == sorted(lines.splitlines())
+    assert printed.err == ("" if lines else "no quotas\n")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +130,8 @@ def test_what_is_not_set_cannot_be_removed(admin: FakeAdmin, capsys: Capture) ->
     assert status == 1
     assert admin.done == []
     assert capsys.readouterr().err == (
-        "Error while executing quotas command : Invalid config(s): request_percentage,x\n"
+        "Error while executing quotas command : Invalid config(s): request_percentage,x "
+        "not set for user-principal 'alice'\n"
     )
 
 
@@ -142,7 +147,7 @@ def test_a_refusal_is_one_line(admin: FakeAdmin, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ("--describe", "one of --entity-type, --user, --client, --ip must be specified"),
+        ("--alter --add-config k=1", "one of --entity-type, --user, --client, --ip must be specified"),
         ("--user a", "command must include exactly one action: --describe or --alter"),
         ("--describe --user a --add-config k=1", "option --add-config can't be used with --describe"),
         ("--describe --entity-type topics", "'topics' is not one of 'users', 'clients', 'ips'"),

@@ -100,7 +100,7 @@ def test_users_are_listed_by_name(users: Users, tmp_path: Path) -> None:
 def test_nobody_is_listed_where_there_is_nobody(users: Users) -> None:
     listed = users("--list")
 
-    assert listed == Done(0, [], [])
+    assert listed == Done(0, [], ["no users"])
 
 
 def test_a_user_is_deleted_with_all_that_is_there(users: Users, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_a_user_is_deleted_with_all_that_is_there(users: Users, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--delete", "nobody"), "nobody: RESOURCE_NOT_FOUND"),
-        (("--delete", "nobody", "--mechanism", "SCRAM-SHA-256"), "nobody: RESOURCE_NOT_FOUND"),
+        (("--delete", "nobody"), "there is no user nobody"),
+        (("--delete", "nobody", "--mechanism", "SCRAM-SHA-256"), "there is no user nobody"),
         (("--add", ""), "UNACCEPTABLE_CREDENTIAL: Username must not be empty"),
     ],
 )
@@ -133,6 +133,32 @@ def test_what_is_refused_is_one_line_and_status_1(
     (line,) = done.err
     assert line.startswith("Error while executing users command :")
     assert said in line
+
+
+def test_a_mechanism_that_is_not_there_is_not_deleted(users: Users, tmp_path: Path) -> None:
+    file = password_file(tmp_path)
+    users("--add", "bob", "--mechanism", "SCRAM-SHA-512", "--password-file", file)
+
+    done = users("--delete", "bob", "--mechanism", "SCRAM-SHA-256")
+
+    assert done.status == 1
+    assert done.err == ["Error while executing users command : user bob has no SCRAM-SHA-256"]
+
+
+def test_the_first_user_is_added_before_there_is_a_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["users", "--data-dir", str(tmp_path / "new")]
+
+    before = run([*command, "--list"])
+    complaint = capsys.readouterr().err
+    added = run([*command, "--add", "alice", "--password-file", password_file(tmp_path)])
+    listed = run([*command, "--list"])
+
+    assert before == 2
+    assert f"there is no directory {tmp_path / 'new'}" in complaint
+    assert (added, listed) == (0, 0)
+    assert capsys.readouterr().out.splitlines()[-1] == "alice"
 
 
 @pytest.mark.parametrize(

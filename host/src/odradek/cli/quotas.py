@@ -1,8 +1,9 @@
 """``odradek quotas``: the options of kafka-configs.sh about quotas, and its output, against any broker.
 
 Differs from the tool: a command line that cannot be used is exit status 2 (1 there), errors are one line on
-stderr. Users are described without their credentials, which ``odradek users`` shows; which keys there are,
-and whether a host has an address, is decided by the broker.
+stderr. ``--describe`` alone shows all quotas; where there are none, stderr says so. Users are described
+without their credentials, which ``odradek users`` shows; which keys there are, and whether a host has an
+address, is decided by the broker.
 """
 
 from __future__ import annotations
@@ -32,6 +33,23 @@ TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
 NOUNS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 """As the tool calls them when it describes."""
 DEFAULT_NAME = ""
+EPILOG = """\b
+Quotas of users and clients:
+  producer_byte_rate        bytes per second
+  consumer_byte_rate        bytes per second
+  request_percentage        time of requests, in percent of a thread
+  controller_mutation_rate  partitions made and removed per second
+Of IP addresses:
+  connection_creation_rate  connections per second
+
+\b
+For example:
+  odradek quotas --bootstrap-server localhost:9092 --describe
+  odradek quotas --bootstrap-server localhost:9092 --alter --user alice \\
+      --add-config producer_byte_rate=1000000,request_percentage=50
+  odradek quotas --bootstrap-server localhost:9092 --alter --user alice \\
+      --delete-config request_percentage
+"""
 Command = Callable[..., None]
 
 
@@ -79,7 +97,7 @@ def short_options(command: Command) -> Command:
     return command
 
 
-@click.command("quotas", context_settings={"help_option_names": ["--help"]})
+@click.command("quotas", epilog=EPILOG, context_settings={"help_option_names": ["--help"]})
 @cluster_options
 @click.option("--describe", is_flag=True, help="Show quotas.")
 @click.option("--alter", is_flag=True, help="Change quotas.")
@@ -88,7 +106,7 @@ def short_options(command: Command) -> Command:
     "types",
     type=click.Choice(list(TYPES)),
     multiple=True,
-    help="Whose quotas; users and clients go together.",
+    help="Whose quotas; users and clients go together. With --describe of everybody, if there is none.",
 )
 @click.option(
     "--entity-name",
@@ -105,7 +123,7 @@ def short_options(command: Command) -> Command:
     help="All that have no quotas of their own.",
 )
 @short_options
-@click.option("--add-config", metavar="K1=V1,K2=V2", help="What to set.")
+@click.option("--add-config", metavar="K1=V1,K2=V2", help="What to set; other quotas stay.")
 @click.option("--delete-config", multiple=True, metavar="K1,K2", help="What to remove.")
 def quotas(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """Describe and alter the quotas of users, clients, both together, or IP addresses.
@@ -115,6 +133,8 @@ def quotas(bootstrap_server: str, command_config: Path | None, **options: Any) -
     action = one_action(options, ACTIONS)
     only_with(options, action, GOES_WITH)
     entity = entity_of(options)
+    if not entity.types and action == "alter":
+        raise click.UsageError("one of --entity-type, --user, --client, --ip must be specified with --alter")
     values = changes_of(entity, options) if action == "alter" else {}
     with connected(FAILING, bootstrap_server, command_config) as admin:
         if action == "alter":
@@ -127,7 +147,7 @@ def entity_of(options: Mapping[str, Any]) -> Entity:
     """What the options are about.
 
     Raises:
-        click.UsageError: Nothing, or what cannot be.
+        click.UsageError: It cannot be.
     """
     types, names = list(options["types"]), list(options["names"])
     if len(names) > len(types):
@@ -140,8 +160,6 @@ def entity_of(options: Mapping[str, Any]) -> Entity:
             raise click.UsageError(f"option --entity-type can't be used with {flag(singular)} without a name")
         types += [kind] * len(short)
         names += short
-    if not types:
-        raise click.UsageError("one of --entity-type, --user, --client, --ip must be specified")
     if len(set(types)) < len(types):
         raise click.UsageError(f"an entity type is there twice: {', '.join(types)}")
     if "ips" in types and len(types) > 1:
@@ -187,14 +205,17 @@ def alter(admin: AdminClient, entity: Entity, values: Mapping[str, float | None]
         present = admin.describe_client_quotas(entity.matches, strict=True).get(entity.one, {})
         unknown = [key for key in removed if key not in present]
         if unknown:
-            raise CommandFailed(f"{FAILING} Invalid config(s): {','.join(unknown)}")
+            whose = named(entity.one)
+            raise CommandFailed(f"{FAILING} Invalid config(s): {','.join(unknown)} not set for {whose}")
     admin.alter_client_quotas({entity.one: values})
     click.echo(entity.altered)
 
 
 def describe(admin: AdminClient, entity: Entity) -> None:
-    """Print a line per entity."""
-    found = admin.describe_client_quotas(entity.matches, strict=True)
+    """Print a line per entity. A filter of no types that is not strict matches all."""
+    found = admin.describe_client_quotas(entity.matches, strict=bool(entity.types))
+    if not found:
+        click.echo("no quotas", err=True)
     for names, values in sorted((named(each), values) for each, values in found.items()):
         shown = ", ".join(f"{key}={java_double(value)}" for key, value in sorted(values.items()))
         click.echo(f"Quota configs for {names} are {shown}")

@@ -105,9 +105,9 @@ def failed(error: ApiError, subject: str) -> RequestFailed:
 @partial(cluster_options, required=False)
 @click.option(
     "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Instead of a broker: the data.dir of a host that does not run.",
+    help="Instead of a broker: the data.dir of a host that does not run; --add makes it.",
 )
 @click.option("--list", "list_names", is_flag=True, help="List the users.")
 @click.option("--describe", is_flag=True, help="Show the mechanisms and iterations of all users.")
@@ -143,6 +143,8 @@ def users(
     only_with(options, action, GOES_WITH)
     if (bootstrap_server is None) == (data_dir is None):
         raise click.UsageError("exactly one of --bootstrap-server and --data-dir must be specified")
+    if data_dir is not None and action != "add" and not data_dir.is_dir():
+        raise click.UsageError(f"option --data-dir: there is no directory {data_dir}")
     password = read_password(options) if action == "add" else ""
     if data_dir is not None:
         with stored_users(data_dir) as stored:
@@ -213,20 +215,25 @@ def add(
 
 def delete(users: Users, name: str, mechanisms: Sequence[int]) -> None:
     """Remove credentials, likewise."""
-    wanted = mechanisms or sorted(described(users, name)[name])
+    had = described(users).get(name)
+    if had is None:
+        raise CommandFailed(f"{FAILING} there is no user {name}")
+    wanted = mechanisms or sorted(had)
+    if missing := [mechanism for mechanism in wanted if mechanism not in had]:
+        raise CommandFailed(f"{FAILING} user {name} has no {names_of(missing)}")
     for mechanism in wanted:
         check(users.alter_user_scram_credentials([ScramCredentialDeletion(name=name, mechanism=mechanism)]))
     click.echo(f"Deleted {names_of(wanted)} of user {name}.")
 
 
-def described(users: Users, name: str | None = None) -> dict[str, Iterations]:
-    """What users have.
+def described(users: Users) -> dict[str, Iterations]:
+    """What all users have.
 
     Raises:
-        CommandFailed: The user does not exist.
+        CommandFailed: It was refused.
     """
     found: dict[str, Iterations] = {}
-    for user, outcome in users.describe_user_scram_credentials(None if name is None else [name]).items():
+    for user, outcome in users.describe_user_scram_credentials().items():
         if isinstance(outcome, RequestFailed):
             raise CommandFailed(f"{FAILING} {outcome}")
         found[user] = outcome
@@ -235,6 +242,8 @@ def described(users: Users, name: str | None = None) -> dict[str, Iterations]:
 
 def show(found: Mapping[str, Iterations], *, names_only: bool) -> None:
     """Print users, by name."""
+    if not found:
+        click.echo("no users", err=True)
     if names_only:
         lines = sorted(found)
     else:
