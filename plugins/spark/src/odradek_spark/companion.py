@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from odradek.plugin import PluginConfig
+from odradek_spark.jobs.expire import KEPT_DAYS
 
 TELEMETRY_TOPIC = "__client_telemetry"
 LAG_TIMEOUT_S = 3.0
@@ -28,6 +29,8 @@ class Pipeline:
     rules_file: Path | None
     trigger_interval_ms: int
     maintenance_interval_ms: int
+    retention_days: Mapping[str, int]
+    """By table."""
 
     def command(self, bootstrap_servers: str) -> list[str]:
         """The program and its arguments."""
@@ -42,6 +45,8 @@ class Pipeline:
             "--maintenance-interval-s": self.maintenance_interval_ms / MS_PER_S,
         }
         given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+        for table, days in self.retention_days.items():
+            given += ["--retention-days", f"{table}={days}"]
         return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:
@@ -93,5 +98,8 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
         rules_file=config.file("rules.file"),
         trigger_interval_ms=config.integer("trigger.interval.ms", 60_000, least=100),
         maintenance_interval_ms=config.integer("maintenance.interval.ms", 300_000, least=1000),
+        retention_days={
+            table: config.integer(f"retention.days.{table}", days) for table, days in KEPT_DAYS.items()
+        },
     )
     return found if dataset else None

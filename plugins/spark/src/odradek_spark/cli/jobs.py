@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import dataset_option
-from odradek_spark.cli.session import session, session_options
+from odradek_spark.cli.options import dataset_option, kept_days, retention_option
+from odradek_spark.cli.session import explained, session, session_options
+from odradek_spark.jobs.expire import VACUUM_HOURS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,3 +61,51 @@ def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf
     with session(master, remote, conf) as spark:
         line = reports.detected(spark, dataset, reports.read_rules(rules_file))
     click.echo(line or NOTHING)
+
+
+@click.command()
+@dataset_option
+@session_options
+def compact(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+    """Put the files of each hour that is over together, sorted by client."""
+    reported(master, remote, conf, lambda spark: reports.compacted(spark, dataset))
+
+
+@click.command()
+@dataset_option
+@retention_option
+def expire(dataset: str, retention_days: tuple[str, ...]) -> None:
+    """Take the days out of the tables that are older than they keep. No Java is needed."""
+    with explained():
+        line = reports.expired(dataset, kept_days(retention_days))
+    click.echo(line or NOTHING)
+
+
+@click.command()
+@dataset_option
+@click.option(
+    "--hours",
+    type=click.IntRange(1),
+    default=VACUUM_HOURS,
+    show_default=True,
+    help="Files that are younger stay.",
+)
+def vacuum(dataset: str, hours: int) -> None:
+    """Delete files that no table has any more. No Java is needed."""
+    with explained():
+        line = reports.vacuumed(dataset, hours)
+    click.echo(line or NOTHING)
+
+
+@click.command()
+@dataset_option
+@session_options
+def verify(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
+    """Prove on the data that every push is there exactly once. Exit status 1 if one is not."""
+    from odradek_spark.jobs.verify import run_verify
+
+    with session(master, remote, conf) as spark:
+        report = run_verify(spark, dataset)
+    click.echo(report.text())
+    if report.exit_code:
+        raise click.exceptions.Exit(report.exit_code)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from odradek_spark.cli import reports
+from odradek_spark.cli.options import kept_days, retention_option
+from odradek_spark.jobs.expire import VACUUM_HOURS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 Job = Callable[["SparkSession"], "str | None"]
 MINUTE_S = 60.0
+HOUR_S = 3600.0
 
 
 def maintenance_options(command: Command) -> Command:
@@ -35,6 +38,7 @@ def maintenance_options(command: Command) -> Command:
             show_default=True,
             help="How often rollups and inventory are brought up to date, and closed hours compacted.",
         ),
+        retention_option,
     )
     for option in reversed(options):
         command = option(command)
@@ -59,13 +63,18 @@ class Maintenance:
         dataset: str,
         rules_file: Path | None,
         maintenance_interval_s: float,
+        retention_days: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.clock = clock
         every_s = maintenance_interval_s
+        days = kept_days(retention_days)
         jobs: list[tuple[str, float, Job]] = [
             ("rollup", every_s, lambda spark: reports.rolled_up(spark, dataset)),
             ("inventory", every_s, lambda spark: reports.inventoried(spark, dataset)),
+            ("compact", every_s, lambda spark: reports.compacted(spark, dataset)),
+            ("expire", HOUR_S, lambda _: reports.expired(dataset, days)),
+            ("vacuum", HOUR_S, lambda _: reports.vacuumed(dataset, VACUUM_HOURS)),
         ]
         if rules_file is not None:
             rules = reports.read_rules(rules_file)

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
+from odradek_spark.jobs.expire import KEPT_DAYS
+
 dataset_option = click.option(
     "--dataset", required=True, metavar="URI", help="Where the tables are: a path, s3://, gs:// or abfss://."
 )
+
+
+retention_option = click.option(
+    "--retention-days",
+    multiple=True,
+    metavar="TABLE=DAYS",
+    help="How many days a table keeps. May be repeated. Default: "
+    + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
+)
+
+
+def kept_days(given: Iterable[str]) -> dict[str, int]:
+    """How many days each table keeps: as given, else the default.
+
+    Raises:
+        click.UsageError: One is no pair, or names no table that is cut by days.
+    """
+    found = dict(KEPT_DAYS)
+    for each in given:
+        table, _, days = each.partition("=")
+        if table not in found or not days.isdigit():
+            expected = f"TABLE=DAYS with one of {', '.join(found)}"
+            raise click.UsageError(f"option --retention-days: expected {expected}, found {each!r}")
+        found[table] = int(days)
+    return found
 
 
 def properties(path: Path | None) -> dict[str, str]:

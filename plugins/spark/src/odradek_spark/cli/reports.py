@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek_spark.jobs.rules import Rule, RuleError, parse_rules
+from odradek_spark.tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +39,38 @@ def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | Non
     if done is None:
         return None
     return f"detect: {len(done.opened)} opened, {len(done.closed)} closed, {done.going_on} go on"
+
+
+def compacted(spark: SparkSession, root: str) -> str | None:
+    """Put the files of closed hours together."""
+    from odradek_spark.jobs.compact import COMPACTED, run_compact
+
+    dataset = Dataset(root)
+    there = [table for table in COMPACTED if dataset.open(table) is not None]
+    done = [found for found in (run_compact(spark, root, table) for table in there) if found is not None]
+    lines = [
+        f"{each.files_before} files ({each.bytes_before} bytes) of {each.table} are now {each.files_after} "
+        f"({each.bytes_after})"
+        for each in done
+    ]
+    return "compact: " + ", ".join(lines) if lines else None
+
+
+def expired(root: str, kept_days: Mapping[str, int]) -> str | None:
+    """Take what is too old out of the tables."""
+    from odradek_spark.jobs.expire import run_expire
+
+    done = run_expire(root, datetime.now(UTC), kept_days)
+    lines = [f"{each.rows} rows of {each.table} before {each.before}" for each in done]
+    return "expire: " + ", ".join(lines) if lines else None
+
+
+def vacuumed(root: str, hours: int) -> str | None:
+    """Delete the files that no table has any more."""
+    from odradek_spark.jobs.expire import run_vacuum
+
+    lines = [f"{files} files of {table}" for table, files in run_vacuum(root, hours).items() if files]
+    return "vacuum: " + ", ".join(lines) if lines else None
 
 
 def read_rules(path: Path) -> list[Rule]:

@@ -54,17 +54,24 @@ def session(master: str, remote: str | None, conf: tuple[str, ...]) -> Iterator[
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
-    try:
+    with explained():
         spark = opened(master, remote, settings(conf))
         try:
             yield spark
+        except PySparkException as error:
+            raise click.ClickException(f"Spark: {str(error).splitlines()[0]}") from error
         finally:
             with suppress(Py4JError, OSError):
                 spark.stop()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Say in one line what the user can do something about."""
+    try:
+        yield
     except EXPECTED as error:
         raise click.ClickException(str(error)) from error
-    except PySparkException as error:
-        raise click.ClickException(f"Spark: {str(error).splitlines()[0]}") from error
 
 
 def opened(master: str, remote: str | None, found: dict[str, str]) -> SparkSession:

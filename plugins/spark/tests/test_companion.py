@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from spark_dataset import Push, ingested
+
+import odradek_spark
+from odradek.plugin import Companion, ConfigError, PluginConfig
+from odradek_spark.companion import Pipeline
+from odradek_spark.ingest.status import batches_since, last_batch, version
+from odradek_spark.tables.dataset import Dataset
+
+NOBODY = "127.0.0.1:1"
+
+
+def configured(**values: object) -> Companion | None:
+    config = PluginConfig("plugins.spark", {name.replace("_", "."): value for name, value in values.items()})
+    companion: Companion | None = odradek_spark.odradek_companion(config)
+    config.finish()
+    return companion
+
+
+def test_without_a_dataset_there_is_nothing_to_run() -> None:
+    assert configured() is None
+
+
+def test_the_pipeline_reads_the_host_that_runs_it() -> None:
+    companion = configured(dataset="/data", trigger_interval_ms=5000, retention_days_points=3)
+
+    assert companion is not None
+    command = companion.command("localhost:9092")
+    assert command[:5] == [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends"]
+    pairs = dict(zip(command[5::2], command[6::2], strict=True))
+    assert pairs["--bootstrap-server"] == "localhost:9092"
+    assert pairs["--dataset"] == "/data"
+    assert pairs["--trigger-interval-s"] == "5.0"
+    assert "points=3" in command
+    assert "--command-config" not in pairs
+
+
+def test_it_may_read_another_cluster() -> None:
+    companion = configured(dataset="/data", bootstrap_servers="kafka:9092")
+
+    assert companion is not None
+    assert "kafka:9092" in companion.command("localhost:9092")
+
+
+def test_the_command_line_is_one_that_run_takes(tmp_path: Path) -> None:
+    from odradek_spark.cli.main import spark
+
+    rules = tmp_path / "rules.toml"
+    rules.touch()
+    companion = configured(dataset="/data", rules_file=str(rules))
+
+    assert companion is not None
+    program, *arguments = companion.command("localhost:9092")[3:]
+    command = spark.commands[program]
+    context = command.make_context(program, arguments)
+    assert context.params["rules_file"] == rules
+    assert context.params["until_stdin_ends"]
+
+
+@pytest.mark.parametrize("key", ["datasets", "retention_days_clients"])
+def test_a_key_that_nobody_knows_stops_the_host(key: str) -> None:
+    with pytest.raises(ConfigError, match=key.replace("_", ".")):
+        configured(**{"dataset": "/data", key: 1})
+
+
+def test_the_last_batch_is_in_the_history_of_the_tables(tmp_path: Path) -> None:
+    before = datetime.now(UTC)
+    ingested(str(tmp_path), [Push(client=1, value=1.0), Push(client=2, value=2.0)])
+
+    batch = last_batch(str(tmp_path))
+
+    assert batch is not None
+    assert (batch.pushes, batch.points) == (2, 2)
+    assert abs((batch.at - before).total_seconds()) < 60
+    assert batches_since(str(tmp_path), 0).pushes == 2
+    assert batches_since(str(tmp_path), version(str(tmp_path))).batches == 0
+
+
+def test_a_dataset_without_a_batch_has_none(tmp_path: Path) -> None:
+    Dataset(str(tmp_path)).create()
+
+    companion = configured(dataset=str(tmp_path))
+
+    assert last_batch(str(tmp_path)) is None
+    assert companion is not None
+    assert companion.status(NOBODY) == {"last batch": "none"}
+
+
+def test_where_no_broker_answers_the_lag_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ingested(str(tmp_path), [Push(client=1, value=1.0)])
+    monkeypatch.setattr("odradek_spark.companion.LAG_TIMEOUT_S", 0.2)
+    companion = configured(dataset=str(tmp_path))
+
+    assert isinstance(companion, Pipeline)
+    status = companion.status(NOBODY)
+
+    assert status["pushes"] == 1
+    assert str(status["lag"]).startswith("unknown: ")
