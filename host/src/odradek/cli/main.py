@@ -35,6 +35,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "odradek.cli.configs:configs",
         "Describe and alter configs.",
     ),
+    "conformance": (
+        "odradek.cli.conformance:conformance",
+        "Report what a client made of KIP-714.",
+    ),
     "demo": ("odradek.cli.demo:demo", "Show a real producer and consumer pushing their metrics."),
     "groups": (
         "odradek.cli.groups:groups",
