@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -155,9 +158,18 @@ def test_a_collector_that_never_answers_does_not_keep_a_host_from_stopping(tmp_p
     assert took_s < 5  # half of what the exporter waits for an answer
 
 
-def test_without_an_endpoint_nothing_is_there(tmp_path: Path) -> None:
-    with running_host(tmp_path) as host:
-        assert (host.host.metrics_push, host.host.metrics_endpoint) == (None, None)
+def test_without_an_endpoint_nothing_is_loaded_for_it(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from support.hosts import running_host\n"
+        "with running_host(Path(sys.argv[1])): pass\n"
+        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'prometheus_client'))])"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    command = [sys.executable, "-c", program, str(tmp_path)]
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+
+    assert done.stdout == "[]\n", done.stderr
 
 
 def test_prometheus_reads_a_metric_with_different_labels_as_one(tmp_path: Path) -> None:
