@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from odradek.broker import client_quotas
 from odradek.broker.client_quotas import MAX_CHANGES, Alteration, QuotaFilter
 from odradek.broker.deferred import Deferred
 from odradek.broker.host_lookups import HostLookups
@@ -101,6 +102,29 @@ def test_one_bad_key_keeps_its_entity_and_no_other(admin: QuotaAdmin) -> None:
     assert answers[frozenset(USER.items())][0] == ErrorCode.INVALID_REQUEST
     assert answers[frozenset(OTHER.items())] == (ErrorCode.NONE, None)
     assert admin.describe() == {frozenset(OTHER.items()): {PRODUCE: 2}}
+
+
+def test_entities_without_end_are_refused(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_quotas, "MAX_ENTITIES", 1)
+    admin.alter(USER, producer_byte_rate=1)
+
+    other = admin.alter(OTHER, producer_byte_rate=1)
+    same = admin.alter(USER, producer_byte_rate=2)
+    admin.alter(USER, producer_byte_rate=None)
+    after_one_went = admin.alter(OTHER, producer_byte_rate=1)
+
+    assert other == (ErrorCode.POLICY_VIOLATION, "1 entities have quotas already")
+    assert same == after_one_went == (ErrorCode.NONE, None)
+
+
+def test_a_name_that_no_client_can_have_is_refused(admin: QuotaAdmin) -> None:
+    longest, longer = ({"client-id": "x" * size} for size in (32_767, 32_768))
+
+    assert admin.alter(longest, producer_byte_rate=1) == (ErrorCode.NONE, None)
+    assert admin.alter(longer, producer_byte_rate=1) == (
+        ErrorCode.INVALID_REQUEST,
+        "A client-id has no more than 32767 characters",
+    )
 
 
 def test_a_key_may_come_once_per_entity(admin: QuotaAdmin) -> None:

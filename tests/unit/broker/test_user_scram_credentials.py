@@ -95,6 +95,30 @@ def test_credentials_survive_the_broker() -> None:
     assert again.by_user == client.broker.credentials.by_user
 
 
+def test_what_a_login_is_sent_is_short() -> None:
+    client = BrokerClient()
+    salty = upsertion("alice")
+    salty.salt = bytes(1025)
+
+    outcome = altered(client, salty, upsertion("x" * 32_768))
+
+    assert outcome == {
+        "alice": (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Salt is too long"),
+        "x" * 32_768: (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username is too long"),
+    }
+    assert client.broker.credentials.users() == []
+
+
+def test_too_many_changes_are_none() -> None:
+    client = BrokerClient()
+
+    outcome = altered(client, upsertion("alice"), *(deletion(str(number)) for number in range(10_000)))
+
+    assert len(outcome) == 10_001
+    assert {code for code, _ in outcome.values()} == {ErrorCode.POLICY_VIOLATION}
+    assert client.broker.credentials.users() == []
+
+
 def test_nothing_to_alter_is_no_result() -> None:
     client = BrokerClient()
 

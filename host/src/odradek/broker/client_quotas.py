@@ -36,6 +36,10 @@ FRACTION = 1e-6
 """What may be left of a whole number that went through floating-point arithmetic."""
 MAX_CHANGES = 10_000
 """Of one request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+MAX_ENTITIES = 50_000
+"""That have quotas. Kafka has no such limit; there are no more sensors than that either."""
+MAX_NAME_CHARS = 32_767
+"""A client id in the header of a request cannot be longer."""
 
 Entity = frozenset[tuple[str, str | None]]
 """Types and names; None is the default."""
@@ -128,10 +132,14 @@ class ClientQuotas:
         """The keys that will not be what they were.
 
         Raises:
-            ApiError: INVALID_REQUEST.
+            ApiError: INVALID_REQUEST, or POLICY_VIOLATION: it would be one entity too many.
         """
         valid_keys = self.valid_keys(alteration.entity)
-        present = self.by_entity.get(frozenset(alteration.entity.items()), {})
+        entity = frozenset(alteration.entity.items())
+        sets_any = any(value is not None for _, value in alteration.ops)
+        if sets_any and entity not in self.by_entity and len(self.by_entity) >= MAX_ENTITIES:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, f"{MAX_ENTITIES} entities have quotas already")
+        present = self.by_entity.get(entity, {})
         for key, value in alteration.ops:
             if value is not None:
                 check_value(valid_keys, key, value)
@@ -197,9 +205,12 @@ class ClientQuotas:
 
     def find(self, wanted: QuotaFilter) -> Iterator[tuple[Mapping[str, str | None], Mapping[str, float]]]:
         """The entities that match, each with its quotas."""
-        for entity, values in self.by_entity.items():
+        candidates: Iterable[Entity] = self.by_entity
+        if wanted.strict and not wanted.types:  # there can be but one
+            candidates = {frozenset(wanted.names.items())} & self.by_entity.keys()
+        for entity in candidates:
             if wanted.matches(entity):
-                names = dict(entity)
+                names, values = dict(entity), self.by_entity[entity]
                 yield {kind: names[kind] for kind in sorted(names, key=place)}, values
 
 
@@ -235,6 +246,10 @@ def check_names(entity: Mapping[str, str | None]) -> None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Empty {kind} not supported")
+        if name is not None and len(name) > MAX_NAME_CHARS:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, f"A {kind} has no more than {MAX_NAME_CHARS} characters"
+            )
 
 
 def check_value(valid_keys: Mapping[str, ConfigType], key: str, value: float) -> None:

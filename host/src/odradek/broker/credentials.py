@@ -18,6 +18,11 @@ from odradek.wire.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 
+MAX_CHANGES = 10_000
+"""Of one request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+MAX_NAME_CHARS = 32_767
+MAX_SALT_BYTES = 1024
+"""Anybody who begins to log in is sent it."""
 Change = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
@@ -60,10 +65,15 @@ class Credentials:
 
         Returns:
             By user: why nothing was changed, or None.
+
+        Raises:
+            ApiError: POLICY_VIOLATION: too many changes; nothing is changed.
         """
         outcomes: dict[str, ApiError | None] = {}
         accepted: dict[str, Change] = {}
         changes: list[Change] = [*deletions, *upsertions]
+        if len(changes) > MAX_CHANGES:
+            raise ApiError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
         for change in changes:
             if outcomes.get(change.name) is None:
                 outcomes[change.name] = error = self.fault(change, accepted)
@@ -86,6 +96,8 @@ class Credentials:
             )
         if not change.name:
             return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+        if len(change.name) > MAX_NAME_CHARS:
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username is too long")
         if change.mechanism not in set(ScramMechanism):
             return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
         if isinstance(change, ScramCredentialUpsertion):
@@ -129,9 +141,11 @@ def credential_of(change: ScramCredentialUpsertion) -> ScramCredential:
 
 
 def unacceptable(change: ScramCredentialUpsertion) -> ApiError | None:
-    """What is wrong with the numbers of a new credential."""
+    """What is wrong with a new credential."""
     if change.iterations < MIN_ITERATIONS:
         return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if change.iterations > MAX_ITERATIONS:
         return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+    if len(change.salt) > MAX_SALT_BYTES:
+        return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Salt is too long")
     return None

@@ -8,6 +8,9 @@ Behavior:
     * One change per user and request, also for different mechanisms: else DUPLICATE_RESOURCE, as in Kafka.
     * Connections that a user has open stay open.
 Differs from Kafka:
+    * Names have at most 32767 characters and salts at most 1024 bytes (UNACCEPTABLE_CREDENTIAL): who logs in
+      is sent the salt before it is known who it is.
+    * At most 10000 changes in one request (POLICY_VIOLATION for all).
     * Everybody may change everybody's credentials: there are no ACLs.
 """
 
