@@ -1,0 +1,82 @@
+"""Retention of the telemetry topic takes records that a forwarder has not delivered: they are counted."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from odradek.plugin import TelemetryRecord
+from odradek.server.spool import TelemetrySpool
+from support.hosts import ThreadedHost
+from support.spooling import FarSide, down, hosting, names, payload, push_all, until
+from support.wire_client import WireClient
+
+SOON = ("log.retention.check.interval.ms=20", "telemetry.linger.ms=0")
+LARGE_BYTES = 48_000
+"""A payload of so many bytes, of which compression leaves a half."""
+
+
+def spool_of(host: ThreadedHost) -> TelemetrySpool:
+    assert host.host.spool is not None
+    return host.host.spool
+
+
+def gone(host: ThreadedHost, pushes: int) -> bool:
+    """Whether everything was delivered or has expired."""
+    stats = host.host.forwarders[0].stats()
+    return stats.queued + stats.in_flight == 0 and stats.offered == pushes
+
+
+def test_what_is_older_than_retention_is_counted_as_expired(tmp_path: Path) -> None:
+    far = FarSide(behavior=down)
+    with hosting(tmp_path, *SOON, "telemetry.retention.ms=300", far=far) as host:
+        partition = spool_of(host).topic.partitions[0]
+        push_all(host, range(5))
+        until(host, lambda: far.calls > 0)
+
+        push_all(host, range(5, 400))
+        until(host, lambda: partition.log_start_offset == 400)
+        far.behavior = lambda batch: None
+        push_all(host, range(400, 403))
+        until(host, lambda: far.names[-3:] == names(range(400, 403)))
+        until(host, lambda: gone(host, 403))
+        stats = host.host.forwarders[0].stats()
+
+    assert stats.dropped == {"expired": 403 - len(far.taken)}
+    assert stats.dropped["expired"] > 0
+    assert far.names == sorted(far.names, key=number_of)
+
+
+def test_segments_beyond_retention_bytes_are_counted_as_expired(tmp_path: Path) -> None:
+    far = FarSide(behavior=down)
+    settings = ("telemetry.retention.bytes=2000000", "telemetry.max.decompressed.bytes=65536")
+    with hosting(tmp_path, *SOON, *settings, far=far) as host:
+        partition = spool_of(host).topic.partitions[0]
+        codes = push_large(host, range(250))
+        until(host, lambda: partition.log_start_offset > 0 and partition.size_bytes < 4_000_000)
+
+        far.behavior = lambda batch: None
+        until(host, lambda: gone(host, 250))
+        kept_from = partition.log_start_offset
+        stats = host.host.forwarders[0].stats()
+
+    assert codes == [0] * 250
+    assert kept_from > 0
+    assert stats.dropped == {"expired": 250 - len(far.taken)}
+    assert offsets_of(far.taken)[-1] == 249
+    assert set(range(kept_from, 250)) <= set(offsets_of(far.taken))
+
+
+def push_large(host: ThreadedHost, numbers: range) -> list[int]:
+    chance = random.Random(0)
+    with WireClient(host.address) as client:
+        client.introduce()
+        return [client.push(payload(number, chance.randbytes(LARGE_BYTES // 2).hex())) for number in numbers]
+
+
+def offsets_of(taken: list[TelemetryRecord]) -> list[int]:
+    return [number_of(FarSide(taken=[record]).names[0]) for record in taken]
+
+
+def number_of(name: str) -> int:
+    return int(name.rpartition(".")[2])

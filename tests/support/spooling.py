@@ -1,0 +1,117 @@
+"""A host whose forwarders do as they are told, and pushes with numbers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
+
+from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hookimpl
+from odradek.server.plugins import HostPluginManager
+from support.accounts import assert_accounts_balance
+from support.hosts import EVERYTHING, ThreadedHost, running_host
+from support.wire_client import WireClient
+
+PATIENCE_S = 15.0
+Behavior = Callable[[Sequence[TelemetryRecord]], object]
+
+
+@dataclass(eq=False)
+class FarSide:
+    """A forwarder that does as it is told, batch by batch."""
+
+    behavior: Behavior = lambda batch: None
+    taken: list[TelemetryRecord] = field(default_factory=list)
+    calls: int = 0
+
+    async def start(self) -> None:
+        """Nothing to prepare."""
+
+    async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
+        self.calls += 1
+        answer = self.behavior(batch)
+        if asyncio.iscoroutine(answer):
+            await answer
+        self.taken += batch
+
+    async def close(self) -> None:
+        """Nothing to let go."""
+
+    @property
+    def names(self) -> list[str]:
+        return [name_of(record.payload.data) for record in self.taken]
+
+
+@dataclass(eq=False)
+class Plugin:
+    forwarders: dict[str, Forwarder]
+
+    @hookimpl
+    def odradek_forwarder(self, config: PluginConfig) -> dict[str, Forwarder]:
+        return self.forwarders
+
+
+def down(batch: Sequence[TelemetryRecord]) -> object:
+    raise Retry("down")
+
+
+def payload(number: int, description: str = "") -> bytes:
+    scope = ScopeMetrics(metrics=[Metric(name=f"push.{number}", description=description)])
+    return MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
+
+
+def name_of(data: bytes) -> str:
+    if not data:
+        return ""
+    return str(MetricsData.FromString(data).resource_metrics[0].scope_metrics[0].metrics[0].name)
+
+
+FAST = (
+    "plugins.fake.batch.max.age.ms=100",
+    "plugins.fake.retry.backoff.ms=10",
+    "plugins.fake.retry.backoff.max.ms=50",
+    *EVERYTHING,
+)
+
+
+@contextlib.contextmanager
+def hosting(data_dir: Path, *overrides: str, **far_sides: FarSide) -> Iterator[ThreadedHost]:
+    """A host whose forwarders are ``fake.<name>``; its accounts balance at the end."""
+    plugins = HostPluginManager()
+    plugins.add("fake", Plugin(dict(far_sides)), "fake", "1")
+    with running_host(data_dir, *FAST, *overrides, plugins=plugins) as host:
+        yield host
+        host.call(lambda: assert_accounts_balance(host.host))
+
+
+def push_all(host: ThreadedHost, numbers: range) -> list[int]:
+    """Push each number as a client instance of its own; what each heard."""
+    with WireClient(host.address) as client:
+        client.introduce()
+        return [client.push(payload(number)) for number in numbers]
+
+
+def until(host: ThreadedHost, condition: Callable[[], bool]) -> None:
+    """Wait, while the accounts balance at every look."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        host.call(lambda: assert_accounts_balance(host.host))
+        assert time.monotonic() < end_s, [runner.stats() for runner in host.host.forwarders]
+        time.sleep(0.01)
+
+
+def until_last(condition: Callable[[], bool]) -> None:
+    """Wait, without a look at the accounts: two threads are about to agree on a new topic."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def names(numbers: range) -> list[str]:
+    return [f"push.{number}" for number in numbers]
