@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +16,20 @@ from odradek.cli import verify_plugin
 from odradek.cli.main import FAILED, UNUSABLE, run
 from odradek.plugin import ClientTelemetryPayload, PluginConfig, RequestContext, hookimpl
 from odradek.server.plugins import HostPluginManager, load_plugins
+
+STUCK = """
+import asyncio, time
+from odradek.plugin import hookimpl
+
+class Stuck:
+    async def start(self): await asyncio.to_thread(time.sleep, 3600)
+    async def deliver(self, batch): ...
+    async def close(self): ...
+
+@hookimpl
+def odradek_forwarder(config):
+    return Stuck()
+"""
 
 
 class Slow:
@@ -127,3 +145,29 @@ def test_a_key_without_a_value_is_told(text: str, capsys: pytest.CaptureFixture[
 
     assert status == UNUSABLE
     assert f"expected --set key=value, found {text!r}" in capsys.readouterr().err
+
+
+def test_a_plugin_that_hangs_is_named_and_the_command_ends(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    (tmp_path / "stuck-1.0.dist-info").mkdir()
+    (tmp_path / "stuck-1.0.dist-info/METADATA").write_text(
+        "Metadata-Version: 2.1\nName: stuck\nVersion: 1.0\n"
+    )
+    (tmp_path / "stuck-1.0.dist-info/entry_points.txt").write_text("[odradek]\nstuck = stuck\n")
+    sources = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[3] / "host/src")])
+    program = "from odradek.cli import main, verify_plugin as it; it.LIMIT_S = 0.5; main.main()"
+
+    finished = subprocess.run(
+        [sys.executable, "-c", program, "verify-plugin", "stuck"],
+        env=os.environ | {"PYTHONPATH": sources},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    assert finished.returncode == FAILED, finished.stderr
+    assert "failed   still not over after 0.5 s, it hangs in " in finished.stdout
+    assert "R2-changes-nothing     skipped  not tried, it hangs" in finished.stdout
+    assert "stuck: 0 passed, 1 failed, 16 skipped" in finished.stdout
+    assert "stuck breaks the contract" in finished.stderr

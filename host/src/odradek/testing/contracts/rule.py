@@ -20,6 +20,14 @@ class RuleBroken(AssertionError):
     """The plugin does not keep a rule. The message says what it did."""
 
 
+class Hangs(RuleBroken):
+    """A call of the plugin did not return, and is still running."""
+
+
+class CannotTell(Exception):
+    """The plugin, or the subject, has not what the rule needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One promise of a plugin. The number is the same for all kinds of plugins that make it."""
@@ -63,14 +71,9 @@ def verdicts(rules: Iterable[Rule], subject: Subject) -> Iterator[Verdict]:
 
 def verdict(rule: Rule, subject: Subject) -> Verdict:
     """Check one rule, on a thread and an event loop of its own."""
-    try:
-        reasons = [subject.lacks(capability) for capability in rule.needs]
-    except Exception as error:  # noqa: BLE001  a plugin may raise anything
-        return failed(rule, error)
-    missing = [reason for reason in reasons if reason]
-    if missing:
-        return Verdict(rule, Outcome.SKIPPED, ", ".join(missing))
     raised = error_of(rule, subject)
+    if isinstance(raised, CannotTell):
+        return Verdict(rule, Outcome.SKIPPED, str(raised))
     return failed(rule, raised) if raised is not None else Verdict(rule, Outcome.PASSED)
 
 
@@ -94,12 +97,19 @@ def error_of(rule: Rule, subject: Subject) -> BaseException | None:
     thread.start()
     thread.join(subject.limit_s)
     if thread.is_alive():
-        return RuleBroken(f"still not over after {subject.limit_s:g} s, it hangs in {place(thread)}")
+        return Hangs(f"still not over after {subject.limit_s:g} s, it hangs in {place(thread)}")
     return raised[0] if raised else None
 
 
 async def whole(rule: Rule, subject: Subject) -> None:
-    """The check itself, as a coroutine of its own type."""
+    """What is needed, then the check itself.
+
+    Raises:
+        CannotTell: Something that is needed is missing.
+    """
+    reasons = [reason for capability in rule.needs if (reason := subject.lacks(capability))]
+    if reasons:
+        raise CannotTell(", ".join(reasons))
     await rule.check(subject)
 
 

@@ -1,0 +1,122 @@
+"""What a check does with plugins that hang, end the program, or are not there; what the classes say."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.testing.contracts import Kind, Outcome, Rule, Subject, Verdict, rules_of, verdict
+from odradek.testing.contracts.classes import check
+from odradek.testing.contracts.rule import Hangs
+
+RULES = {rule.number: rule for rule in rules_of(Kind.RECEIVER)}
+
+
+class Receiver:
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> Any:
+        return None
+
+
+class Hanging(Receiver):
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        time.sleep(2)
+
+
+class Leaving(Receiver):
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        sys.exit(3)
+
+
+class Promising(Receiver):
+    async def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        return None
+
+
+class StaysOut:
+    def client_receiver(self) -> None:
+        return None
+
+
+def found(number: int, make: Any, **fields: Any) -> Verdict:
+    return verdict(RULES[number], Subject(make=make, **fields))
+
+
+def test_one_that_hangs_is_left_behind_and_its_line_named() -> None:
+    hanging = found(7, Hanging, limit_s=0.1)
+
+    assert isinstance(hanging.error, Hangs)
+    assert hanging.why.startswith("still not over after 0.1 s, it hangs in ")
+    assert "test_rule.py" in hanging.why
+    assert hanging.why.endswith("(export_metrics)")
+
+
+def test_one_that_hangs_while_it_is_made_is_left_behind_too() -> None:
+    hanging = found(4, lambda: time.sleep(2), limit_s=0.1)
+
+    assert isinstance(hanging.error, Hangs)
+
+
+def test_one_that_ends_the_program_breaks_the_rule_and_nothing_else() -> None:
+    leaving = found(7, Leaving)
+
+    assert leaving.why == "export_metrics raised SystemExit: 3"
+
+
+def test_one_that_cannot_be_made_breaks_the_rule() -> None:
+    broken = found(7, lambda: 1 / 0)
+
+    assert broken.why == "make raised ZeroDivisionError: division by zero"
+
+
+def test_one_that_stays_out_is_told_so() -> None:
+    broken = found(7, StaysOut)
+
+    assert broken.why == "client_receiver returned None: with this configuration it stays out"
+
+
+def test_a_coroutine_function_is_told_that_nobody_awaits_it() -> None:
+    broken = found(17, Promising)
+
+    assert broken.why == "export_metrics is a coroutine function: the host does not await it, nothing is done"
+
+
+def test_a_rule_that_needs_more_is_skipped_with_all_reasons() -> None:
+    skipped = found(15, Receiver)
+
+    assert skipped.outcome is Outcome.SKIPPED
+    assert skipped.why == (
+        "no far side in the test's hand, it does not declare 'flush', it has no method close"
+    )
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_numbers_and_names_of_rules_are_the_same_for_all_kinds(kind: Kind) -> None:
+    names = {rule.number: rule.name for each in Kind for rule in rules_of(each)}
+
+    assert [names[rule.number] for rule in rules_of(kind)] == [rule.name for rule in rules_of(kind)]
+    assert {rule.kind for rule in rules_of(kind)} == {kind}
+
+
+def test_a_failing_test_names_rule_and_paragraph() -> None:
+    with pytest.raises(AssertionError) as failing:
+        check(RULES[7], Subject(make=Leaving))
+
+    assert str(failing.value) == (
+        "R7-terminating: export_metrics raised SystemExit: 3\n"
+        "see docs/reference/receiver-contract.md#r7-terminating"
+    )
+
+
+def test_a_skipped_test_says_why() -> None:
+    with pytest.raises(pytest.skip.Exception, match="R4-closes-unused: it has no method close"):
+        check(RULES[4], Subject(make=Receiver))
+
+
+def test_a_rule_is_checked_without_pytest() -> None:
+    passing: list[Rule] = [rule for rule in RULES.values() if verdict(rule, Subject(make=Receiver)).why == ""]
+
+    assert [rule.number for rule in passing] == [1, 2, 3, 5, 6, 7, 8, 9, 11, 17]
