@@ -16,7 +16,7 @@ DAMAGED = (
     "Failed to read log file",
     "Incomplete log file",
     "StreamMetadata",
-    "OffsetSeq",
+    "INCLUDE_SOURCE_IN_LOCATION",  # Jackson, of JSON that it cannot read: here only checkpoints are read so
 )
 """What Spark says of a checkpoint that it cannot read."""
 
@@ -51,6 +51,6 @@ def explain(error: BaseException, checkpoint: str) -> Failure:
     found = PYTHON.findall(text)
     if found:
         name, message = found[-1]
-        return Failure(f"{name}: {NOISE.sub('', message)}", is_passing=True)
+        return Failure(f"{name}: {NOISE.sub('', message)}", is_passing=name != "PermissionError")
     said = SPARK.search(text)
     return Failure(NOISE.sub("", said[1] if said else text.splitlines()[0]), is_passing=True)

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.commit import CommitBatch
-from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES, TELEMETRY_TOPIC
+from odradek_spark.ingest.dataset_root import check_root
+from odradek_spark.source.options import (
+    DEFAULT_PAYLOAD_BYTES,
+    DEFAULT_TRIGGER_BYTES,
+    TELEMETRY_TOPIC,
+)
 from odradek_spark.tables.dataset import Dataset
 
 if TYPE_CHECKING:
@@ -30,6 +35,7 @@ class IngestSettings:
     trigger_s: float = 60.0
     max_bytes_per_trigger: int = DEFAULT_TRIGGER_BYTES
     min_bytes_per_trigger: int = 0
+    max_payload_bytes: int = DEFAULT_PAYLOAD_BYTES
     fail_on_data_loss: bool = True
     starting_offsets: str = "earliest"
     client: Mapping[str, str] = field(default_factory=dict)
@@ -51,6 +57,7 @@ class IngestSettings:
             "group": f"odradek.spark.{name}",
             "maxBytesPerTrigger": str(self.max_bytes_per_trigger),
             "minBytesPerTrigger": str(self.min_bytes_per_trigger),
+            "maxPayloadBytes": str(self.max_payload_bytes),
             "failOnDataLoss": str(self.fail_on_data_loss).lower(),
             "startingOffsets": self.starting_offsets,
             **{f"kafka.{key}": value for key, value in self.client.items()},
@@ -66,8 +73,9 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
         once: Stop when everything is in that is in the topic now; else go on.
 
     Raises:
-        DatasetError: The dataset cannot be written.
+        DatasetError: The dataset cannot be written, or is something else.
     """
+    check_root(settings.dataset)
     Dataset(settings.dataset).create()
     rows = spark.readStream.format("odradek").options(**settings.options()).load()
     writer = (

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from odradek_spark.ingest.failures import Failure, explain
@@ -21,7 +21,7 @@ BACKOFF_S = 1.0
 BACKOFF_MAX_S = 60.0
 ATTEMPTS_ONCE = 4
 """How often ``once`` tries without getting any further."""
-POLL_S = 0.5
+POLL_S = 1
 
 
 class IngestFailed(Exception):
@@ -45,7 +45,7 @@ def run_ingest(
         once: Return when everything is in that was in the topic at the start.
         stop: Set to end it; what was under way is then done by the next run.
         say: Takes a line whenever it has to wait.
-        watch: Called twice a second, to show how far it is.
+        watch: Called every second, to show how far it is.
 
     Raises:
         IngestFailed: Something is wrong that does not pass by itself; with ``once`` also what did not pass.
@@ -79,10 +79,12 @@ def attempt(
         while not query.awaitTermination(POLL_S):
             watch()
             if stopped.is_set():
-                query.stop()
                 break
     except (PySparkException, Py4JError) as error:
         return query, explain(error, settings.checkpoint_location)
+    finally:
+        if query is not None and query.isActive:
+            query.stop()
     watch()
     return query, None
 

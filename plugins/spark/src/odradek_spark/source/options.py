@@ -8,6 +8,7 @@ from enum import StrEnum
 
 TELEMETRY_TOPIC = "__client_telemetry"
 DEFAULT_TRIGGER_BYTES = 256 << 20
+DEFAULT_PAYLOAD_BYTES = 64 << 20
 TASK_BYTES = 32 << 20
 """About what one task reads."""
 
@@ -39,7 +40,7 @@ class SourceOptions:
     max_bytes_per_trigger: int = DEFAULT_TRIGGER_BYTES
     min_bytes_per_trigger: int = 0
     """A trigger with less to read waits, unless it is ``AvailableNow``."""
-    max_payload_bytes: int = 64 << 20
+    max_payload_bytes: int = DEFAULT_PAYLOAD_BYTES
     """Larger payloads are dead letters."""
     fail_on_data_loss: bool = True
     """Whether offsets that retention deleted before they were read are an error."""

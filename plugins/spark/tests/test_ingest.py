@@ -1,0 +1,326 @@
+"""Ingest on a session: what is in the topic is in the tables once, whatever happens to checkpoint or host."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from ingested import every, is_exactly, offsets, rows, settings, until
+from spark_topics import TOPIC, fill, records
+
+import odradek.testing
+from odradek.testing import RunningHost
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.ingest import run as run_module
+from odradek_spark.ingest.query import IngestSettings
+from odradek_spark.ingest.run import IngestFailed, run_ingest
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.load import load_dataset
+from odradek_spark.tables.schemas import POINTS, PUSHES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def host() -> Iterator[RunningHost]:
+    with odradek.testing.host() as running:
+        running.topics.create(TOPIC, 2)
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "BACKOFF_S", 0.1)
+
+
+@pytest.fixture
+def stop() -> Iterator[threading.Event]:
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def once(spark: SparkSession, given: IngestSettings) -> list[str]:
+    """Ingest what is there; what was said meanwhile."""
+    said: list[str] = []
+    run_ingest(spark, given, once=True, say=said.append)
+    return said
+
+
+def delete_until(host: RunningHost, partition: int, offset: int) -> None:
+    log = host.host.broker.topics.log(TOPIC, partition)
+
+    def delete() -> None:
+        log.roll(host.host.clock.now_ms())
+        log.delete_records(offset, host.host.clock.now_ms())
+
+    host.call(delete)
+
+
+def test_the_topic_is_in_the_tables_once(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
+    given = settings(host.bootstrap, tmp_path / "d", max_bytes_per_trigger=2_000)
+    fill(host.bootstrap, records(40, partitions=2))
+    once(spark, given)
+    fill(host.bootstrap, records(5, first=40, partitions=2))
+
+    once(spark, given)
+    once(spark, given)
+
+    assert is_exactly(tmp_path / "d", every(45, 2))
+    by_value = rows(tmp_path / "d", "points", "value")
+    assert by_value == sorted((number + index / 10,) for number in range(45) for index in range(3))
+
+
+def test_a_batch_reads_points_and_records_as_they_are(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    sent = records(20, partitions=2)
+    fill(host.bootstrap, sent)
+    once(spark, settings(host.bootstrap, tmp_path / "d"))
+    source = spark.read.format("odradek").options(**{"bootstrap.servers": host.bootstrap, "topic": TOPIC})
+
+    points = source.load()
+    raw = source.option("rows", "records").load().orderBy("offset", "partition").collect()
+
+    table = load_dataset(spark, str(tmp_path / "d"))
+    assert points.columns == table.columns == POINTS.schema.names
+    assert points.exceptAll(table).count() == table.exceptAll(points).count() == 0
+    assert points.count() == 60
+    assert [bytes(row["value"]) for row in raw] == [each.value for each in sent]
+    assert [(row["key"], len(row["headers"])) for row in raw] == [
+        (each.key, len(each.headers)) for each in sent
+    ]
+
+
+def test_what_cannot_be_decoded_is_a_dead_letter(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    good = records(2)
+    poison = good[0]._replace(value=b"\xff\xff\xff")
+    foreign = TopicRecord(0, 0, 0, None, b"order 66", [])
+    tombstone = good[0]._replace(value=None)
+    large = good[0]._replace(value=good[0].value * 1_000 if good[0].value else None)
+
+    fill(host.bootstrap, [good[0], poison, foreign, tombstone, large, good[1]])
+    once(spark, settings(host.bootstrap, tmp_path / "d", max_payload_bytes=10_000))
+
+    assert offsets(tmp_path / "d") == [(0, 0), (0, 5)]
+    dead = rows(tmp_path / "d", "dead_letter", "src_offset", "reason", "bytes")
+    assert [each[0] for each in dead] == [1, 2, 3, 4]
+    assert dead[0][2] == b"\xff\xff\xff"
+    assert "the limit is 10000" in dead[3][1]
+
+
+@pytest.mark.parametrize("damage", ["deleted", "cut offsets", "commits", "empty metadata"])
+def test_a_checkpoint_that_is_gone_or_damaged_costs_nothing(
+    spark: SparkSession, host: RunningHost, tmp_path: Path, damage: str
+) -> None:
+    given = settings(host.bootstrap, tmp_path / "d")
+    checkpoint = Path(given.checkpoint_location)
+    fill(host.bootstrap, records(10, partitions=2))
+    once(spark, given)
+    fill(host.bootstrap, records(10, first=10, partitions=2))
+    spoil(checkpoint, damage)
+
+    if damage != "deleted":
+        with pytest.raises(
+            IngestFailed, match=rf"the checkpoint {checkpoint} is damaged: delete that folder"
+        ):
+            once(spark, given)
+        shutil.rmtree(checkpoint)
+    once(spark, given)
+
+    assert is_exactly(tmp_path / "d", every(20, 2))
+
+
+def spoil(checkpoint: Path, damage: str) -> None:
+    """Do to a checkpoint what disks and people do."""
+    if damage == "deleted":
+        shutil.rmtree(checkpoint)
+        return
+    for checksum in checkpoint.rglob(".*.crc"):
+        checksum.unlink()
+    what = damage.rpartition(" ")[2]
+    target = checkpoint / what if what == "metadata" else checkpoint / what / "0"
+    target.write_text("" if "empty" in damage else target.read_text()[:20] if "cut" in damage else "v1\n{x")
+
+
+@pytest.mark.parametrize("tables_before", [1, 3])
+def test_a_batch_that_is_in_some_tables_is_finished_without_its_checkpoint(
+    spark: SparkSession,
+    host: RunningHost,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tables_before: int,
+) -> None:
+    given = settings(host.bootstrap, tmp_path / "d")
+    fill(host.bootstrap, records(10, partitions=2))
+    once(spark, given)
+    fill(host.bootstrap, records(10, first=10, partitions=2))
+    commit_ranges, done = Dataset.commit_ranges, []
+
+    def failing(self: Dataset, *arguments: Any) -> bool:
+        done.append(arguments[0].name)
+        if len(done) > tables_before:
+            raise DatasetError("no more")
+        return commit_ranges(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Dataset, "commit_ranges", failing)
+        with pytest.raises(IngestFailed, match="no more"):
+            once(spark, given)
+    shutil.rmtree(given.checkpoint_location)
+    fill(host.bootstrap, records(10, first=20, partitions=2))
+    once(spark, given)
+
+    assert is_exactly(tmp_path / "d", every(30, 2))
+
+
+def test_ingesters_that_take_turns_lose_nothing(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    first = settings(host.bootstrap, tmp_path / "d")
+    second = settings(host.bootstrap, tmp_path / "d", checkpoint=str(tmp_path / "other"))
+
+    for count, given in enumerate((first, second, first)):
+        fill(host.bootstrap, records(10, first=10 * count, partitions=2))
+        once(spark, given)
+
+    assert is_exactly(tmp_path / "d", every(30, 2))
+
+
+def test_a_second_ingester_is_told(
+    spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = settings(host.bootstrap, tmp_path / "d")
+    second = settings(host.bootstrap, tmp_path / "d", checkpoint=str(tmp_path / "other"))
+    fill(host.bootstrap, records(10, partitions=2))
+    once(spark, first)
+    fill(host.bootstrap, records(10, first=10, partitions=2))
+
+    def dies(self: Dataset, *arguments: Any) -> bool:
+        raise DatasetError("no more")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Dataset, "commit_ranges", dies)
+        with pytest.raises(IngestFailed, match="no more"):
+            once(spark, first)
+    fill(host.bootstrap, records(10, first=20, partitions=2))
+    once(spark, second)
+
+    with pytest.raises(IngestFailed, match="another ingester writes to this dataset"):
+        once(spark, first)
+    assert is_exactly(tmp_path / "d", every(30, 2))
+
+
+def test_what_retention_took_is_an_error_or_counted(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    fill(host.bootstrap, records(10))
+    once(spark, settings(host.bootstrap, tmp_path / "d"))
+    fill(host.bootstrap, records(10, first=10))
+    delete_until(host, 0, 15)
+
+    with pytest.raises(IngestFailed, match=r"telemetry-0: offsets 10 to 14 were deleted by retention"):
+        once(spark, settings(host.bootstrap, tmp_path / "d"))
+    once(spark, settings(host.bootstrap, tmp_path / "d", fail_on_data_loss=False))
+    fill(host.bootstrap, records(2, first=20))
+    once(spark, settings(host.bootstrap, tmp_path / "d", fail_on_data_loss=False))
+
+    assert is_exactly(tmp_path / "d", [(0, at) for at in (*range(10), *range(15, 22))])
+    history = Dataset(str(tmp_path / "d")).existing(POINTS).history()
+    assert [each["lost"] for each in history if "lost" in each] == ["0", "5", "0"]
+
+
+def test_partitions_come_and_the_host_goes_and_comes_back(
+    spark: SparkSession, tmp_path: Path, stop: threading.Event
+) -> None:
+    said: list[str] = []
+    with odradek.testing.host(data_dir=tmp_path / "h") as host:
+        host.topics.create(TOPIC, 1)
+        fill(host.bootstrap, records(5))
+        listener = f"PLAINTEXT://{host.bootstrap}"
+        given = settings(
+            host.bootstrap,
+            tmp_path / "d",
+            trigger_s=0.2,
+            client={"topic.metadata.refresh.interval.ms": "500"},
+        )
+        ingesting = threading.Thread(
+            target=run_ingest,
+            args=(spark, given),
+            kwargs={"once": False, "stop": stop, "say": said.append},
+            daemon=True,
+        )
+        ingesting.start()
+        until(lambda: Dataset(given.dataset).open(PUSHES) is not None)
+        until(lambda: is_exactly(tmp_path / "d", every(5)))
+        topics = host.host.broker.topics
+        telemetry = topics.named(TOPIC)
+        assert telemetry is not None
+        host.call(lambda: topics.grow(telemetry, 2))
+        fill(host.bootstrap, [each._replace(partition=1) for each in records(3)])
+        until(lambda: (1, 2) in offsets(tmp_path / "d"))
+    with odradek.testing.host(data_dir=tmp_path / "h", listeners=listener) as host:
+        fill(host.bootstrap, records(4, first=5))
+        until(lambda: (0, 8) in offsets(tmp_path / "d"))
+        stop.set()
+        ingesting.join(60)
+
+    assert not ingesting.is_alive()
+    assert is_exactly(tmp_path / "d", sorted([*every(9), (1, 0), (1, 1), (1, 2)]))
+
+
+def test_a_store_that_fails_for_a_while_is_waited_for(
+    spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(host.bootstrap, records(10, partitions=2))
+    commit_ranges, failed = Dataset.commit_ranges, []
+
+    def full(self: Dataset, *arguments: Any) -> bool:
+        if len(failed) < 2:
+            failed.append(1)
+            raise OSError(28, "No space left on device")
+        return commit_ranges(self, *arguments)
+
+    monkeypatch.setattr(Dataset, "commit_ranges", full)
+    said = once(spark, settings(host.bootstrap, tmp_path / "d"))
+
+    assert said == [
+        "OSError: [Errno 28] No space left on device; again in 0.1 s",
+        "OSError: [Errno 28] No space left on device; again in 0.2 s",
+    ]
+    assert is_exactly(tmp_path / "d", every(10, 2))
+
+
+def test_a_store_that_stays_full_ends_what_is_to_run_once(
+    spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(host.bootstrap, records(10, partitions=2))
+
+    def full(self: Dataset, *arguments: Any) -> bool:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Dataset, "commit_ranges", full)
+
+    with pytest.raises(IngestFailed, match="No space left on device"):
+        once(spark, settings(host.bootstrap, tmp_path / "d"))
+
+
+def test_a_topic_and_options_that_are_wrong_are_said(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    nowhere = IngestSettings(bootstrap_servers=host.bootstrap, dataset=str(tmp_path / "d"), topic="nope")
+    bogus = settings(host.bootstrap, tmp_path / "d", client={"bogus": "1"})
+
+    with pytest.raises(IngestFailed, match=r"^topic nope: .*Unknown topic[^\n]*$"):
+        once(spark, nowhere)
+    with pytest.raises(IngestFailed, match=r'^kafka options: No such configuration property: "bogus"$'):
+        once(spark, bogus)
