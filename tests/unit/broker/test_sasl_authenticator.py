@@ -16,6 +16,7 @@ from odradek.broker.sasl_authenticator import MECHANISMS, SaslAuthentication, Sa
 from odradek.client.connection import answer_type
 from odradek.client.errors import RequestFailed
 from odradek.client.sasl import SaslLogin, log_in
+from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -181,6 +182,23 @@ def test_versions_may_be_asked_before() -> None:
     assert response.error_code == 0
     assert gate.client.connection.client_software_name == "x"
     assert gate.happened == ["succeeded"]
+
+
+def test_nobody_is_charged_before_the_client_is_known() -> None:
+    gate = Gate()
+    gate.client.connection.security_protocol = "SASL_PLAINTEXT"
+    quotas, now_ms = gate.client.broker.quotas, gate.clock.now_ms()
+    quotas.apply(ClientQuotaEntity(user="ANONYMOUS"), {"request_percentage": 0.01})
+    quotas.request.record_without_throttle("ANONYMOUS", "elsewhere", 1000, now_ms)
+
+    before = gate.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
+    quotas.apply(ClientQuotaEntity(user="alice"), {"request_percentage": 0.01})
+    gate.log_in("SCRAM-SHA-256")
+    quotas.request.record_without_throttle("alice", "elsewhere", 1000, now_ms)
+    after = gate.client.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
+
+    assert before.throttle_time_ms == 0
+    assert after.throttle_time_ms > 0
 
 
 @pytest.mark.parametrize("request_", [MetadataRequest(), ProduceRequest(acks=1), SaslAuthenticateRequest()])

@@ -28,6 +28,8 @@ from odradek.quota.throttled_channels import ThrottledChannel
 
 RESPONSE_SIZE_BYTES = 4
 """The length in front of a response; Kafka counts it with a fetch's."""
+ANONYMOUS = "User:ANONYMOUS"
+"""KafkaPrincipal.ANONYMOUS: who has not authenticated."""
 R = TypeVar("R")
 
 
@@ -131,6 +133,15 @@ def charge_exempt(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 def charge_nothing(_exchange: Exchange, quotas: QuotaManagers) -> Throttle:
     """Free: the authentication, whose client is not known yet."""
     return Throttle(quotas.request, 0)
+
+
+def charge_if_known(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
+    """Charge for the time, except a client that has yet to authenticate: whom to charge isn't known, and who
+    is ANONYMOUS elsewhere must not hold up its login.
+    """
+    connection = exchange.context.connection
+    at_the_gate = connection.security_protocol.startswith("SASL_") and connection.principal == ANONYMOUS
+    return (charge_nothing if at_the_gate else charge_time)(exchange, quotas)
 
 
 def longer(own: Throttle, time: Throttle) -> Throttle:

@@ -21,6 +21,7 @@ import re
 
 from odradek.broker.broker import Broker
 from odradek.broker.routing import ROUTES, answers
+from odradek.broker.throttling import charge_if_known
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import (
@@ -51,7 +52,7 @@ def listing(api_key: int) -> ApiVersion:
     return ApiVersion(api_key=api_key, min_version=versions.first, max_version=versions.last)
 
 
-@answers(ApiVersionsRequest, ApiVersionsResponse, refusal=refuse)
+@answers(ApiVersionsRequest, ApiVersionsResponse, refusal=refuse, charge=charge_if_known)
 def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: Broker) -> ApiVersionsResponse:
     if context.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
