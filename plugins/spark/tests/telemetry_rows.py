@@ -114,7 +114,12 @@ def counted(told: Told, value: float, since_s: float, kind: str = "delta", name:
 
 
 def ingest(
-    dataset: Dataset, pushes: Sequence[Told], start: int, partition: int = 0, decoder: Decoder | None = None
+    dataset: Dataset,
+    pushes: Sequence[Told],
+    start: int,
+    partition: int = 0,
+    decoder: Decoder | None = None,
+    topic: str = TOPIC,
 ) -> int:
     """Take pushes in as one batch, at offsets from ``start`` on.
 
@@ -136,7 +141,7 @@ def ingest(
         decoded.dead_letter.num_rows,
         sum(len(each.value or b"") for each in records),
     )
-    commit_batch(dataset, TOPIC, manifests, [report], start)
+    commit_batch(dataset, topic, manifests, [report], start)
     return end
 
 

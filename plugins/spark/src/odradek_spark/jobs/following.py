@@ -10,6 +10,8 @@ from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.log import AddedFile, LogGone, Version, versions
 from odradek_spark.tables.schemas import PUSHES, Table
 
+REPLAY = "replay"
+"""The job that adds to all tables what was decoded again."""
 NEVER = -1
 """The number of a job that has not run: before the first version."""
 
@@ -75,7 +77,12 @@ def whole_batches(dataset: Dataset, found: Iterable[Version]) -> list[Version]:
     whole: list[Version] = []
     for each in found:
         for app_id, end in each.numbers.items():
-            if app_id.startswith("source:") and (pushes.transaction_version(app_id) or 0) < end:
+            if is_batch(app_id) and (pushes.transaction_version(app_id) or 0) < end:
                 return whole
         whole.append(each)
     return whole
+
+
+def is_batch(app_id: str) -> bool:
+    """Whether a commit is one of several, to all tables, the last of them to ``pushes``."""
+    return app_id == REPLAY or app_id.startswith("source:")

@@ -1,0 +1,174 @@
+"""Replay: what the tables miss of the topic is added, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+import pytest
+from spark_topics import TOPIC, fill, options
+from telemetry_rows import Told, gauge, ingest
+
+import odradek.testing
+from odradek.testing import RunningHost
+from odradek_spark.decoder.decode import Decoder, DecoderSettings
+from odradek_spark.jobs.replay import joined, run_replay
+from odradek_spark.source.offsets import OffsetRange
+from odradek_spark.source.topic import DataLoss
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.files import write_files
+from odradek_spark.tables.log import live
+from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, POINTS, PUSHES, ROLLUP_5M
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+SMALL = 150
+"""Payloads beyond that are dead letters to a decoder that is too strict."""
+
+
+@pytest.fixture
+def host() -> Iterator[RunningHost]:
+    with odradek.testing.host() as running:
+        running.topics.create(TOPIC, 1, segment_bytes=1 << 20)
+        yield running
+
+
+@pytest.fixture
+def pushes() -> list[Told]:
+    """Small pushes, and two large ones at offsets 3 and 4."""
+    found = [gauge(Told(30.0 * number), float(number)) for number in range(8)]
+    for large in (3, 4):
+        found[large] = gauge(gauge(found[large], 1.0, "m", text="x" * SMALL), 2.0, "n")
+    return found
+
+
+@pytest.fixture
+def dataset(tmp_path: Path, host: RunningHost, pushes: list[Told]) -> Dataset:
+    """All of the topic, by a decoder that took the large ones for dead letters."""
+    fill(host.bootstrap, [each.record(offset) for offset, each in enumerate(pushes)])
+    made = Dataset(str(tmp_path / "dataset"))
+    strict = Decoder(DecoderSettings(max_payload_bytes=SMALL))
+    ingest(made, pushes, 0, decoder=strict, topic=TOPIC)
+    return made
+
+
+def offsets(dataset: Dataset, table: object = POINTS) -> list[int]:
+    assert table in INGESTED
+    return sorted(dataset.existing(table).to_pyarrow_table()["src_offset"].to_pylist())
+
+
+def test_single_offsets_become_ranges() -> None:
+    assert joined([(0, 3), (0, 4), (0, 6), (1, 7)]) == [
+        OffsetRange(0, 3, 5),
+        OffsetRange(0, 6, 7),
+        OffsetRange(1, 7, 8),
+    ]
+
+
+def test_dead_letters_that_can_be_read_now_become_points(
+    spark: SparkSession, dataset: Dataset, host: RunningHost
+) -> None:
+    from odradek_spark.jobs.verify import run_verify
+
+    dead = offsets(dataset, DEAD_LETTER)
+
+    done = run_replay(spark, dataset.root, options(host.bootstrap))
+
+    assert done is not None
+    assert (dead, done.records) == ([3, 4], 2)
+    assert done.added == {"points": 6, "histograms": 0, "dead_letter": 0, "pushes": 2}
+    assert offsets(dataset, PUSHES) == list(range(8))
+    assert run_verify(spark, dataset.root).faults == []
+    assert run_replay(spark, dataset.root, options(host.bootstrap)) is None
+
+
+def test_dead_letters_that_stay_dead_are_not_doubled(
+    spark: SparkSession, dataset: Dataset, host: RunningHost
+) -> None:
+    strict = options(host.bootstrap, maxPayloadBytes=str(SMALL))
+
+    assert run_replay(spark, dataset.root, strict) is None
+    assert offsets(dataset, DEAD_LETTER) == [3, 4]
+
+
+def test_rows_that_are_missing_are_added_and_the_rest_is_not(
+    spark: SparkSession, dataset: Dataset, host: RunningHost
+) -> None:
+    from odradek_spark.jobs.verify import run_verify
+
+    rows = dataset.existing(POINTS).to_pyarrow_table()
+    kept = rows.filter(~pc.field("src_offset").isin([1, 6])).cast(POINTS.schema)
+    dataset.exchange(
+        POINTS, live(dataset.existing(POINTS)), write_files(dataset.root, POINTS, kept), data_change=True
+    )
+    before = run_verify(spark, dataset.root)
+
+    done = run_replay(
+        spark, dataset.root, options(host.bootstrap, maxPayloadBytes=str(SMALL)), [OffsetRange(0, 0, 8)]
+    )
+
+    assert done is not None
+    assert len(before.faults) == 2
+    assert done.added == {"points": 2, "histograms": 0, "dead_letter": 0, "pushes": 0}
+    assert run_verify(spark, dataset.root).faults == []
+
+
+def test_a_replay_that_ended_halfway_is_repeated_and_waited_for(
+    spark: SparkSession, dataset: Dataset, host: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+    from odradek_spark.jobs.verify import run_verify
+
+    run_rollup(spark, dataset.root, ROLLUP_5M)
+    commit = Dataset.commit_next
+
+    def failing(self: Dataset, table: object, *arguments: object) -> bool:
+        if table is PUSHES:
+            raise OSError("no more")
+        return commit(self, table, *arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Dataset, "commit_next", failing)
+        with pytest.raises(OSError, match="no more"):
+            run_replay(spark, dataset.root, options(host.bootstrap))
+    waiting = run_rollup(spark, dataset.root, ROLLUP_5M)
+
+    again = run_replay(spark, dataset.root, options(host.bootstrap))
+
+    rolled = run_rollup(spark, dataset.root, ROLLUP_5M)
+    assert waiting is None
+    assert again is not None
+    assert again.added == {"points": 0, "histograms": 0, "dead_letter": 0, "pushes": 2}
+    assert rolled is not None
+    assert rolled.points == 6
+    assert run_verify(spark, dataset.root).faults == []
+
+
+def test_what_ingest_has_not_read_is_left_to_it(
+    spark: SparkSession, dataset: Dataset, host: RunningHost
+) -> None:
+    with pytest.raises(DatasetError, match="ingest has come to offset 8 and not to 9"):
+        run_replay(spark, dataset.root, options(host.bootstrap), [OffsetRange(0, 5, 9)])
+
+
+def test_records_that_retention_took_are_named(
+    spark: SparkSession, dataset: Dataset, host: RunningHost
+) -> None:
+    log = host.host.broker.topics.log(TOPIC, 0)
+
+    def delete() -> None:
+        log.roll(host.host.clock.now_ms())
+        log.delete_records(4, host.host.clock.now_ms())
+
+    host.call(delete)
+
+    with pytest.raises(DataLoss, match="offsets 3 to 3 were deleted"):
+        run_replay(spark, dataset.root, options(host.bootstrap))
+    lenient = run_replay(spark, dataset.root, options(host.bootstrap, failOnDataLoss="false"))
+
+    assert lenient is not None
+    assert lenient.added["pushes"] == 1
