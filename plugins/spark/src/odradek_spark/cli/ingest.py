@@ -6,13 +6,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from odradek_spark.cli.maintenance import Maintenance, maintenance_options
-from odradek_spark.cli.options import dataset_option, properties
+from odradek_spark.cli.options import client_config_option, dataset_option, properties
 from odradek_spark.cli.session import session, session_options
 from odradek_spark.ingest.query import IngestSettings
 from odradek_spark.ingest.status import batches_since, version
@@ -28,11 +27,7 @@ def source_options(command: Command) -> Command:
     """Add the options that say what is ingested and how."""
     options = (
         click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
-        click.option(
-            "--command-config",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
-        ),
+        client_config_option,
         dataset_option,
         click.option("--topic", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."),
         click.option("--checkpoint", default="", help="Spark's notes; by default in the dataset."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,14 +10,23 @@ from typing import TYPE_CHECKING
 import click
 
 from odradek_spark.cli import reports
-from odradek_spark.cli.options import dataset_option, kept_days, retention_option
+from odradek_spark.cli.options import (
+    client_config_option,
+    dataset_option,
+    kept_days,
+    properties,
+    retention_option,
+)
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.jobs.expire import VACUUM_HOURS
+from odradek_spark.source.offsets import OffsetRange
+from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES, TELEMETRY_TOPIC, SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOTHING = "nothing new"
+OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 
 
 def reported(
@@ -95,6 +105,60 @@ def vacuum(dataset: str, hours: int) -> None:
     with explained():
         line = reports.vacuumed(dataset, hours)
     click.echo(line or NOTHING)
+
+
+@click.command()
+@click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers.")
+@client_config_option
+@dataset_option
+@click.option("--topic", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic.")
+@click.option(
+    "--range",
+    "found",
+    multiple=True,
+    metavar="PARTITION:START-END",
+    help="Offsets, without the end. May be repeated. By default those that are dead letters.",
+)
+@click.option(
+    "--max-payload-bytes", type=click.IntRange(1), default=DEFAULT_PAYLOAD_BYTES, help="Larger ones stay out."
+)
+@session_options
+def replay(
+    bootstrap_server: str,
+    command_config: Path | None,
+    dataset: str,
+    topic: str,
+    found: tuple[str, ...],
+    max_payload_bytes: int,
+    master: str,
+    remote: str | None,
+    conf: tuple[str, ...],
+) -> None:
+    """Decode records of the topic again and add what is not there."""
+    from odradek_spark.jobs.replay import run_replay
+
+    client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
+    options = SourceOptions(client=client, topic=topic, max_payload_bytes=max_payload_bytes)
+    wanted = [offset_range(each) for each in found] or None
+    with session(master, remote, conf) as spark:
+        done = run_replay(spark, dataset, options, wanted)
+    if done is None:
+        click.echo(NOTHING)
+        return
+    rows = ", ".join(f"{count} rows of {table}" for table, count in done.added.items() if count)
+    click.echo(f"replay: {done.records} records, added {rows}")
+
+
+def offset_range(text: str) -> OffsetRange:
+    """``0:100-200``.
+
+    Raises:
+        click.UsageError: It is none.
+    """
+    match = OFFSET_RANGE.fullmatch(text)
+    if match is None or int(match[2]) >= int(match[3]):
+        raise click.UsageError(f"option --range: expected PARTITION:START-END, found {text!r}")
+    return OffsetRange(int(match[1]), int(match[2]), int(match[3]))
 
 
 @click.command()

@@ -14,6 +14,11 @@ dataset_option = click.option(
 )
 
 
+client_config_option = click.option(
+    "--command-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
+)
 retention_option = click.option(
     "--retention-days",
     multiple=True,

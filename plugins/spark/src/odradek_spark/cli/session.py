@@ -18,13 +18,14 @@ from odradek_spark.ingest.session import (
 )
 from odradek_spark.jobs.rules import RuleError
 from odradek_spark.source.options import OptionError
+from odradek_spark.source.topic import TopicError
 from odradek_spark.tables.dataset import DatasetError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-EXPECTED = (NoSpark, DatasetError, OptionError, RuleError, OSError)
+EXPECTED = (NoSpark, DatasetError, TopicError, OptionError, RuleError, OSError)
 """What the user can do something about; the message is enough."""
 
 
