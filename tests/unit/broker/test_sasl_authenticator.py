@@ -17,6 +17,7 @@ from odradek.client.connection import answer_type
 from odradek.client.errors import RequestFailed
 from odradek.client.sasl import SaslLogin, log_in
 from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.security.plain_server import PlainSaslServer
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -332,6 +333,22 @@ def test_passwords_are_checked_elsewhere() -> None:
 
     assert len(gate.offloaded) == 1
     assert gate.happened == []
+
+
+def test_the_password_of_a_client_that_left_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, checked = Gate(), list[bytes]()
+    monkeypatch.setattr(PlainSaslServer, "evaluate", lambda _, token: checked.append(token))
+    gate.works = False
+    gate.send(SaslHandshakeRequest(mechanism="PLAIN"))
+    gate.send(SaslAuthenticateRequest(auth_bytes=PLAIN_ALICE))
+
+    assert gate.pending is not None
+    gate.pending.lost()
+    gate.authenticator.leave()
+    gate.works = True
+    gate.work()
+
+    assert (checked, gate.happened, gate.answered) == ([], [], [])
 
 
 def test_proofs_of_scram_are_checked_at_once() -> None:

@@ -11,7 +11,6 @@ import logging
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from odradek.broker.deferred import Deferred
@@ -168,7 +167,12 @@ class SaslAuthenticator:
         assert self.server is not None
         server, deferred = self.server, Deferred()
 
+        def work() -> bytes | Exception:
+            return judge(server, token) if self.waits else SaslFailure("the client has left")
+
         def judged(result: bytes | Exception) -> None:
+            if not self.waits:
+                return
             if isinstance(result, SaslFailure):
                 self.refuse(str(result))
                 self.end(deferred, refused(result))
@@ -178,7 +182,6 @@ class SaslAuthenticator:
                 self.advance(server)
                 deferred.complete(accepted(result))
 
-        work = partial(judge, server, token)
         if server.costly:
             self.shared.offload(work, judged)
         else:
@@ -191,6 +194,11 @@ class SaslAuthenticator:
             self.connection.principal = f"User:{server.user}"
             self.leave()
             self.succeeded()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the client is still here, and not let in yet. From any thread."""
+        return self.waiting.get(self.connection.connection_id) is self
 
     def leave(self) -> None:
         """The connection is authenticated, or gone."""
