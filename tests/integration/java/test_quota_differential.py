@@ -25,7 +25,7 @@ from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 from support.batches import batch_of
 from support.hosts import serving
 
-pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 
 QUOTA_BYTES_PER_S = 1_000_000
 REQUEST_BYTES = 50_000
@@ -56,7 +56,7 @@ class Seen:
         return sum(self.throttles_ms)
 
     def __str__(self) -> str:
-        if any(self.codes):
+        if REFUSED in self.codes:
             return f"throttled {self.throttles_ms} ms"
         count = sum(throttle_ms > 0 for throttle_ms in self.throttles_ms)
         return f"{self.rate:12,.1f}/s  {count:4} throttles, {self.throttled_ms:6} ms in all"
@@ -67,7 +67,8 @@ Step = Callable[[Connection, Seen], None]
 
 
 def produced(connection: Connection, seen: Seen) -> None:
-    data = PartitionProduceData(index=0, records=batch_of(b"v" * REQUEST_BYTES))
+    batch = batch_of(b"v" * REQUEST_BYTES, timestamp_ms=int(time.time() * 1000))  # retention takes old ones
+    data = PartitionProduceData(index=0, records=batch)
     topics = [TopicProduceData(name=TOPIC, partition_data=[data])]
     answer = connection.send(ProduceRequest(acks=1, timeout_ms=10_000, topic_data=topics), most_version=12)
     (row,) = answer.responses[0].partition_responses
@@ -90,6 +91,7 @@ def fetched(connection: Connection, seen: Seen) -> None:
     answer = connection.send(request, most_version=12)
     parts = [row for topic in answer.responses for row in topic.partitions]
     seen.codes += [row.error_code for row in parts]
+    assert not any(seen.codes[-1:])
     seen.amount += sum(len(row.records or b"") for row in parts)
     seen.throttles_ms.append(answer.throttle_time_ms)
 
@@ -111,6 +113,31 @@ def for_some_time(step: Step, bootstrap: str, client_id: str) -> Seen:
     return seen
 
 
+def produced_by_librdkafka(bootstrap: str, client_id: str) -> Seen:
+    """As fast as the broker lets it."""
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    seen, begin_s = Seen(), time.monotonic()
+    value = b"v" * (REQUEST_BYTES // 5 - 100)
+
+    def delivered(error: object, _message: object) -> None:
+        seen.amount += 0 if error else len(value)
+
+    producer = confluent_kafka.Producer({
+        "bootstrap.servers": bootstrap, "client.id": client_id, "linger.ms": 5,
+        "batch.size": REQUEST_BYTES, "queue.buffering.max.kbytes": 1_000, "log_level": 3,
+        "throttle_cb": lambda event: seen.throttles_ms.append(round(event.throttle_time * 1000)),
+    })  # fmt: skip
+    while (now_s := time.monotonic()) < begin_s + SECONDS:
+        try:
+            producer.produce(TOPIC, value, partition=0, on_delivery=delivered)
+            producer.poll(0)
+        except BufferError:
+            producer.poll(0.05)
+    seen.seconds = now_s - begin_s
+    producer.purge()
+    return seen
+
+
 def created(bootstrap: str, client_id: str) -> Seen:
     """Ten partitions at a time at two a second: 22 at once, then too much, and once more as an old client."""
     host, _, port = bootstrap.rpartition(":")
@@ -129,6 +156,7 @@ def created(bootstrap: str, client_id: str) -> Seen:
 
 LOADS: dict[str, tuple[str, float, Callable[[str, str], Seen]]] = {
     "produce": ("producer_byte_rate", QUOTA_BYTES_PER_S, partial(for_some_time, produced)),
+    "librdkafka": ("producer_byte_rate", QUOTA_BYTES_PER_S, produced_by_librdkafka),
     "fetch": ("consumer_byte_rate", QUOTA_BYTES_PER_S, partial(for_some_time, fetched)),
     "request": ("request_percentage", 0.0001, partial(for_some_time, asked)),
     "mutation": ("controller_mutation_rate", 2, created),
@@ -168,18 +196,25 @@ def both(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> list[
 
 
 def side_by_side(both: list[dict[str, Seen]]) -> str:
-    lines = [f"{'':9}{'Apache Kafka':52}host"]
-    lines += [f"{load:9}{both[0][load]!s:52}{both[1][load]}" for load in LOADS]
+    lines = [f"{'':12}{'Apache Kafka':52}host"]
+    lines += [f"{load:12}{both[0][load]!s:52}{both[1][load]}" for load in LOADS]
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize(("load", "noise"), [("produce", 0.05), ("fetch", 0.25)])
-def test_bytes_flow_at_the_same_rate(both: list[dict[str, Seen]], load: str, noise: float) -> None:
-    """Fetches come in bursts: a burst more or less within the time is a sixth of all bytes."""
+@pytest.mark.parametrize(
+    ("load", "noise", "noise_of_throttles"),
+    [("produce", 0.05, 0.3), ("librdkafka", 0.2, 0.3), ("fetch", 0.25, 0.5)],
+)
+def test_bytes_flow_at_the_same_rate(
+    both: list[dict[str, Seen]], load: str, noise: float, noise_of_throttles: float
+) -> None:
+    """Bytes come in bursts, and a burst more or less within the time is a sixth of all. On a busy machine
+    clients come later than they were told, so their throttles are shorter.
+    """
     theirs, ours = (side[load] for side in both)
 
     assert ours.rate == pytest.approx(theirs.rate, rel=noise)
-    assert ours.throttled_ms == pytest.approx(theirs.throttled_ms, rel=0.2)
+    assert ours.throttled_ms == pytest.approx(theirs.throttled_ms, rel=noise_of_throttles)
 
 
 def test_requests_wait_for_the_same_time(both: list[dict[str, Seen]]) -> None:
