@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from typing import Any
@@ -36,6 +37,17 @@ class Promising(Receiver):
         return None
 
 
+class Awaiting:
+    async def start(self) -> None:
+        return None
+
+    async def deliver(self, batch: Any) -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def close(self) -> None:
+        return None
+
+
 class StaysOut:
     def client_receiver(self) -> None:
         return None
@@ -52,6 +64,16 @@ def test_one_that_hangs_is_left_behind_and_its_line_named() -> None:
     assert hanging.why.startswith("still not over after 0.1 s, it hangs in ")
     assert "test_rule.py" in hanging.why
     assert hanging.why.endswith("(export_metrics)")
+
+
+def test_one_that_awaits_forever_is_named_by_its_own_line() -> None:
+    rule = next(rule for rule in rules_of(Kind.FORWARDER) if rule.name == "terminating")
+
+    hanging = verdict(rule, Subject(make=Awaiting, limit_s=0.2))
+
+    assert isinstance(hanging.error, Hangs)
+    assert "test_rule.py" in hanging.why
+    assert hanging.why.endswith("(deliver)")
 
 
 def test_one_that_hangs_while_it_is_made_is_left_behind_too() -> None:

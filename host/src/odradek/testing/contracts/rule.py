@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Thread
+from typing import Any
 
 from odradek.testing.contracts.subject import Capability, Kind, Subject
 
@@ -86,10 +87,15 @@ def failed(rule: Rule, error: BaseException) -> Verdict:
 def error_of(rule: Rule, subject: Subject) -> BaseException | None:
     """What the check raised. One that hangs is left behind on its thread."""
     raised: list[BaseException] = []
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def checked() -> None:
+        loops.append(asyncio.get_running_loop())
+        await whole(rule, subject)
 
     def run() -> None:
         try:
-            asyncio.run(whole(rule, subject))
+            asyncio.run(checked())
         except BaseException as error:  # noqa: BLE001  a plugin may raise anything, sys.exit() included
             raised.append(error)
 
@@ -97,7 +103,7 @@ def error_of(rule: Rule, subject: Subject) -> BaseException | None:
     thread.start()
     thread.join(subject.limit_s)
     if thread.is_alive():
-        return Hangs(f"still not over after {subject.limit_s:g} s, it hangs in {place(thread)}")
+        return Hangs(f"still not over after {subject.limit_s:g} s, it hangs in {place(thread, loops)}")
     return raised[0] if raised else None
 
 
@@ -113,10 +119,22 @@ async def whole(rule: Rule, subject: Subject) -> None:
     await rule.check(subject)
 
 
-def place(thread: Thread) -> str:
-    """File, line and function where a thread is."""
+def place(thread: Thread, loops: Iterable[asyncio.AbstractEventLoop]) -> str:
+    """File, line and function where a thread is, or where the tasks of its loop wait."""
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  that is how it is called
     if frame is None:
         return "a place unknown"
     last = traceback.extract_stack(frame)[-1]
+    if last.name == "select":
+        waiting = [innermost(task.get_coro()) for loop in loops for task in asyncio.all_tasks(loop)]
+        if waiting:
+            return ", ".join(sorted(waiting))
     return f"{last.filename}:{last.lineno} ({last.name})"
+
+
+def innermost(coroutine: Any) -> str:
+    """Where a coroutine is suspended."""
+    while (inner := getattr(coroutine, "cr_await", None)) is not None and hasattr(inner, "cr_frame"):
+        coroutine = inner
+    frame, code = coroutine.cr_frame, coroutine.cr_code
+    return f"{code.co_filename}:{frame.f_lineno if frame else code.co_firstlineno} ({code.co_name})"
