@@ -282,7 +282,8 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
     spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(host.bootstrap, records(10, partitions=2))
-    commit_ranges, failed = Dataset.commit_ranges, []
+    commit_ranges = Dataset.commit_ranges
+    failed: list[int] = []
 
     def full(self: Dataset, *arguments: Any) -> bool:
         if len(failed) < 2:

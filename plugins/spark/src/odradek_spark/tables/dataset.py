@@ -210,8 +210,8 @@ class Dataset:
                     raise DatasetError(
                         f"{self.uri(table)}: {topic}-{part} is there up to offset {ends[part]}, and not "
                         f"{start}, where offsets up to {stop} would go on: another ingester writes to this "
-                        "dataset, or the topic was made anew. Stop the other one and delete the checkpoint of this "
-                        "one, or take another dataset"
+                        "dataset, or the topic was made anew. Stop the other one and delete the checkpoint "
+                        "of this one, or take another dataset"
                     )
             return True
 
