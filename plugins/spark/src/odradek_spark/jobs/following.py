@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from deltalake import DeltaTable
+from pyarrow import fs
+
 from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.log import AddedFile, LogGone, Version, versions
+from odradek_spark.tables.files import file_system
+from odradek_spark.tables.log import AddedFile, LogGone, Version, live, versions
 from odradek_spark.tables.schemas import PUSHES, Table
 
 REPLAY = "replay"
 """The job that adds to all tables what was decoded again."""
-NEVER = -1
-"""The number of a job that has not run: before the first version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +58,52 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
     """
     after = dataset.committed(job, app_id)
     current = dataset.existing(followed)
+    if after is None:
+        return everything(dataset, current, dataset.uri(followed))
     try:
-        found = list(
-            whole_batches(
-                dataset, versions(dataset.uri(followed), NEVER if after is None else after, current.version())
-            )
-        )
-    except LogGone as error:
+        found = whole_batches(dataset, versions(dataset.uri(followed), after, current.version()))
+        files = [file for each in found for file in each.added]
+        check_there(dataset, followed, current, files)
+    except (LogGone, FileNotFoundError) as error:
         raise DatasetError(
-            f"{error}: {app_id} cannot go on. Remove {dataset.uri(job)} to have it made anew"
+            f"{error}: {app_id} ran too long ago to go on. Remove {dataset.uri(job)} to have it made anew"
         ) from error
-    if not found:
-        return None
-    return News(after, found[-1].number, tuple(file for each in found for file in each.added))
+    return News(after, found[-1].number, tuple(files)) if found else None
+
+
+def everything(dataset: Dataset, current: DeltaTable, uri: str) -> News | None:
+    """All that a table has, for a job's first run: what came long ago may be in other files by now."""
+    number = last_whole(dataset, uri, current.version())
+    if number != current.version():
+        current.load_as_version(number)
+    files = tuple(AddedFile(each.path, each.rows, each.partition, each.recv_min) for each in live(current))
+    return News(None, number, files) if files else None
+
+
+def last_whole(dataset: Dataset, uri: str, until: int) -> int:
+    """The last version that has no part of a batch; ingest commits one after the other."""
+    number = until
+    for candidate in range(until, 0, -1):
+        (found,) = versions(uri, candidate - 1, candidate)
+        if not whole_batches(dataset, [found]):
+            number = candidate - 1
+        elif any(is_batch(app_id) for app_id in found.numbers):
+            break
+    return number
+
+
+def check_there(dataset: Dataset, followed: Table, current: DeltaTable, files: Sequence[AddedFile]) -> None:
+    """Make sure that the files are on disk still, those that were taken out of the table included.
+
+    Raises:
+        FileNotFoundError: One was vacuumed.
+    """
+    there = {each.path for each in live(current)}
+    system, base = file_system(dataset.uri(followed))
+    taken_out = [f"{base}/{each.path}" for each in files if each.path not in there]
+    for info in system.get_file_info(taken_out):
+        if info.type is fs.FileType.NotFound:
+            raise FileNotFoundError(f"{info.path} was vacuumed")
 
 
 def whole_batches(dataset: Dataset, found: Iterable[Version]) -> list[Version]:

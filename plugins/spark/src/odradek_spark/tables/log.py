@@ -24,8 +24,10 @@ class LiveFile:
     file_bytes: int
     rows: int
     partition: Mapping[str, str]
+    recv_min: datetime | None = None
+    """The earliest receive time in it, where that is a column."""
     recv_max: datetime | None = None
-    """The latest receive time in it, where that is a column."""
+    """And the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ def live(table: DeltaTable) -> list[LiveFile]:
                 for name, value in row.items()
                 if name.startswith("partition.")
             },
+            recv_min=row.get("min.recv_ts"),
             recv_max=row.get("max.recv_ts"),
         )
         for row in rows

@@ -1,0 +1,115 @@
+"""Jobs that follow a table: what they are told came since their last run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
+
+from odradek_spark.jobs.following import news
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.log import live
+from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_5M
+
+JOB = "job"
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    made = Dataset(str(tmp_path / "dataset"))
+    made.create()
+    made.create([ROLLUP_5M])
+    return made
+
+
+def batch(at_s: float) -> list[Told]:
+    return [gauge(Told(at_s), 1.0)]
+
+
+def taken_out(dataset: Dataset, *, vacuum: bool) -> None:
+    """As compaction and expiry do."""
+    old = live(dataset.existing(POINTS))
+    assert dataset.exchange(POINTS, old, [], data_change=True)
+    if vacuum:
+        for each in old:
+            Path(f"{dataset.uri(POINTS)}/{each.path}").unlink()
+
+
+def test_the_first_run_takes_what_is_there(dataset: Dataset) -> None:
+    end = ingest_batches(dataset, [batch(10), batch(40)])
+    taken_out(dataset, vacuum=True)
+    ingest(dataset, batch(70), end)
+
+    found = news(dataset, POINTS, ROLLUP_5M, JOB)
+
+    assert found is not None
+    assert (found.after, found.rows) == (None, 1)
+    assert found.since == datetime.fromtimestamp(MIDNIGHT_S + 70, UTC)
+
+
+def test_later_runs_take_what_came_since(dataset: Dataset) -> None:
+    end = ingest(dataset, batch(10), 0)
+    first = news(dataset, POINTS, ROLLUP_5M, JOB)
+    assert first is not None
+    dataset.commit_next(ROLLUP_5M, [], JOB, None, first.version)
+    ingest_batches(dataset, [batch(40), batch(70)], end)
+
+    found = news(dataset, POINTS, ROLLUP_5M, JOB)
+
+    assert found is not None
+    assert (found.after, found.rows) == (first.version, 2)
+    assert found.since == datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(seconds=40)
+
+
+def test_what_left_the_table_meanwhile_is_read_while_it_is_on_disk(dataset: Dataset) -> None:
+    dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
+    ingest(dataset, batch(10), 0)
+    taken_out(dataset, vacuum=False)
+
+    found = news(dataset, POINTS, ROLLUP_5M, JOB)
+
+    assert found is not None
+    assert found.rows == 1
+
+
+def test_what_was_vacuumed_before_it_was_read_is_said(dataset: Dataset) -> None:
+    dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
+    ingest(dataset, batch(10), 0)
+    taken_out(dataset, vacuum=True)
+
+    with pytest.raises(DatasetError, match=r"was vacuumed: job ran too long ago.*Remove .*rollup_5m"):
+        news(dataset, POINTS, ROLLUP_5M, JOB)
+
+
+def test_a_log_that_does_not_go_back_far_enough_is_said(dataset: Dataset) -> None:
+    dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
+    ingest_batches(dataset, [batch(10), batch(40)])
+    dataset.existing(POINTS).create_checkpoint()
+    Path(f"{dataset.uri(POINTS)}/_delta_log/{1:020d}.json").unlink()
+
+    with pytest.raises(DatasetError, match="version 1 is not in the log any more: job ran too long ago"):
+        news(dataset, POINTS, ROLLUP_5M, JOB)
+
+
+def test_a_first_run_does_not_see_half_a_batch(dataset: Dataset) -> None:
+    from odradek_spark.decoder.decode import Decoder
+    from odradek_spark.tables.files import write_files
+
+    end = ingest(dataset, batch(10), 0)
+    rows = Decoder().decode([batch(40)[0].record(end)]).points
+    dataset.commit_ranges(
+        POINTS, write_files(dataset.root, POINTS, rows), "__client_telemetry", {0: (end, end + 1)}
+    )
+    dataset.commit(POINTS, [], "maintenance", 1)
+
+    found = news(dataset, POINTS, ROLLUP_5M, JOB)
+
+    assert found is not None
+    assert found.rows == 1
+    assert found.version == dataset.existing(POINTS).version() - 2
+
+
+def test_a_table_that_has_nothing_is_no_news(dataset: Dataset) -> None:
+    assert news(dataset, PUSHES, ROLLUP_5M, JOB) is None
