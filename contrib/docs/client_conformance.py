@@ -39,8 +39,8 @@ such a report of your own client:
 VERDICTS = """\
 *ok*, *wrong*, or *unseen*: it did not happen, or cannot be told from what is at hand. Each client here was
 closed in order once, so a terminating push that is unseen did not come. The share of the interval is how long
-the client waited. Timing is told from intervals of 1 s on, with 0.1 s allowed for the machine. One wrong case
-of several is what counts.
+the client waited. Timing is told from intervals of 1 s on; the machine may make a push 0.1 s early or 0.3 s
+late. One wrong case of several is what counts.
 """
 RULES_TEXT = """\
 The last column says whether the accepted pushes in the [telemetry topic](telemetry-topic.md), which

@@ -58,15 +58,26 @@ def old_librdkafka() -> str:
     return python
 
 
-@pytest.fixture(scope="session")
-def franz_go() -> str:
-    """The program of ``contrib/go``, built."""
+def built_go(package: str, name: str) -> str:
+    """A program of ``contrib/go``."""
     if shutil.which("go") is None:
         pytest.skip("go is not installed")
     with build_folder("franz-go") as folder:
-        program = str(folder / "franz")
-        built("go", "build", "-o", program, ".", cwd=GO_PROGRAM)
+        program = str(folder / name)
+        built("go", "build", "-o", program, package, cwd=GO_PROGRAM)
     return program
+
+
+@pytest.fixture(scope="session")
+def franz_go() -> str:
+    """Produces with every codec and reads back."""
+    return built_go(".", "franz")
+
+
+@pytest.fixture(scope="session")
+def franz_go_telemetry() -> str:
+    """Produces and reads until its standard input ends."""
+    return built_go("./telemetry", "telemetry")
 
 
 @pytest.fixture(scope="session")

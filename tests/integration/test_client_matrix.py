@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from odradek.testing import RunningHost
 from odradek.wire.compression import Codec
 from odradek.wire.record_batch import record_batches
 from support.hosts import ServeProcess, serving
@@ -179,3 +180,25 @@ def test_franz_go_produces_reads_with_a_group_and_pushes(
     assert stored_codecs(tmp_path / "data", "franz") == set(Codec)
     push = serve.next_push(lambda row: row["context"]["client_id"] == "a-gopher" and row["metrics"])
     assert push["labels"]["client_software_name"] == "kgo"
+
+
+def test_franz_go_is_as_the_conformance_page_has_it(
+    odradek_host: RunningHost, franz_go_telemetry: str
+) -> None:
+    host = odradek_host
+    host.subscribe("org.apache.kafka.", interval_ms=1_000)
+    host.topics.create("reported")
+    command = [franz_go_telemetry, host.bootstrap, "reported", "a-gopher"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:
+        host.telemetry.wait_for(client_id="a-gopher", timeout_s=20)
+        host.fault("PushTelemetry", error="UNSUPPORTED_COMPRESSION_TYPE").wait(20)
+        host.fault("PushTelemetry", error="UNKNOWN_SUBSCRIPTION_ID").wait(20)
+        refused = host.telemetry.wait_for_push(error="UNKNOWN_SUBSCRIPTION_ID")
+        host.telemetry.wait_for(client_id="a-gopher", after=refused, timeout_s=20)
+        process.communicate("", timeout=20)
+
+    report = host.telemetry.conformance("a-gopher")
+
+    verdicts = {row.rule: row.verdict for row in report.rules}
+    assert (verdicts["UNSUPPORTED_COMPRESSION_TYPE"], verdicts["UNKNOWN_SUBSCRIPTION_ID"]) == ("wrong", "ok")
+    assert not any(row.problems for row in report.metrics)

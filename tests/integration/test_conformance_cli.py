@@ -100,7 +100,7 @@ def test_a_host_that_keeps_no_pushes(odradek_host: RunningHost, capsys: pytest.C
 
 
 def test_a_host_of_the_kit_sees_handshakes_and_refusals(odradek_host: RunningHost) -> None:
-    odradek_host.subscribe("org.apache.kafka.", interval_ms=1_000)
+    odradek_host.subscribe("org.apache.kafka.", interval_ms=60_000)
     odradek_host.fault("PushTelemetry", error="UNKNOWN_SUBSCRIPTION_ID")
 
     push_twice(odradek_host, "me")
@@ -109,7 +109,7 @@ def test_a_host_of_the_kit_sees_handshakes_and_refusals(odradek_host: RunningHos
     rules = {row.rule: row for row in report.rules}
     assert (report.source, report.handshakes, report.pushes, report.refused) == ("requests", 1, 2, 1)
     assert (rules["subscription id"].verdict, rules["size"].verdict) == ("ok", "ok")
-    assert rules["first push"].seen == "0.00 of the interval after the handshake"
+    assert rules["first push"].seen.endswith(" of the interval after the handshake")
     assert rules["first push"].verdict == "wrong"
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from odradek.testing.arrivals import NothingCame
     from odradek.testing.clock import MockClock
+    from odradek.testing.conformance import ConformanceReport
     from odradek.testing.data_points import DataPoint
     from odradek.testing.fault import Fault
     from odradek.testing.host_context import HostContext
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from odradek.testing.virtual_clock import VirtualClock
 
 __all__ = [
+    "ConformanceReport",
     "DataPoint",
     "Fault",
     "MockClock",
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 MODULES = {
+    "ConformanceReport": "conformance",
     "DataPoint": "data_points",
     "Fault": "fault",
     "MockClock": "clock",

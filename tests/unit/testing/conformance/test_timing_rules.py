@@ -24,8 +24,9 @@ def test_a_terminating_push_may_be_the_first_at_any_time() -> None:
     assert talk.rule("first push").verdict == "unseen"
 
 
-def test_the_machine_may_take_its_time() -> None:
-    assert Conversation().handshake(0).push(1.509).rule("first push").verdict == "ok"
+@pytest.mark.parametrize(("at", "verdict"), [(0.489, "wrong"), (0.49, "ok"), (1.53, "ok"), (1.531, "wrong")])
+def test_the_machine_may_take_its_time(at: float, verdict: str) -> None:
+    assert Conversation().handshake(0).push(at).rule("first push").verdict == verdict
 
 
 def test_an_interval_that_is_too_short_tells_nothing() -> None:

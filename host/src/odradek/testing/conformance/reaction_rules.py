@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from odradek.testing.conformance.exchange import ClientInstance, Handshake, Pushed, received_ms
 from odradek.testing.conformance.finding import Finding, Observation, ok, unseen, worst, wrong
-from odradek.testing.conformance.timing_rules import TOLERANCE_MS, untimed
+from odradek.testing.conformance.timing_rules import EARLY_MS, untimed
 from odradek.wire.error_code import ErrorCode
 
 PATIENCE = 2
@@ -84,7 +84,7 @@ def waits(refusal: Refusal) -> Finding:
     if refusal.untimed is not None:
         return refusal.untimed
     did = "asked for its subscription" if isinstance(refusal.next, Handshake) else "pushed"
-    early = refusal.after_ms < refusal.interval_ms - TOLERANCE_MS
+    early = refusal.after_ms < refusal.interval_ms - EARLY_MS
     return (wrong if early else ok)(f"{did}{refusal.waited}")
 
 
