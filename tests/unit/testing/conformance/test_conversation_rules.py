@@ -5,11 +5,34 @@ from __future__ import annotations
 from odradek.wire.error_code import ErrorCode
 from support.conversations import ME, Conversation
 
+OTHER = bytes(16 * [7])
+
 
 def test_an_id_that_was_asked_for_once_is_right() -> None:
     talk = Conversation().handshake(0).push(1).handshake(2, asked_id=ME).push(3)
 
     assert talk.verdict("instance id") == ("ok", "nil once, then as given: 2 handshakes, 2 pushes")
+
+
+def test_a_client_that_asks_for_an_id_again_is_wrong() -> None:
+    talk = Conversation().handshake(0, given_id=OTHER).handshake(1).push(2)
+
+    assert talk.verdict("instance id") == ("wrong", "asked for an id again")
+
+
+def test_an_id_that_nobody_gave_is_wrong() -> None:
+    talk = Conversation().handshake(0, given_id=OTHER).push(1)
+
+    assert talk.verdict("instance id") == ("wrong", "pushes with an id that it was not given")
+
+
+def test_a_client_that_is_started_again_has_another_connection_and_another_id() -> None:
+    before, after = Conversation().handshake(0, given_id=OTHER), Conversation().handshake(1).push(2)
+    for each in after.exchanges:
+        each.context.connection.connection_id = "another"
+    before.exchanges += after.exchanges
+
+    assert before.rule("instance id").verdict == "ok"
 
 
 def test_pushes_alone_tell_nothing_about_the_id() -> None:

@@ -16,14 +16,30 @@ NO_PUSH = unseen("no push was seen")
 
 def instance_id(instance: ClientInstance, seen: Observation) -> Finding:
     """It asks for an id once, and uses the one it was given."""
+    others = given_elsewhere(instance, seen)
     handshakes = [each for each in instance.handshakes if each.error is ErrorCode.NONE]
     if not handshakes:
-        return NO_HANDSHAKE
+        return wrong("pushes with an id that it was not given") if others else NO_HANDSHAKE
     if handshakes[0].asked_id != NIL_UUID:
         return unseen("the first handshake was not seen")
+    if others:
+        return wrong("asked for an id again")
     if len(handshakes) == 1 and not instance.pushes:
         return unseen("nothing came after the handshake")
     return ok(f"nil once, then as given: {len(handshakes)} handshakes, {len(instance.pushes)} pushes")
+
+
+def given_elsewhere(instance: ClientInstance, seen: Observation) -> bool:
+    """Whether a connection of the instance was given another id before."""
+    first = instance.exchanges[0]
+    before = seen.exchanges[: seen.exchanges.index(first)]
+    return any(
+        isinstance(each, Handshake)
+        and each.error is ErrorCode.NONE
+        and each.context.connection.connection_id == first.context.connection.connection_id
+        and each.client_instance_id != instance.client_instance_id
+        for each in before
+    )
 
 
 def told(instance: ClientInstance) -> Iterator[tuple[Handshake, Pushed]]:
