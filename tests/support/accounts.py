@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import urllib.request
+from collections import defaultdict
+
+from prometheus_client.parser import text_string_to_metric_families
+
 from odradek.server.host import Host
+
+SCRAPE_TIMEOUT_S = 10
+Accounts = defaultdict[tuple[str, str], int]
 
 
 def assert_accounts_balance(host: Host) -> None:
@@ -24,3 +32,21 @@ def assert_accounts_balance(host: Host) -> None:
             assert runner.feed is not None
             at_start = host.spool.begun_at - sum(runner.feed.cursor.origin.values())
             assert stats.offered == written + at_start + runner.feed.cursor.rewound, (written, stats)
+
+
+def assert_served_accounts_balance(metrics_url: str) -> Accounts:
+    """The same of a host in another process, as it tells Prometheus; pushes by metric and plugin."""
+    with urllib.request.urlopen(metrics_url, timeout=SCRAPE_TIMEOUT_S) as page:
+        text = page.read().decode()
+    found: Accounts = defaultdict(int)
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            name = sample.name.removeprefix("odradek_").removesuffix("_total")
+            found[name, sample.labels.get("plugin", "")] += int(sample.value)
+    settled = sum(found[f"push_{place}", ""] for place in ("appended", "empty", "rejected", "waiting"))
+    assert found["push_received", ""] == settled, text
+    for plugin in [plugin for name, plugin in found if name == "forwarder_offered"]:
+        places = ("delivered", "dropped", "rejected", "queued")
+        settled = sum(found[f"forwarder_{place}", plugin] for place in places)
+        assert found["forwarder_offered", plugin] == settled, text
+    return found
