@@ -66,15 +66,29 @@ Step = Callable[[Connection, Seen], None]
 """One request and what it tells."""
 
 
-def produced(connection: Connection, seen: Seen) -> None:
+def produce(connection: Connection) -> tuple[int, int]:
+    """Error code and throttle of one request."""
     batch = batch_of(b"v" * REQUEST_BYTES, timestamp_ms=int(time.time() * 1000))  # retention takes old ones
     data = PartitionProduceData(index=0, records=batch)
     topics = [TopicProduceData(name=TOPIC, partition_data=[data])]
     answer = connection.send(ProduceRequest(acks=1, timeout_ms=10_000, topic_data=topics), most_version=12)
-    (row,) = answer.responses[0].partition_responses
-    assert row.error_code == 0
+    return answer.responses[0].partition_responses[0].error_code, answer.throttle_time_ms
+
+
+def fill(connection: Connection) -> None:
+    """What is fetched later. The leader of a new partition is not there at once."""
+    until_s, filled = time.monotonic() + 30, 0
+    while filled < FILLED:
+        code, _ = produce(connection)
+        assert code == 0 or (filled == 0 and time.monotonic() < until_s)
+        filled += code == 0
+
+
+def produced(connection: Connection, seen: Seen) -> None:
+    code, throttle_ms = produce(connection)
+    assert code == 0
     seen.amount += REQUEST_BYTES
-    seen.throttles_ms.append(answer.throttle_time_ms)
+    seen.throttles_ms.append(throttle_ms)
 
 
 def fetched(connection: Connection, seen: Seen) -> None:
@@ -170,8 +184,7 @@ def all_loads(bootstrap: str) -> dict[str, Seen]:
     with AdminClient(bootstrap) as admin:
         admin.create_topics([NewTopic(name=TOPIC, partitions=1, replication_factor=1)])
         with Connection(host, int(port), "filler") as connection:
-            for _ in range(FILLED):
-                produced(connection, Seen())
+            fill(connection)
         admin.alter_client_quotas({
             ClientQuotaEntity(client_id=load): {key: value} for load, (key, value, _) in LOADS.items()
         })  # fmt: skip
