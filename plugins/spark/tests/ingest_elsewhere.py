@@ -1,0 +1,26 @@
+"""Ingest once on another kind of session. Usage: ingest_elsewhere.py MASTER|connect BOOTSTRAP DATASET."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ingested import settings
+
+from odradek_spark.ingest.run import run_ingest
+from odradek_spark.ingest.session import local_session, prepare_environment, remote_session
+
+
+def main(master: str, bootstrap: str, dataset: str) -> None:
+    if master == "connect":
+        prepare_environment()
+        session = remote_session("local[2]")
+    else:
+        session = local_session("elsewhere", master)
+    given = settings(bootstrap, Path(dataset), max_bytes_per_trigger=20_000)
+    run_ingest(session, given, once=True, say=lambda line: print(line, flush=True))
+    session.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
