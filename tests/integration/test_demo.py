@@ -9,16 +9,20 @@ import sys
 import pytest
 
 
+def demo(*arguments: str, timeout_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "odradek", "demo", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+
+
 def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
     pytest.importorskip("confluent_kafka")
 
-    result = subprocess.run(
-        [sys.executable, "-m", "odradek", "demo", "--seconds", "6"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    result = demo("--seconds", "6", timeout_s=60)
 
     assert result.returncode == 0, result.stderr
     for kind in ("producer", "consumer"):
@@ -33,3 +37,18 @@ def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
         result.stdout,
         re.MULTILINE,
     )
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_the_demo_ingests_what_was_pushed_and_asks_the_tables() -> None:
+    result = demo("--spark", "--seconds", "14", timeout_s=240)
+
+    assert result.returncode == 0, result.stderr
+    clients, slowest, throttled = re.split(
+        r"\n(?:Slowest request latency|Throttled minutes)\n", result.stdout.partition("\nClients\n")[2]
+    )
+    assert re.search(r"^demo-producer  \S{22}  confluent-kafka-python", clients, re.MULTILINE)
+    assert re.search(r"^demo-consumer  \S{22}  confluent-kafka-python", clients, re.MULTILINE)
+    assert re.search(r"^demo-producer +\d", slowest, re.MULTILINE)
+    assert re.search(r"demo-producer  \S{22}  producer.produce.throttle.time.max +\d", throttled)

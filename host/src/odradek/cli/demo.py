@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 import tempfile
 import threading
 import time
@@ -23,6 +24,8 @@ from rich.console import Console
 from rich.live import Live
 
 from odradek.cli.client_view import ClientView
+from odradek.cli.main import installed_command
+from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
 from odradek.server.process import log_to_stderr, run
@@ -30,6 +33,14 @@ from odradek.server.process import log_to_stderr, run
 TOPIC = "demo"
 INTERVAL_MS = 1_000
 PLAIN_LINES_EVERY_S = 5
+THROTTLED_BYTES_PER_S = 15_000.0
+"""With ``--spark``: less than the producer sends, so that there is something to see."""
+QUESTIONS = (
+    ("Clients", ("clients",)),
+    ("Slowest request latency", ("top", "--metric", "producer.request.latency.avg")),
+    ("Throttled minutes", ("throttled",)),
+)
+"""What is asked of the tables, and what it is called."""
 
 
 @click.command()
@@ -39,17 +50,24 @@ PLAIN_LINES_EVERY_S = 5
 @click.option(
     "--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318."
 )
-def demo(seconds: int, otlp: str | None) -> None:
+@click.option(
+    "--spark", "with_spark", is_flag=True, help="Then ingest what was pushed into tables, and ask them."
+)
+def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
     """Show a producer and a consumer pushing their metrics, labeled.
 
     Exit status 1 if no labeled push arrived.
     """
     kafka = client_library()
+    if with_spark:
+        installed_command("spark")  # or say what to install, before anything is started
     log_to_stderr("warning")
     view = ClientView()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
         endpoint = otlp or sink.endpoint
-        run(lambda stop: show(demo_config(Path(folder), endpoint), view, sink, kafka, seconds, stop))
+        config = demo_config(Path(folder), endpoint)
+        pipeline = Pipeline(Path(folder) / "tables") if with_spark else None
+        run(lambda stop: show(config, view, sink, Clients(kafka), seconds, stop, pipeline))
     summary = f"{view.labeled_pushes} labeled pushes of {len(view.rows)} client instances"
     if otlp is None:
         summary += f"; {sink.data_points} data points in {sink.requests} requests at the OTLP endpoint"
@@ -78,12 +96,19 @@ def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:
             f"plugins.otlp.endpoint={otlp_endpoint}",
             "plugins.enrich.static.environment=demo",
             "group.initial.rebalance.delay.ms=0",
+            "telemetry.durability=log",
         ],
     )
 
 
 async def show(
-    config: HostConfig, view: ClientView, sink: OtlpSink, kafka: Any, seconds: int, stop: asyncio.Event
+    config: HostConfig,
+    view: ClientView,
+    sink: OtlpSink,
+    clients: Clients,
+    seconds: int,
+    stop: asyncio.Event,
+    pipeline: Pipeline | None,
 ) -> None:
     """Run everything for a while."""
     async with AsyncExitStack() as stack:
@@ -93,10 +118,15 @@ async def show(
         await host.start()
         bootstrap = f"127.0.0.1:{host.listeners[0].bound_port}"
         click.echo(f"host on {bootstrap}, OTLP to {config.plugins['otlp']['endpoint']}")
-        clients = Clients(kafka, bootstrap)
+        if pipeline is not None:
+            producer = ClientQuotaEntity(client_id="demo-producer")
+            host.broker.quotas.apply(producer, {"producer_byte_rate": THROTTLED_BYTES_PER_S})
         stack.push_async_callback(asyncio.to_thread, clients.stop)
-        await asyncio.to_thread(clients.start)
+        await asyncio.to_thread(clients.start, bootstrap)
         await watch(view, sink, clients, seconds, stop)
+        if pipeline is not None and not stop.is_set():
+            await asyncio.to_thread(clients.stop)
+            await pipeline.show(bootstrap)
 
 
 async def watch(
@@ -131,12 +161,39 @@ async def stopped(stop: asyncio.Event) -> bool:
     return True
 
 
+class Pipeline:
+    """``odradek spark``, in processes of its own: the pushes as tables, and three questions to them."""
+
+    def __init__(self, dataset: Path) -> None:
+        self.dataset = str(dataset)
+
+    async def show(self, bootstrap: str) -> None:
+        """Ingest everything and print the answers.
+
+        Raises:
+            click.ClickException: Spark cannot do it; it has said why.
+        """
+        click.echo("ingesting what was pushed with Spark, which takes some seconds to start")
+        await self.run("ingest", "--once", "--master", "local[2]", "--bootstrap-server", bootstrap)
+        for title, question in QUESTIONS:
+            click.echo(f"\n{title}")
+            await self.run("query", *question)
+        click.echo()
+
+    async def run(self, *arguments: str) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "odradek", "spark", *arguments, "--dataset", self.dataset
+        )
+        if await process.wait():
+            raise click.ClickException(f"odradek spark {arguments[0]} failed")
+
+
 class Clients:
     """An unmodified librdkafka producer and consumer at work in threads of their own."""
 
-    def __init__(self, kafka: Any, bootstrap: str) -> None:
+    def __init__(self, kafka: Any) -> None:
         self.kafka = kafka
-        self.bootstrap = bootstrap
+        self.bootstrap = ""
         self.produced = 0
         self.consumed = 0
         self.ended = threading.Event()
@@ -145,7 +202,8 @@ class Clients:
             for work in (self.produce, self.consume)
         ]
 
-    def start(self) -> None:
+    def start(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
         for thread in self.threads:
             thread.start()
 

@@ -1,0 +1,66 @@
+"""A notebook: a host, two clients that push, their metrics as tables, and questions to them.
+
+Run it: ``python examples/06_ask_the_tables.py`` (needs ``pip install 'odradek[spark]'`` and Java 17), or cell by
+cell in an editor that knows ``# %%``. Takes half a minute, most of it Spark's start.
+"""
+
+# %% A host on a free port, and two clients that push every second.
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer
+
+import odradek.testing
+from odradek_spark.ingest.query import IngestSettings
+from odradek_spark.ingest.run import run_ingest
+from odradek_spark.ingest.session import archive_path, local_session
+from odradek_spark.query import questions
+from odradek_spark.query.chart import draw, series_panels
+from odradek_spark.query.questions import Who, Window
+from odradek_spark.query.reader import Reader
+from odradek_spark.query.views import register_views
+
+SECONDS = 5
+folder = Path(tempfile.mkdtemp(prefix="odradek-example-"))
+dataset = str(folder / "tables")
+spark = local_session(master="local[2]", archive=archive_path())
+
+with odradek.testing.host(telemetry_durability="log") as host:
+    host.subscribe("*", interval_ms=1000)
+    settings = {"bootstrap.servers": host.bootstrap}
+    producer = Producer(settings | {"client.id": "orders"})
+    consumer = Consumer(settings | {"client.id": "billing", "group.id": "billing"})
+    consumer.subscribe(["orders"])
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        producer.produce("orders", b"one more")
+        producer.poll(0)
+        consumer.poll(0.05)
+    producer.flush(5)
+    producer.close()
+    consumer.close()
+
+    # %% Ingest: everything that is in the telemetry topic now.
+    ingest = IngestSettings(bootstrap_servers=host.bootstrap, dataset=dataset)
+    run_ingest(spark, ingest, once=True)
+
+# %% Spark asks the views.
+register_views(spark, dataset)
+spark.sql("SELECT client_id, software_name, pushes, points FROM v_clients ORDER BY client_id").show()
+
+# %% So does DuckDB, without Spark; the answers are Arrow tables, and pandas frames if you like.
+reader = Reader(dataset)
+slowest = questions.top(reader, "producer.request.latency.avg", Window())
+print(slowest.to_pandas().to_string(index=False))
+names = reader.ask("SELECT count(DISTINCT name) AS metrics FROM v_points WHERE client_id = 'billing'")
+print(f"billing reports {names['metrics'][0]} metrics")
+
+# %% A picture.
+picture = folder / "orders.png"
+latency = questions.series(reader, Who(client_id="orders", metric="producer.request.latency.avg"), Window())
+draw(series_panels(latency), picture)
+print(f"drawn {picture.name}: {picture.stat().st_size > 10_000}")
+spark.stop()
