@@ -53,4 +53,5 @@ def explain(error: BaseException, checkpoint: str) -> Failure:
         name, message = found[-1]
         return Failure(f"{name}: {NOISE.sub('', message)}", is_passing=name != "PermissionError")
     said = SPARK.search(text)
-    return Failure(NOISE.sub("", said[1] if said else text.splitlines()[0]), is_passing=True)
+    last = said[1] if said else (text.splitlines() or [type(error).__name__])[0]
+    return Failure(NOISE.sub("", last), is_passing=True)

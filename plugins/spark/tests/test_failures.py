@@ -1,0 +1,64 @@
+"""What Spark's long texts come to."""
+
+from __future__ import annotations
+
+import pytest
+
+from odradek_spark.ingest.failures import explain
+
+STREAM = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: "
+TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1, in y\n    raise\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "is_passing"),
+    [
+        (
+            f"{TRACEBACK}odradek_spark.source.topic.TopicError: topic t: unknown\n SQLSTATE: 38000",
+            "topic t: unknown",
+            False,
+        ),
+        (
+            f"{TRACEBACK}odradek_spark.source.topic.Unreachable: b:1: no answer SQLSTATE: 38000",
+            "b:1: no answer",
+            True,
+        ),
+        (f"{TRACEBACK}OSError: [Errno 28] No space left", "OSError: [Errno 28] No space left", True),
+        (
+            f"{TRACEBACK}PermissionError: [Errno 13] denied: '/x'",
+            "PermissionError: [Errno 13] denied: '/x'",
+            False,
+        ),
+        (
+            f"{STREAM}Job aborted due to stage failure: worker exited SQLSTATE: XXKST\n=== more ===",
+            "Job aborted due to stage failure: worker exited",
+            True,
+        ),
+        ("something else\nand more", "something else", True),
+    ],
+)
+def test_the_last_word_counts(text: str, message: str, is_passing: bool) -> None:
+    failure = explain(RuntimeError(text), "/c")
+
+    assert (failure.message, failure.is_passing) == (message, is_passing)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Failed to read log file file:/c/offsets/0. [MALFORMED_LOG_FILE] Log file was malformed",
+        "Incomplete log file in the offset log",
+        "JsonParseException: (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)",
+    ],
+)
+def test_a_damaged_checkpoint_is_to_be_deleted(text: str) -> None:
+    failure = explain(RuntimeError(STREAM + text), "/c")
+
+    assert failure.message.startswith("the checkpoint /c is damaged: delete that folder and start again.")
+    assert not failure.is_passing
+
+
+def test_an_error_without_words_is_no_trouble() -> None:
+    failure = explain(RuntimeError(), "/c")
+
+    assert failure.message == "RuntimeError"
