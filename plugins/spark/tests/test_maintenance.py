@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from odradek_spark.cli.ingest import stop_on_signals
+from odradek_spark.cli.maintenance import Due, Maintenance
+from odradek_spark.cli.options import kept_days
+from odradek_spark.cli.session import settings
+from odradek_spark.tables.dataset import DatasetError
+
+NO_SESSION: Any = None
+
+
+class Scripted:
+    """Maintenance with jobs that note that they ran, on a clock that is moved by hand."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.now_s = 0.0
+        self.ran: list[str] = []
+        self.said: list[str] = []
+        self.maintenance = Maintenance(str(tmp_path), None, 10.0, clock=lambda: self.now_s)
+
+    def job(self, name: str, every_s: float, error: Exception | None = None) -> None:
+        def work(_: object) -> str:
+            self.ran.append(name)
+            if error is not None:
+                raise error
+            return f"{name} done"
+
+        self.maintenance.due.append(Due(name, every_s, work, self.now_s + every_s))
+
+    def pass_time(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.maintenance.run_due(NO_SESSION, self.said.append)
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Scripted:
+    made = Scripted(tmp_path)
+    made.maintenance.due.clear()
+    return made
+
+
+def test_a_job_runs_when_it_is_due_and_not_before(scripted: Scripted) -> None:
+    scripted.job("often", 10.0)
+    scripted.job("seldom", 25.0)
+
+    for _ in range(6):
+        scripted.pass_time(5.0)
+
+    assert scripted.ran == ["often", "often", "seldom", "often"]
+
+
+def test_a_job_that_fails_is_said_and_comes_again(scripted: Scripted) -> None:
+    scripted.job("bad", 10.0, DatasetError("no such table\nat all"))
+    scripted.job("good", 10.0)
+
+    scripted.pass_time(10.0)
+    scripted.pass_time(10.0)
+
+    assert scripted.ran == ["bad", "good"] * 2
+    assert scripted.said == ["bad failed: no such table", "good done"] * 2
+
+
+def test_without_rules_nothing_is_detected(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[[rule]]\nid = "r"\nmetric = "m"\nop = ">"\nthreshold = 1\n')
+
+    without = [each.name for each in Maintenance(str(tmp_path), None, 10.0).due]
+    with_rules = [each.name for each in Maintenance(str(tmp_path), rules, 10.0).due]
+
+    assert without == ["rollup", "inventory", "compact", "expire", "vacuum"]
+    assert with_rules == [*without, "detect"]
+
+
+def test_retention_is_given_by_table() -> None:
+    found = kept_days(["points=3"])
+
+    assert (found["points"], found["rollup_5m"]) == (3, 30)
+
+
+@pytest.mark.parametrize("text", ["points", "points=x", "clients=1", "=3"])
+def test_retention_of_nothing_is_refused(text: str) -> None:
+    with pytest.raises(Exception, match="expected TABLE=DAYS"):
+        kept_days([text])
+
+
+def test_settings_of_spark_are_pairs() -> None:
+    assert settings(("a=1", "b=c=d")) == {"a": "1", "b": "c=d"}
+    with pytest.raises(Exception, match="expected KEY=VALUE"):
+        settings(("a",))
+
+
+def test_a_signal_stops_it() -> None:
+    import signal
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        stop = stop_on_signals()
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert stop.is_set()
