@@ -194,7 +194,7 @@ def test_ingest_goes_on_while_hours_are_compacted(spark: SparkSession, dataset: 
 def test_days_that_are_too_old_leave(dataset: Dataset) -> None:
     from odradek_spark.jobs.expire import run_expire
 
-    hours(dataset, 26)  # into the second day
+    hours(dataset, 26, batches=1)  # into the second day
     before = keys(dataset)
 
     kept = run_expire(dataset.root, NOW + timedelta(days=7, hours=23))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 SOURCE_KEY = ["src_partition", "src_offset"]
 RETRY_INTERVALS = 2
 """Within this many push intervals an equal payload is the same push again."""
+RETRIES_BEFORE = RETRY_INTERVALS * timedelta(hours=1)
+"""How long before a push the same may have been pushed: `interval.ms` is at most an hour (KIP-714)."""
 
 
 def with_retries(pushes: DataFrame) -> DataFrame:

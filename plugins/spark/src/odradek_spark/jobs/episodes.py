@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.accepted import accepted
+from odradek_spark.jobs.accepted import RETRIES_BEFORE, accepted
 from odradek_spark.jobs.detect import EPISODE, OPEN, detect
 from odradek_spark.jobs.following import news
 from odradek_spark.jobs.rules import Rule
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 APP_ID = "detect"
 INTERVALS_BEFORE = 5
 """Push intervals that are looked back on top of a rule's time: two for samples to come, and a silence."""
-RETRIES_BEFORE = timedelta(hours=1)
-"""How long before a push the same may have been pushed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.accepted import accepted
+from odradek_spark.jobs.accepted import RETRIES_BEFORE, accepted
 from odradek_spark.jobs.following import News, news
 from odradek_spark.jobs.writing import write_frame
 from odradek_spark.tables.dataset import Dataset
@@ -26,9 +26,6 @@ BUCKET_S = {ROLLUP_5M.name: 300, ROLLUP_1H.name: 3600}
 SKETCH_LG_K = 10
 """1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
 ROLLUPS = (ROLLUP_5M, ROLLUP_1H)
-RETRY_WINDOW = "1 hour"
-"""How long before a point the push may be that its own repeats: two push intervals, and Kafka's are at most
-that long in practice."""
 
 
 def rollup(points: DataFrame, table: Table) -> DataFrame:
@@ -152,7 +149,6 @@ def new_points(spark: SparkSession, dataset: Dataset, found: News) -> DataFrame:
     """The points that came and count."""
     files = [f"{dataset.uri(POINTS)}/{each.path}" for each in found.files]
     points = read_files(spark, dataset.root, POINTS, files)
-    pushes = load_dataset(spark, dataset.root, "pushes")
-    if found.since is not None:
-        pushes = pushes.where(F.col("recv_ts") >= F.lit(found.since) - F.expr(f"interval {RETRY_WINDOW}"))
+    since = None if found.since is None else found.since - RETRIES_BEFORE
+    pushes = load_dataset(spark, dataset.root, "pushes", since=since)
     return accepted(points, pushes)

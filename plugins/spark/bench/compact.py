@@ -1,0 +1,82 @@
+"""Compaction of one folder: CPU and memory for each row, bytes of a point before and after.
+
+    python plugins/spark/bench/compact.py [BATCHES]
+
+Each batch has 72 000 points of 200 clients. How to compare: neither CPU nor bytes per point depend on the
+number of batches; memory per row is what `odradek_spark.jobs.compact.TARGET_ROWS` is chosen by.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import sys
+import tempfile
+import time
+from multiprocessing import get_context
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from telemetry_rows import Told, Value
+
+from odradek_spark.decoder.decode import Decoder
+from odradek_spark.jobs.compact import merge_files
+from odradek_spark.tables.files import Manifest, write_files
+from odradek_spark.tables.schemas import POINTS
+
+PUSHES, CLIENTS = 400, 200
+NAMES = [f"org.apache.kafka.producer.metric.{number}" for number in range(60)]
+TOPICS = ("a", "b", "c")
+
+
+def batch(source: random.Random, number: int) -> list[Told]:
+    """What the clients push in half a minute, twice."""
+    return [
+        Told(
+            30.0 * number + index / 20,
+            tuple(Value(name, value(source), (("topic", topic),)) for name in NAMES for topic in TOPICS),
+            client=1 + index % CLIENTS,
+            client_id=f"app-{index % 20}",
+        )
+        for index in range(PUSHES)
+    ]
+
+
+def value(source: random.Random) -> float:
+    return source.choice((0.0, source.random() * 100, float(source.randrange(50))))
+
+
+def peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def merged(root: str, paths: list[str]) -> tuple[float, int, list[Manifest]]:
+    """CPU seconds, bytes of memory on top, and what was written."""
+    before, start = peak_bytes(), time.process_time()
+    manifests = merge_files(root, POINTS, paths)
+    return time.process_time() - start, peak_bytes() - before, manifests
+
+
+def main(batches: int) -> None:
+    """Write batches as ingest does, and merge them in a process of its own."""
+    source, decoder = random.Random(1), Decoder()
+    with tempfile.TemporaryDirectory() as root:
+        files: list[Manifest] = []
+        for number in range(batches):
+            records = [each.record(index) for index, each in enumerate(batch(source, number))]
+            files += write_files(root, POINTS, decoder.decode(records).points)
+        with get_context("spawn").Pool(1) as pool:
+            cpu_s, memory_bytes, after = pool.apply(merged, (root, [each.path for each in files]))
+    rows = sum(each.rows for each in files)
+    print(f"{rows} points in {len(files)} files become {len(after)}")
+    print(f"bytes per point: {size(files) / rows:.2f} as they came, {size(after) / rows:.2f} sorted")
+    print(f"CPU: {cpu_s / rows * 1e6:.2f} us per point; memory: {memory_bytes / rows:.0f} bytes per row")
+
+
+def size(files: list[Manifest]) -> int:
+    return sum(each.file_bytes for each in files)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 14)
