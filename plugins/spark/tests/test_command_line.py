@@ -1,0 +1,112 @@
+"""``odradek spark`` as a person runs it: from the topic to answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from ingested import until
+from spark_topics import TOPIC, fill, records
+
+import odradek.testing
+from odradek.testing import RunningHost
+from odradek_spark.ingest.status import last_batch
+from odradek_spark.submit_args import submit_args
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import CLIENTS, ROLLUP_1H, Table
+
+TIME_LIMIT_S = 150
+PROGRAM = (sys.executable, "-m", "odradek", "spark")
+RULES = """
+[[rule]]
+id = "any"
+metric = "org.apache.kafka.producer.metric.0"
+op = ">="
+threshold = 0.0
+for_s = 0.0
+"""
+WHERE = ("--master", "local[2]")
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+
+
+@pytest.fixture
+def host() -> Iterator[RunningHost]:
+    with odradek.testing.host() as running:
+        running.topics.create(TOPIC, partitions=2)
+        yield running
+
+
+def done(command: Sequence[str], folder: Path) -> str:
+    """What a command prints, that has to go well."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    finished = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+        cwd=folder,
+        env=environment,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr[-3000:] + finished.stdout
+    return finished.stdout
+
+
+def source(host: RunningHost) -> tuple[str, ...]:
+    return ("--bootstrap-server", host.bootstrap, "--topic", TOPIC, "--dataset", "tables")
+
+
+def test_spark_submit_runs_it(host: RunningHost, tmp_path: Path) -> None:
+    import pyspark
+
+    fill(host.bootstrap, records(20, partitions=2))
+    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+
+    printed = done([submit, *WHERE, *submit_args(), "ingest", "--once", *source(host)], tmp_path)
+
+    assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
+
+
+def test_a_spark_connect_server_runs_it(host: RunningHost, tmp_path: Path) -> None:
+    fill(host.bootstrap, records(20, partitions=2))
+
+    printed = done([*PROGRAM, "ingest", "--once", "--remote", "local[2]", *source(host)], tmp_path)
+
+    assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
+
+
+def test_from_run_to_verify(host: RunningHost, tmp_path: Path) -> None:
+    fill(host.bootstrap, records(20, partitions=2))
+    (tmp_path / "rules.toml").write_text(RULES)
+    dataset = Dataset(str(tmp_path / "tables"))
+    options = ("--rules-file", "rules.toml", "--trigger-interval-s", "1", "--maintenance-interval-s", "1")
+
+    with subprocess.Popen(
+        [*PROGRAM, "run", "--until-stdin-ends", *WHERE, *source(host), *options],
+        stdin=subprocess.PIPE,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as running:
+        until(lambda: last_batch(dataset.root) is not None, TIME_LIMIT_S)
+        fill(host.bootstrap, records(5, first=20, partitions=2))
+        until(lambda: (batch := last_batch(dataset.root)) is not None and batch.pushes == 5)
+        until(lambda: has_rows(dataset, ROLLUP_1H) and has_rows(dataset, CLIENTS), TIME_LIMIT_S)
+        running.communicate(timeout=60)
+
+    assert running.returncode == 0
+    clients = done([*PROGRAM, "query", "clients", "--dataset", "tables", "--format", "json"], tmp_path)
+    assert sum(json.loads(line)["pushes"] for line in clients.splitlines()) == 25
+    assert "everything is there exactly once" in done(
+        [*PROGRAM, "verify", *WHERE, "--dataset", "tables"], tmp_path
+    )
+
+
+def has_rows(dataset: Dataset, table: Table) -> bool:
+    found = dataset.open(table)
+    return found is not None and bool(found.file_uris())
