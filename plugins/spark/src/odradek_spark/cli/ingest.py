@@ -85,8 +85,10 @@ def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, *
     """Decode the telemetry topic into the tables, each push once."""
     settings = ingest_settings(options)
     before = version(settings.dataset)
-    with session(master, remote, conf) as spark:
-        ingesting(spark, settings, once=once, stop=stop_on_signals())
+    from odradek_spark.ingest.progress import IngestProgress
+
+    with session(master, remote, conf) as spark, IngestProgress(settings, sys.stderr) as progress:
+        ingesting(spark, settings, once=once, stop=stop_on_signals(), watch=progress)
     totals = batches_since(settings.dataset, before)
     click.echo(
         f"ingested {totals.pushes} pushes, {totals.points} points, {totals.dead_letters} dead letters "

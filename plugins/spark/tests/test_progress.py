@@ -1,0 +1,86 @@
+"""What is shown while it ingests."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from ingested import settings
+from spark_topics import TOPIC, fill, records
+
+import odradek.testing
+from odradek_spark.decoder.decode import Decoder
+from odradek_spark.ingest.commit import commit_batch
+from odradek_spark.ingest.progress import IngestProgress, Reached, duration
+from odradek_spark.ingest.task import FILE, RangeReport, ingest_range
+from odradek_spark.source.offsets import OffsetRange
+from odradek_spark.source.options import read_options
+from odradek_spark.source.topic import TopicReader
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import Manifest
+
+
+class Terminal(io.StringIO):
+    """Text that goes to a person."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("reached", "line"),
+    [
+        (
+            Reached(1, 500, 60_000, 0, 1_500, 2.0),
+            "500 of 2,000 pushes, 60,000 points, 30,000 points/s, 6 s left",
+        ),
+        (Reached(1, 9, 90, 1, 0, 2.0), "10 of 10 pushes, 90 points, 45 points/s, 1 dead letters"),
+        (Reached(0, 0, 0, 0, None, 0.0), "0 pushes, 0 points, 0 points/s"),
+        (Reached(0, 0, 0, 0, 7, 1.0), "0 of 7 pushes, 0 points, 0 points/s"),
+    ],
+)
+def test_a_line_says_it_all(reached: Reached, line: str) -> None:
+    said = reached.line()
+
+    assert said == line
+
+
+def test_durations_are_said_as_people_do() -> None:
+    said = [duration(seconds) for seconds in (0.4, 59, 61, 3_599, 7_320)]
+
+    assert said == ["0 s", "59 s", "1 min 1 s", "59 min 59 s", "2 h 2 min"]
+
+
+def ingest(bootstrap: str, root: Path, start: int, end: int, batch: int) -> None:
+    """What a batch does, without Spark."""
+    reader = TopicReader(read_options({"bootstrap.servers": bootstrap, "topic": TOPIC}))
+    found = ingest_range(reader, Decoder(), str(root), OffsetRange(0, start, end)).to_pylist()
+    reader.close()
+    files = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
+    reports = [RangeReport.parse(row["body"]) for row in found if row["kind"] != FILE]
+    commit_batch(Dataset(str(root)), TOPIC, files, reports, batch)
+
+
+@pytest.mark.parametrize("out", [io.StringIO(), Terminal()])
+def test_batches_are_shown_as_they_come(tmp_path: Path, out: io.StringIO) -> None:
+    now = iter([100.0, 102.0, 104.0])
+    with odradek.testing.host() as host:
+        host.topics.create(TOPIC)
+        fill(host.bootstrap, records(40))
+        Dataset(str(tmp_path)).create()
+        ingest(host.bootstrap, tmp_path, 0, 10, 0)
+        with IngestProgress(settings(host.bootstrap, tmp_path), out, lambda: next(now)) as progress:
+            progress()
+            ingest(host.bootstrap, tmp_path, 10, 20, 1)
+            progress()
+            ingest(host.bootstrap, tmp_path, 20, 40, 2)
+            progress()
+            progress()
+
+    said = out.getvalue()
+    last = "30 of 30 pushes, 90 points, 22 points/s"
+    assert last in said
+    if not out.isatty():
+        first = "10 of 30 pushes, 30 points, 15 points/s, 4 s left"
+        assert said.splitlines() == [first, last]
