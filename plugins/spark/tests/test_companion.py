@@ -12,6 +12,7 @@ from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek_spark.companion import Pipeline
 from odradek_spark.ingest.status import batches_since, last_batch, version
 from odradek_spark.tables.dataset import Dataset
+from support.reference_page import rows, sections
 
 NOBODY = "127.0.0.1:1"
 
@@ -102,3 +103,21 @@ def test_where_no_broker_answers_the_lag_is_unknown(tmp_path: Path, monkeypatch:
 
     assert status["pushes"] == 1
     assert str(status["lag"]).startswith("unknown: ")
+
+
+def test_every_key_is_in_the_docs() -> None:
+    config = PluginConfig("plugins.spark", {})
+    odradek_spark.odradek_companion(config)
+
+    written = {name for name in rows(sections("howto/run-the-pipeline.md")["Beside a host"]) if name != "key"}
+
+    known = {key for key in config.known if not key.startswith("retention.days.")}
+    assert written == known | {"retention.days.<table>"}
+
+
+def test_every_command_is_in_the_docs() -> None:
+    from odradek_spark.cli.main import spark
+
+    written = set(rows(sections("howto/run-the-pipeline.md")["By itself"])) - {"command"}
+
+    assert written == {f"odradek spark {name}" for name in spark.commands}
