@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,30 @@ def test_forwarders_get_every_push_in_order_and_commit_what_they_have(tmp_path: 
 
     assert far.names == other.names == names(range(100))
     assert far.calls < 100
+
+
+def test_offsets_are_stored_before_the_next_batch_is_delivered(tmp_path: Path) -> None:
+    far = FarSide(behavior=down)
+    taken_at_commit: list[int] = []
+
+    with hosting(tmp_path, "plugins.fake.batch.max.records=5", far=far) as host:
+        push_all(host, range(50))
+        spool = host.host.spool
+        assert spool is not None
+        commit = spool.commit
+
+        def slowly(group_id: str, positions: Mapping[int, int]) -> None:
+            time.sleep(0.01)
+            taken_at_commit.append(len(far.taken))
+            commit(group_id, positions)
+
+        until(host, lambda: far.calls > 0)
+        spool.commit = slowly  # type: ignore[method-assign]
+        far.behavior = lambda batch: None
+        until(host, lambda: committed(host, "odradek.forwarder.fake.far") == 50)
+
+    assert taken_at_commit[-1] == 50
+    assert all(after - before <= 5 for before, after in itertools.pairwise([0, *taken_at_commit]))
 
 
 def test_pushes_wait_in_the_log_while_the_far_side_is_down(tmp_path: Path) -> None:
