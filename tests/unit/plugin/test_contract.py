@@ -75,7 +75,13 @@ PROTOCOLS = [
     Enricher,
     Forwarder,
 ]
-HOOKS = ["odradek_client_telemetry", "odradek_enricher", "odradek_forwarder", "odradek_quota_callback"]
+HOOKS = [
+    "odradek_client_telemetry",
+    "odradek_companion",
+    "odradek_enricher",
+    "odradek_forwarder",
+    "odradek_quota_callback",
+]
 
 
 def test_everything_public_is_importable() -> None:
