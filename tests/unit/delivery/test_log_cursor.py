@@ -89,6 +89,28 @@ def test_a_batch_that_cannot_be_opened_is_passed_over(batch_of: BatchOf) -> None
     assert cursor.dropped == {"unreadable": 3}
 
 
+def test_the_end_of_a_transaction_is_not_read_for_ever(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+
+    found = offsets_of(cursor, Chunk(0, 0, batch_of(0, 2) + batch_of(2, 1, control=True)))
+
+    assert found == [0, 1]
+    assert cursor.expected == {0: 3}
+    assert cursor.dropped == {"control": 1}
+
+
+def test_a_batch_that_has_lost_its_last_records_is_not_read_for_ever(batch_of: BatchOf) -> None:
+    compacted = bytearray(batch_of(0, 2, codec=Codec.NONE))
+    compacted[23:27] = (4).to_bytes(4, "big")  # last offset delta
+    cursor = LogCursor({0: 0})
+
+    found = offsets_of(cursor, Chunk(0, 0, bytes(compacted)))
+
+    assert found == [0, 1]
+    assert cursor.expected == {0: 5}
+    assert cursor.dropped == {"expired": 3}
+
+
 def test_a_record_that_no_host_has_written_says_so(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
 

@@ -126,6 +126,23 @@ def test_each_partition_has_its_own_batch(world: World) -> None:
     assert world.log.values(0) == [b"a", b"c"]
 
 
+def test_a_push_that_comes_with_the_answer_to_another_waits_for_the_next_batch(world: World) -> None:
+    @dataclass
+    class Pipelining(Waiter):
+        def settle(self, kept: bool) -> None:
+            super().settle(kept)
+            later.append(world.push(b"next", partition=1))
+
+    later: list[Waiter] = []
+    first, second = Pipelining(), Waiter()
+    for partition, waiter in ((0, first), (2, second)):
+        world.writer.append(partition, world.clock.now_ms(), parts_of(b"a"), waiter)
+
+    world.clock.advance(2 * LINGER_MS)
+
+    assert [waiter.heard for waiter in (first, second, *later)] == [[True]] * 3
+
+
 def test_a_full_batch_does_not_wait(world: World) -> None:
     world.push(b"small")
     world.push(b"x" * BATCH_BYTES)

@@ -23,6 +23,8 @@ DELETED = "deleted"
 """Somebody deleted the topic."""
 UNREADABLE = "unreadable"
 """The batch cannot be opened."""
+CONTROL = "control"
+"""The end of a transaction, not a record of anybody."""
 MAX_BATCH_BYTES = 256 << 20
 
 
@@ -76,16 +78,15 @@ class LogCursor:
     def opened(self, chunk: Chunk) -> Iterator[SpooledRecord]:
         """Batch by batch. One that is damaged is passed over: it must not hold up what comes behind it."""
         for header, batch in record_batches(chunk.data):
-            if header.is_control:
-                continue
+            reason = CONTROL if header.is_control else EXPIRED
             try:
-                found = [
-                    spooled(chunk.partition, record) for record in records(batch, header, MAX_BATCH_BYTES)
-                ]
+                found = [] if header.is_control else list(records(batch, header, MAX_BATCH_BYTES))
             except WireError:
-                self.pass_over(chunk.partition, header.next_offset, UNREADABLE)
-                continue
-            yield from found
+                found, reason = [], UNREADABLE
+            for record in found:
+                yield spooled(chunk.partition, record)
+            # what has no record at its end, too, or the same batch would be read for ever
+            self.pass_over(chunk.partition, header.next_offset, reason)
 
     def pass_over(self, index: int, offset: int, reason: str) -> None:
         """Nothing before this offset will be read any more."""

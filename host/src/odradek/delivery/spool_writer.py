@@ -127,7 +127,7 @@ class SpoolWriter:
     def commit(self) -> None:
         """Write what has gathered, batch by batch."""
         self.commit_task, self.hurried = None, False
-        for partition, buffer in self.buffers.items():
+        for partition, buffer in list(self.buffers.items()):  # an answer may bring the next push
             self.commit_partition(partition, buffer)
 
     def commit_partition(self, partition: int, buffer: PartitionBuffer) -> None:
