@@ -309,6 +309,22 @@ def test_close_without_start_and_twice(kit: Kit) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Fri, 01 Jan 99999999999999999999 00:00:00 GMT",
+        "Fri, 01 Jan 2030 99999999999999999999:00:00 GMT",
+        "Fri, 01 Jan 2030 00:00:00 +99999999999999999999",
+        "-5",
+    ],
+)
+def test_a_retry_after_that_is_no_time_does_not_turn_a_retry_into_a_failure(kit: Kit, value: str) -> None:
+    error = refused(kit, kit.answer(status=429, headers={"Retry-After": value}))
+
+    assert isinstance(error, Retry)
+    assert error.after_s is None
+
+
 def test_the_exact_seconds_or_date_of_retry_after() -> None:
     now_s = time.time()
 

@@ -142,7 +142,7 @@ def retry_after_s(value: str | None, now_s: float) -> float | None:
         return float(text)
     try:
         date = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
