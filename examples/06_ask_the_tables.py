@@ -1,7 +1,7 @@
 """A notebook: a host, two clients that push, their metrics as tables, and questions to them.
 
-Run it: ``python examples/06_ask_the_tables.py`` (needs ``pip install 'odradek[spark]'`` and Java 17), or cell by
-cell in an editor that knows ``# %%``. Takes half a minute, most of it Spark's start.
+Run it: ``python examples/06_ask_the_tables.py`` (needs ``pip install 'odradek[spark]'`` and Java 17), or cell
+by cell in an editor that knows ``# %%``. Takes half a minute, most of it Spark's start.
 """
 
 # %% A host on a free port, and two clients that push every second.
