@@ -1,4 +1,7 @@
-"""Ingest once on another kind of session. Usage: ingest_elsewhere.py MASTER|connect BOOTSTRAP DATASET."""
+"""Ingest once on another kind of session.
+
+Usage: ingest_elsewhere.py MASTER|connect BOOTSTRAP DATASET [JARS]. With jars it reads by Spark's own source.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,16 @@ from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import local_session, prepare_environment, remote_session
 
 
-def main(master: str, bootstrap: str, dataset: str) -> None:
+def main(master: str, bootstrap: str, dataset: str, jars: str = "") -> None:
     if master == "connect":
         prepare_environment()
         session = remote_session("local[2]")
     else:
-        session = local_session("elsewhere", master)
-    given = settings(bootstrap, Path(dataset), max_bytes_per_trigger=20_000)
+        session = local_session("elsewhere", master, {"spark.jars": jars} if jars else None)
+    source = "kafka" if jars else "odradek"
+    given = settings(
+        bootstrap, Path(dataset), max_bytes_per_trigger=1_000_000 if jars else 20_000, source=source
+    )
     run_ingest(session, given, once=True, say=lambda line: print(line, flush=True))
     session.stop()
 

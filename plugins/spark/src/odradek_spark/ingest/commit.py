@@ -24,6 +24,8 @@ class CommitBatch:
 
     root: str
     topic: str
+    has_gaps: bool = False
+    """Whether ranges are only known by the records in them."""
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Commit the files that the tasks of a batch wrote.
@@ -35,14 +37,30 @@ class CommitBatch:
         manifests = [Manifest.parse(body) for kind, body in found if kind == FILE]
         reports = [RangeReport.parse(body) for kind, body in found if kind != FILE]
         if reports:
-            commit_batch(Dataset(self.root), self.topic, manifests, reports, batch_id)
+            dataset = Dataset(self.root)
+            covered = spanned(dataset, self.topic, reports) if self.has_gaps else None
+            commit_batch(dataset, self.topic, manifests, reports, batch_id, covered)
 
 
 def commit_batch(
-    dataset: Dataset, topic: str, manifests: list[Manifest], reports: list[RangeReport], batch_id: int
+    dataset: Dataset,
+    topic: str,
+    manifests: list[Manifest],
+    reports: list[RangeReport],
+    batch_id: int,
+    covered: Ranges | None = None,
 ) -> None:
-    """Commit a batch to all tables. Those that have it already are passed over."""
-    covered = joined(reports)
+    """Commit a batch to all tables. Those that have it already are passed over.
+
+    Args:
+        dataset: Where.
+        topic: Whose records these are.
+        manifests: The files of the tasks.
+        reports: What the tasks read.
+        batch_id: The number of the batch, for the history.
+        covered: The ranges that are in then; None for those of the reports.
+    """
+    covered = joined(reports) if covered is None else covered
     info = {
         "batch": batch_id,
         "sourceOffsets": {part: stop for part, (_, stop) in covered.items()},
@@ -67,3 +85,13 @@ def joined(reports: Iterable[RangeReport]) -> Ranges:
             raise ValueError(f"partition {each.partition}: nothing between offsets {stop} and {each.start}")
         covered[each.partition] = start, each.end
     return covered
+
+
+def spanned(dataset: Dataset, topic: str, reports: Iterable[RangeReport]) -> Ranges:
+    """The ranges from where the tables end: offsets between that and the first record had none."""
+    seen: dict[int, tuple[int, int]] = {}
+    for each in reports:
+        start, stop = seen.get(each.partition, (each.start, each.end))
+        seen[each.partition] = min(start, each.start), max(stop, each.end)
+    done = dataset.source_offsets(INGESTED[-1], topic, list(seen))
+    return {part: (min(start, done.get(part, start)), stop) for part, (start, stop) in seen.items()}

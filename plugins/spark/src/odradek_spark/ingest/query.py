@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.dataset_root import check_root
+from odradek_spark.ingest.kafka_source import streamed
 from odradek_spark.source.options import (
     DEFAULT_PAYLOAD_BYTES,
     DEFAULT_TRIGGER_BYTES,
@@ -30,6 +31,8 @@ class IngestSettings:
     bootstrap_servers: str
     dataset: str
     topic: str = TELEMETRY_TOPIC
+    source: str = "odradek"
+    """``odradek``, or ``kafka`` for Spark's own source, whose jar the session then needs."""
     checkpoint: str = ""
     """Where Spark keeps what it has planned; by default ``_checkpoints/ingest`` in the dataset."""
     trigger_s: float = 60.0
@@ -77,11 +80,15 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
     """
     check_root(settings.dataset)
     Dataset(settings.dataset).create()
-    rows = spark.readStream.format("odradek").options(**settings.options()).load()
+    of_kafka = settings.source == "kafka"
+    if of_kafka:
+        rows = streamed(spark, settings)
+    else:
+        rows = spark.readStream.format("odradek").options(**settings.options()).load()
     writer = (
         rows.writeStream.queryName("odradek-ingest")
         .option("checkpointLocation", settings.checkpoint_location)
-        .foreachBatch(CommitBatch(settings.dataset, settings.topic))
+        .foreachBatch(CommitBatch(settings.dataset, settings.topic, has_gaps=of_kafka))
     )
     if once:
         return writer.trigger(availableNow=True).start()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
-from odradek_spark.decoder.decode import Decoder
+from odradek_spark.decoder.decode import Decoded, Decoder
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.tables.files import Manifest, TableFiles
@@ -60,28 +60,64 @@ def ingest_range(reader: RecordReader, decoder: Decoder, root: str, found: Offse
     Returns:
         Rows of `MANIFEST_SCHEMA`: the files, which nobody sees yet, and a report of the range.
     """
-    counts = {table.name: 0 for table in INGESTED}
-    payload_bytes = points = 0
-    with ExitStack() as writing:
-        files = {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
-        for records in reader.read(found):
-            decoded = decoder.decode(records)
-            payload_bytes += sum(len(record.value or b"") for record in records)
-            points += sum(decoded.pushes["points"].to_pylist())
-            for name, rows in decoded.batches():
-                files[name].write(rows)
-                counts[name] += rows.num_rows
-    report = RangeReport(
-        found.partition,
-        found.start,
-        found.end,
-        counts["pushes"],
-        points,
-        counts["dead_letter"],
-        payload_bytes,
-        reader.lost,
-    )
-    return manifest_rows([each for table in files.values() for each in table.manifests], report)
+    written = Written()
+    manifests = written.files(reader.read(found), decoder, root)
+    return manifest_rows(manifests, written.report(found, reader.lost))
+
+
+def ingest_records(chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str) -> pa.RecordBatch:
+    """The same for records of one partition whose range only they themselves tell."""
+    written = Written()
+    manifests = written.files(chunks, decoder, root)
+    found = OffsetRange(written.partition, written.first, written.last + 1)
+    return manifest_rows(manifests, written.report(found, 0))
+
+
+@dataclass(slots=True)
+class Written:
+    """What a task has written."""
+
+    pushes: int = 0
+    points: int = 0
+    dead_letters: int = 0
+    payload_bytes: int = 0
+    partition: int = -1
+    first: int = -1
+    last: int = -1
+
+    def files(self, chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str) -> list[Manifest]:
+        """Decode records and write their rows."""
+        with ExitStack() as writing:
+            files = {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
+            for records in chunks:
+                decoded = decoder.decode(records)
+                self.count(records, decoded)
+                for name, rows in decoded.batches():
+                    files[name].write(rows)
+        return [each for table in files.values() for each in table.manifests]
+
+    def count(self, records: Sequence[TopicRecord], decoded: Decoded) -> None:
+        """Add some records, all of one partition, in their order."""
+        self.pushes += decoded.pushes.num_rows
+        self.points += sum(decoded.pushes["points"].to_pylist())
+        self.dead_letters += decoded.dead_letter.num_rows
+        self.payload_bytes += sum(len(record.value or b"") for record in records)
+        if self.first < 0:
+            self.partition, self.first = records[0].partition, records[0].offset
+        self.last = records[-1].offset
+
+    def report(self, found: OffsetRange, lost: int) -> RangeReport:
+        """What was in a range."""
+        return RangeReport(
+            found.partition,
+            found.start,
+            found.end,
+            self.pushes,
+            self.points,
+            self.dead_letters,
+            self.payload_bytes,
+            lost,
+        )
 
 
 def lost_range(found: OffsetRange) -> pa.RecordBatch:

@@ -1,0 +1,142 @@
+"""Ingest through Spark's own Kafka source, where its jar is at hand: the same decoding and the same files.
+
+The jar is ``org.apache.spark:spark-sql-kafka-0-10_2.13`` (``--packages``, or ``spark.jars``). A task learns
+its range from its records, so a range may begin behind where the table ends: offsets between had none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import fs
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from odradek_spark.decoder.record import TopicRecord
+from odradek_spark.ingest.commit import CommitBatch
+from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_records
+from odradek_spark.source.data_source import decoder
+from odradek_spark.source.offsets import Offsets, as_json
+from odradek_spark.source.options import read_options
+from odradek_spark.source.topic import TopicReader
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import file_system
+from odradek_spark.tables.schemas import INGESTED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from odradek_spark.ingest.query import IngestSettings
+
+RECORD_BYTES = 16 << 10
+"""What a record is taken for: this source limits batches by records alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestTask:
+    """What ``mapInArrow`` runs: records to files, and rows that name them."""
+
+    root: str
+    max_payload_bytes: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One task, which has records of one partition of the topic, or none."""
+        chunks = (topic_records(batch) for batch in batches if batch.num_rows)
+        first = next(chunks, None)
+        if first is None:
+            return
+        yield ingest_records(chain([first], chunks), decoder(self.max_payload_bytes), self.root)
+
+
+def topic_records(batch: pa.RecordBatch) -> list[TopicRecord]:
+    """Rows of Spark's Kafka source as records."""
+    return [
+        TopicRecord(
+            row["partition"],
+            row["offset"],
+            row["ms"],
+            row["key"],
+            row["value"],
+            [(each["key"], each["value"]) for each in row["headers"] or ()],
+        )
+        for row in batch.to_pylist()
+    ]
+
+
+def kafka_options(settings: IngestSettings) -> dict[str, str]:
+    """Options of ``format("kafka")``."""
+    return {
+        "kafka.bootstrap.servers": settings.bootstrap_servers,
+        "subscribe": settings.topic,
+        "includeHeaders": "true",
+        "failOnDataLoss": str(settings.fail_on_data_loss).lower(),
+        "kafka.isolation.level": "read_committed",
+        "kafka.enable.metrics.push": "false",
+        **{f"kafka.{key}": value for key, value in settings.client.items()},
+    }
+
+
+def manifests(frame: DataFrame, settings: IngestSettings) -> DataFrame:
+    """Records to the rows of `MANIFEST_SCHEMA`."""
+    task = IngestTask(settings.dataset, settings.max_payload_bytes)
+    rows = frame.selectExpr("partition", "offset", "unix_millis(timestamp) as ms", "key", "value", "headers")
+    return rows.mapInArrow(task, from_arrow_schema(MANIFEST_SCHEMA))
+
+
+def streamed(spark: SparkSession, settings: IngestSettings) -> DataFrame:
+    """The stream of manifests, from where the dataset ends.
+
+    A batch that is in some tables only, and whose checkpoint is lost, is finished before.
+    """
+    options = kafka_options(settings)
+    options["startingOffsets"] = settings.starting_offsets
+    known = ends(settings)
+    if known is not None:
+        begin, ahead = known
+        if ahead != begin and not exists(settings.checkpoint_location):
+            finish(spark, settings, begin, ahead)
+            begin = ahead
+        options["startingOffsets"] = offsets_json(settings, begin)
+    options["maxOffsetsPerTrigger"] = str(max(1, settings.max_bytes_per_trigger // RECORD_BYTES))
+    return manifests(spark.readStream.format("kafka").options(**options).load(), settings)
+
+
+def ends(settings: IngestSettings) -> tuple[Offsets, Offsets] | None:
+    """Up to where all tables have the topic, and up to where any has it; None for a dataset that is new."""
+    reader = TopicReader(read_options(settings.options()))
+    try:
+        marks = reader.watermarks(reader.partitions())
+    finally:
+        reader.close()
+    dataset = Dataset(settings.dataset)
+    found = [dataset.source_offsets(table, settings.topic, list(marks)) for table in INGESTED]
+    if not any(found):
+        return None
+    latest = settings.starting_offsets == "latest"
+    begin = {part: mark[1] if latest else mark[0] for part, mark in marks.items()}
+    return begin | found[-1], {part: max(at.get(part, begin[part]) for at in found) for part in begin}
+
+
+def finish(
+    spark: SparkSession, settings: IngestSettings, begin: Mapping[int, int], end: Mapping[int, int]
+) -> None:
+    """Ingest what lies between two offsets, as a batch of its own."""
+    options = kafka_options(settings)
+    options["startingOffsets"] = offsets_json(settings, begin)
+    options["endingOffsets"] = offsets_json(settings, end)
+    rows = manifests(spark.read.format("kafka").options(**options).load(), settings)
+    CommitBatch(settings.dataset, settings.topic, has_gaps=True)(rows, -1)
+
+
+def offsets_json(settings: IngestSettings, offsets: Mapping[int, int]) -> str:
+    return json.dumps({settings.topic: as_json(offsets)})
+
+
+def exists(checkpoint: str) -> bool:
+    """Whether a query has begun with this checkpoint."""
+    system, base = file_system(checkpoint)
+    return bool(system.get_file_info(f"{base}/metadata").type != fs.FileType.NotFound)
