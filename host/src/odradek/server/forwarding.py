@@ -83,6 +83,8 @@ class ForwarderRunner:
         self.close_s = 1.0
         self.batch_ends: dict[int, int] = {}
         """Behind the last record of the batch in hand, by partition."""
+        self.batch_generation = 0
+        """The feed's, when the batch in hand was taken."""
 
     # on the host's loop
 
@@ -229,12 +231,13 @@ class ForwarderRunner:
         """A batch in hand; what no plugin can be given is lost from the start."""
         if self.feed is None:
             return BatchDelivery(batch, self.settings, self.ledger, self.uniform)
-        good = [record for record in batch if not (isinstance(record, SpooledRecord) and record.fault)]
+        ours = of_log(batch)
+        good = [record for record in ours if not record.fault]
         delivery = BatchDelivery(good, self.settings, self.ledger, self.uniform, buries=True)
-        bad = [record for record in batch if record not in good] if len(good) < len(batch) else []
-        if bad:
-            delivery.lost.append((bad, MALFORMED))
-        self.batch_ends = {record.partition: record.original.offset + 1 for record in of_log(batch)}
+        if len(good) < len(ours):
+            delivery.lost.append(([record for record in ours if record.fault], MALFORMED))
+        self.batch_ends = {record.partition: record.original.offset + 1 for record in ours}
+        self.batch_generation = self.feed.generation
         return delivery
 
     def ask_for_more(self, feed: LogFeed) -> None:
@@ -281,7 +284,7 @@ class ForwarderRunner:
         while delivery is not None and delivery.records:
             wait_ms = await self.bury(delivery) if delivery.lost else await self.attempt(delivery)
             if self.feed is not None:
-                await self.feed.settled(self.positions(delivery))
+                await self.feed.settled(self.positions(delivery), self.batch_generation)
                 if wait_ms and self.stopping.is_set():
                     return
             if wait_ms and self.stopping.is_set():

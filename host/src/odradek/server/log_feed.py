@@ -47,7 +47,7 @@ class FeedLog(Protocol):
 
     def begin(self, group_id: str, moved: Callable[[Positions], None]) -> dict[int, int]:
         """The committed offsets of a group, which is ours from now on; the ends, committed, where there are
-        none. ``moved`` hears when somebody else commits.
+        none. ``moved`` hears what somebody else commits, within the log.
         """
 
     def commit(self, group_id: str, positions: Positions) -> None:
@@ -86,6 +86,8 @@ class LogFeed:
         self.generation = 0
         # of the host's loop
         self.moves = 0
+        self.moved_in: dict[int, int] = {}
+        """By partition, the number of its last move."""
         self.parked: tuple[int, Positions] | None = None
         self.uncommitted: dict[int, int] = {}
 
@@ -116,14 +118,15 @@ class LogFeed:
             first.setdefault(record.partition, record.original.offset)
         self.cursor.move(first | dict(positions), len(withdrawn))
 
-    async def settled(self, positions: Positions) -> None:
-        """What stands before the positions has been delivered or buried.
+    async def settled(self, positions: Positions, generation: int) -> None:
+        """What stands before the positions has been delivered or buried. The generation is that in which it
+        was read: where somebody has moved us since, theirs is the offset that counts.
 
         Waits until that is stored, or until the disk has refused it once: after a kill no more than the batch
         in hand comes a second time.
         """
         ours = asyncio.get_running_loop().create_future()
-        self.to_host(self.commit_for, self.generation, dict(positions), ours)
+        self.to_host(self.commit_for, generation, dict(positions), ours)
         await ours
 
     async def bury(self, batch: bytes) -> None:
@@ -162,16 +165,23 @@ class LogFeed:
 
     def moved(self, positions: Positions) -> None:
         """Somebody else has committed offsets of the group: that is where to go on."""
-        self.moves += 1
-        self.uncommitted.clear()
         log.info("forwarder goes on elsewhere", extra={"group": self.group_id, "offsets": dict(positions)})
-        self.to_forwarder(self.relocated, self.moves, partial(self.go_to, dict(positions)))
+        self.relocate(positions, partial(self.go_to, dict(positions)))
 
     def recreated(self, old_ends: Positions, new_ends: Positions) -> None:
         """The topic is another one: what was not delivered of the old one is gone."""
-        self.moves += 1
+        for index in old_ends:
+            self.moved_in[index] = self.moves + 1
         self.uncommitted.clear()
-        self.to_forwarder(self.relocated, self.moves, partial(self.begin_anew, old_ends, new_ends))
+        self.relocate(dict.fromkeys(new_ends, 0), partial(self.begin_anew, old_ends, new_ends))
+
+    def relocate(self, positions: Positions, move: Callable[[list[SpooledRecord]], None]) -> None:
+        """Go on at these positions, also when the host ends right now."""
+        self.moves += 1
+        for index in positions:
+            self.moved_in[index] = self.moves
+        self.to_forwarder(self.relocated, self.moves, move)
+        self.commit(self.moves, positions)
 
     def begin_anew(self, old_ends: Positions, new_ends: Positions, withdrawn: list[SpooledRecord]) -> None:
         """On the forwarder's thread."""
@@ -183,10 +193,12 @@ class LogFeed:
 
     def commit(self, generation: int, positions: Positions) -> None:
         """Store offsets, with those that could not be stored before; what is older than a move is not."""
-        if generation != self.moves:
-            return
         waiting = bool(self.uncommitted)
-        self.uncommitted.update(positions)
+        for index, offset in positions.items():
+            if generation >= self.moved_in.get(index, 0):
+                self.uncommitted[index] = offset
+        if not self.uncommitted:
+            return
         try:
             self.source.commit(self.group_id, self.uncommitted)
         except ApiError as error:

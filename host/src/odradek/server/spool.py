@@ -118,15 +118,19 @@ class TelemetrySpool:
     def topics_changed(self) -> None:
         """Somebody may have deleted a topic: pushes need it, so it is made anew."""
         try:
-            before, self.topic = self.topic, self.still_there(self.topic, self.settings.partitions)
+            topic = self.still_there(self.topic, self.settings.partitions)
+            if topic is not self.topic:  # making it has called this once already
+                self.go_on_in(topic)
             self.dead_letters = self.still_there(self.dead_letters, 1)
         except ApiError as error:
             log.error("topic cannot be made", extra={"problem": str(error)})
-            return
-        if self.topic is not before:
-            self.begun_at -= sum(ends_of(before).values())
-            for feed in self.feeds:
-                feed.recreated(ends_of(before), self.ends())
+
+    def go_on_in(self, topic: Topic) -> None:
+        """The telemetry topic is another one."""
+        before, self.topic = self.topic, topic
+        self.begun_at -= sum(ends_of(before).values())
+        for feed in self.feeds:
+            feed.recreated(ends_of(before), self.ends())
 
     def still_there(self, topic: Topic, partitions: int) -> Topic:
         """The topic, or a new one of its name."""
@@ -214,8 +218,17 @@ class TelemetrySpool:
                 self.commit(group_id, positions)
             except ApiError as error:
                 raise ConfigError("data.dir", f"offsets cannot be stored: {error}") from error
-        self.groups.owned[group_id] = lambda offsets: moved(self.of_topic(offsets))
+        self.groups.owned[group_id] = lambda offsets: moved(self.reachable(self.of_topic(offsets)))
         return positions
+
+    def reachable(self, positions: Mapping[int, int]) -> dict[int, int]:
+        """Where somebody wants a forwarder to go on, as far as there is such a place: what comes from now on
+        is not skipped.
+        """
+        ends = self.ends()
+        return {
+            index: min(max(offset, 0), ends[index]) for index, offset in positions.items() if index in ends
+        }
 
     def of_topic(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> dict[int, int]:
         """Offsets of the telemetry topic, by partition."""
