@@ -305,3 +305,36 @@ def test_the_law_notices_one_record_too_many_or_too_few(queued: int, balanced: b
     found = stats.balanced
 
     assert found is balanced
+
+
+def test_what_one_half_has_used_up_is_not_held_against_the_other(delivery_of: DeliveryOf) -> None:
+    delivery = delivery_of(records=2, failure_max_attempts=2, retry_max_attempts=1)
+    for _ in range(3):
+        delivery.failed("ValueError: poison")
+
+    given_up = dict(delivery.ledger.dropped)
+    delivery.failed("ValueError: poison")
+    delivery.retry(Retry("busy"))
+
+    assert given_up == {"failure.max.attempts": 1}
+    assert delivery.ledger.dropped == given_up
+    assert len(delivery.records) == 1
+
+
+@pytest.mark.parametrize("kind", [Retry, Reject])
+def test_an_error_for_a_piece_that_was_delivered_whole_leaves_the_next_alone(
+    delivery_of: DeliveryOf, kind: type[Retry] | type[Reject]
+) -> None:
+    delivery = delivery_of(records=2, retry_max_attempts=1)
+    delivery.halved()
+    taken = delivery.piece()
+    delivery.retries = 1
+
+    if kind is Retry:
+        delivery.retry(Retry("busy", delivered=taken))
+    else:
+        delivery.reject(Reject("bad", delivered=taken))
+
+    assert delivery.ledger.delivered == 1
+    assert (delivery.ledger.dropped, delivery.ledger.rejected) == ({}, {})
+    assert len(delivery.records) == 1

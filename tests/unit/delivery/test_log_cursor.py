@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
 
 from odradek.delivery.dead_letter import dead_letters
 from odradek.delivery.log_cursor import Chunk, LogCursor
+from odradek.delivery.spool_writer import BATCH_BYTES
+from odradek.delivery.spooled_record import spooled
 from odradek.plugin import TelemetryRecord, encode_headers, record_key
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
@@ -164,7 +167,8 @@ def test_a_dead_letter_says_where_it_comes_from(batch_of: BatchOf) -> None:
     cursor = LogCursor({3: 0})
     found = cursor.take(Chunk(3, 0, batch_of(0, 2)))
 
-    (letter,) = records(dead_letters(found[1:], "otlp", "__client_telemetry", "HTTP 400"))
+    (batch,) = dead_letters(found[1:], "otlp", "__client_telemetry", "HTTP 400")
+    (letter,) = records(batch)
 
     assert letter.value == found[1].original.value
     assert letter.key == found[1].original.key
@@ -176,3 +180,15 @@ def test_a_dead_letter_says_where_it_comes_from(batch_of: BatchOf) -> None:
         ("dead_letter_partition", b"3"),
         ("dead_letter_offset", b"1"),
     )
+
+
+def test_many_dead_letters_are_not_too_large_for_their_topic(record_of: RecordOf) -> None:
+    headers = tuple(encode_headers(record_of(1)))
+    original = Record(record_key(bytes(16)), random.Random(1).randbytes(BATCH_BYTES // 2), 0, headers)
+    lost = [spooled(0, original._replace(offset=offset)) for offset in range(5)]
+
+    batches = list(dead_letters(lost, "otlp", "__client_telemetry", "retry.max.attempts"))
+
+    offsets = [dict(letter.headers)["dead_letter_offset"] for batch in batches for letter in records(batch)]
+    assert offsets == [b"%d" % offset for offset in range(5)]
+    assert max(map(len, batches)) < BATCH_BYTES

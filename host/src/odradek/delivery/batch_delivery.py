@@ -72,12 +72,12 @@ class BatchDelivery:
         Returns:
             Milliseconds to wait; 0 when the piece was given up.
         """
-        self.took(error.delivered)
+        left = self.took(error.delivered)
         self.retries += 1
         self.ledger.retries += 1
         self.ledger.last_error = str(error)
         most = self.settings.retry_max_attempts
-        if most and self.retries > most:
+        if left and most and self.retries > most:
             self.give_up("retry.max.attempts")
             return 0
         return asked_ms(error.after_s) or self.backoff_ms(self.retries)
@@ -111,7 +111,8 @@ class BatchDelivery:
         Those that are left are to be delivered again at once: the piece got smaller, so this ends.
         """
         self.ledger.last_error = str(error)
-        self.took(error.delivered)
+        if not self.took(error.delivered):
+            return
         named = ids(error.records)
         piece = self.pieces[0] if self.pieces else []
         gone = [record for record in piece if id(record) in named]
@@ -122,13 +123,16 @@ class BatchDelivery:
         self.replace([record for record in piece if id(record) not in named])
         self.lose(gone, str(error))
 
-    def took(self, delivered: Iterable[TelemetryRecord]) -> None:
-        """The far side took some of them, whatever became of the others."""
+    def took(self, delivered: Iterable[TelemetryRecord]) -> bool:
+        """The far side took some of them, whatever became of the others; whether there are others."""
         taken = ids(delivered)
-        if taken and self.pieces:
-            piece = self.pieces[0]
-            self.ledger.deliver([record for record in piece if id(record) in taken])
-            self.replace([record for record in piece if id(record) not in taken])
+        if not taken or not self.pieces:
+            return bool(self.pieces)
+        piece = self.pieces[0]
+        left = [record for record in piece if id(record) not in taken]
+        self.ledger.deliver([record for record in piece if id(record) in taken])
+        self.replace(left)
+        return bool(left)
 
     def halved(self) -> bool:
         """Divide the piece, unless it is a single record."""
@@ -149,7 +153,8 @@ class BatchDelivery:
             self.pieces.appendleft(left)
 
     def give_up(self, reason: str) -> None:
-        """Nobody tries the piece again."""
+        """Nobody tries the piece again; the next has all its attempts before it."""
+        self.retries = self.failures = 0
         piece = self.pieces[0] if self.pieces else []
         if self.buries:
             self.lose(piece, reason)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from odradek.delivery.spool_writer import BATCH_BYTES
 from odradek.delivery.spooled_record import SpooledRecord
 from odradek.wire.compression import Codec
+from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
 
 REASON: Final = "dead_letter_reason"
@@ -17,22 +19,38 @@ OFFSET: Final = "dead_letter_offset"
 MAX_REASON_BYTES: Final = 1_000
 
 
-def dead_letters(records: Iterable[SpooledRecord], forwarder: str, topic: str, reason: str) -> bytes:
-    """One batch of the records as they were, with headers that say where they come from and why."""
+def dead_letters(
+    records: Iterable[SpooledRecord], forwarder: str, topic: str, reason: str
+) -> Iterator[bytes]:
+    """Batches of the records as they were, with headers that say where they come from and why.
+
+    A batch is no larger than the host writes them, or is a single record: the topic takes it.
+    """
     text = reason.encode("utf-8", "replace")[:MAX_REASON_BYTES]
-    return build_batch(
-        (
-            each.original._replace(
-                headers=(
-                    *each.original.headers,
-                    (REASON, text),
-                    (FORWARDER, forwarder.encode()),
-                    (TOPIC, topic.encode()),
-                    (PARTITION, b"%d" % each.partition),
-                    (OFFSET, b"%d" % each.original.offset),
-                )
+    waiting: list[Record] = []
+    waiting_bytes = 0
+    for each in records:
+        letter = each.original._replace(
+            headers=(
+                *each.original.headers,
+                (REASON, text),
+                (FORWARDER, forwarder.encode()),
+                (TOPIC, topic.encode()),
+                (PARTITION, b"%d" % each.partition),
+                (OFFSET, b"%d" % each.original.offset),
             )
-            for each in records
-        ),
-        codec=Codec.ZSTD,
-    )
+        )
+        size_bytes = estimated_bytes(letter)
+        if waiting and waiting_bytes + size_bytes > BATCH_BYTES:
+            yield build_batch(waiting, codec=Codec.ZSTD)
+            waiting, waiting_bytes = [], 0
+        waiting.append(letter)
+        waiting_bytes += size_bytes
+    if waiting:
+        yield build_batch(waiting, codec=Codec.ZSTD)
+
+
+def estimated_bytes(record: Record) -> int:
+    """About as many as it has in a batch that is not compressed."""
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers)
+    return len(record.key or b"") + len(record.value or b"") + headers

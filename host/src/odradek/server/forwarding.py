@@ -304,8 +304,8 @@ class ForwarderRunner:
         """Make dead letters of what was given up; nothing is forgotten before that is done."""
         assert self.feed is not None
         records, reason = delivery.lost[0]
-        batch = dead_letters(of_log(records), self.name, self.feed.source.topic_name, reason)
-        await self.feed.bury(batch)
+        for batch in dead_letters(of_log(records), self.name, self.feed.source.topic_name, reason):
+            await self.feed.bury(batch)
         with self.lock:
             delivery.buried()
         return 0
