@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from conformance.telemetry_world import otlp
+from odradek.broker.client_quotas import QuotaFilter
 from odradek.testing import RunningHost, VirtualClock
+from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -113,6 +115,7 @@ def test_a_quota_that_is_lifted_throttles_nobody(host: RunningHost, client: Wire
             "no quota is called 'producer_byte_rat': producer_byte_rate",
         ),
         ({"ip": "10.0.0.1", "producer_byte_rate": 1.0}, "no quota is called 'producer_byte_rate'"),
+        ({"user": "a"}, "which quota"),
     ],
 )
 def test_a_quota_that_makes_no_sense_is_refused(
@@ -120,6 +123,32 @@ def test_a_quota_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
         host.quota(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"user": "a", "producer_byte_rate": -1},
+        {"ip": "10.0.0.1", "user": "a", "connection_creation_rate": 1},
+        {"ip": "no address", "connection_creation_rate": 1},
+    ],
+)
+def test_a_quota_that_an_operator_could_not_set_is_refused(
+    host: RunningHost, arguments: dict[str, object]
+) -> None:
+    with pytest.raises(ApiError) as refused:
+        host.quota(**arguments)  # type: ignore[arg-type]
+
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+
+
+def test_a_quota_is_one_that_clients_can_describe(host: RunningHost) -> None:
+    host.quota(user="alice", client_id="app", producer_byte_rate=1_000)
+
+    found = QuotaFilter({"user": "alice", "client-id": "app"}, frozenset(), True)
+
+    described = host.call(lambda: list(host.host.broker.client_quotas.find(found)))
+    assert described == [({"user": "alice", "client-id": "app"}, {"producer_byte_rate": 1_000})]
 
 
 def test_records_expire(host: RunningHost, client: WireClient) -> None:
@@ -141,6 +170,15 @@ def test_days_pass_too(host: RunningHost) -> None:
     host.clock.advance(49 * HOUR_MS + 1)
 
     assert host.clock.now_ms() - before_ms == 49 * HOUR_MS + 1
+
+
+def test_time_does_not_go_back(host: RunningHost) -> None:
+    before_ms = host.clock.now_ms()
+
+    with pytest.raises(ValueError, match="back"):
+        host.clock.advance(-5)
+
+    assert host.clock.now_ms() == before_ms
 
 
 def test_a_host_with_the_clock_of_the_machine_says_so(odradek_host: RunningHost) -> None:

@@ -211,10 +211,14 @@ def test_faults_hit_in_the_order_they_were_given(odradek_host: RunningHost, clie
         ("PushTelemetri", {"drop": "after"}, "no API 'PushTelemetri': PushTelemetry[?]"),
         ("PushTelemetry", {}, "what is to go wrong"),
         ("PushTelemetry", {"error": "TOO_LARGE"}, "no error is called 'TOO_LARGE'"),
+        ("PushTelemetry", {"drop": "befor"}, "drop='befor': before[?]"),
+        ("PushTelemetry", {"drop": "after", "times": 0}, "times=0: 1 at least"),
+        ("PushTelemetry", {"delay_ms": -1}, "delay_ms=-1: less than nothing"),
+        ("PushTelemetry", {"throttle_ms": -1}, "throttle_ms=-1: less than nothing"),
     ],
 )
 def test_an_order_that_makes_no_sense_is_refused(
-    odradek_host: RunningHost, api: str, orders: dict[str, str], complaint: str
+    odradek_host: RunningHost, api: str, orders: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
         odradek_host.fault(api, **orders)  # type: ignore[arg-type]
@@ -241,3 +245,10 @@ def test_requests_that_are_missing_are_explained(odradek_host: RunningHost, clie
 
     assert "no 2 Metadata of client raw within 0.01 s" in str(missed.value)
     assert "raw (raw-client 1.0): ApiVersions 1, Metadata 1" in str(missed.value)
+
+
+def test_requests_of_an_api_that_there_is_not_are_no_empty_list(odradek_host: RunningHost) -> None:
+    with pytest.raises(ValueError, match=r"no API 'Produse': Produce\?"):
+        odradek_host.requests.of("Produse")
+    with pytest.raises(ValueError, match=r"no API 'Produse': Produce\?"):
+        odradek_host.requests.wait_for("Produse", timeout_s=0)

@@ -7,14 +7,15 @@ import gc
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 import odradek.testing
 from odradek.plugin import ConfigError
-from odradek.testing import RunningHost, VirtualClock, host_context
+from odradek.testing import NothingCame, RunningHost, VirtualClock, host_context, host_thread
 from odradek.testing.host_thread import HostThread
 from odradek.wire.api_error import ApiError
 from odradek.wire.messages.api_versions import ApiVersionsRequest
@@ -44,20 +45,35 @@ def left_behind() -> dict[str, set[str]]:
     }
 
 
+def then_tasks(
+    stop: Callable[[], Awaitable[None]], found: list[set[asyncio.Task[object]]]
+) -> Callable[[], Coroutine[object, object, None]]:
+    """Stop, then note which other tasks the loop has still."""
+
+    async def stopped() -> None:
+        await stop()
+        found.append(asyncio.all_tasks() - {asyncio.current_task()})
+
+    return stopped
+
+
 def test_a_hundred_starts_and_stops_leave_nothing_behind() -> None:
     with odradek.testing.host() as host, WireClient(host.address) as client:
         client.introduce()
     before = left_behind()
-    spent_s = []
+    spent_s: list[float] = []
+    tasks: list[set[asyncio.Task[object]]] = []
 
     for _ in range(STARTS):
         begin_s = time.perf_counter()
         with odradek.testing.host() as host:
             spent_s.append(time.perf_counter() - begin_s)
+            host.host.stop = then_tasks(host.host.stop, tasks)  # type: ignore[method-assign]
             with WireClient(host.address) as client:
                 client.introduce()
 
     assert left_behind() == before
+    assert tasks == [set()] * STARTS
     assert sorted(spent_s)[STARTS // 2] < 0.3
 
 
@@ -94,6 +110,20 @@ def test_a_host_is_entered_by_a_coroutine_too() -> None:
             return host.bootstrap
 
     assert asyncio.run(use()).startswith("127.0.0.1:")
+
+
+def test_a_coroutine_that_is_canceled_at_the_entry_leaves_no_host() -> None:
+    before = left_behind()["folders"]
+
+    async def impatient() -> None:
+        async with asyncio.timeout(0), odradek.testing.host():
+            raise AssertionError("it was entered")
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+
+    assert left_behind()["folders"] == before
+    assert "odradek-host" not in left_behind()["threads"]
 
 
 def test_keys_of_the_configuration_are_keyword_arguments() -> None:
@@ -144,7 +174,7 @@ def test_installed_plugins_stay_out_unless_they_are_named() -> None:
 
 
 def test_a_plugin_that_is_not_installed_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no such plugin"):
+    with pytest.raises(ConfigError, match=r"no such plugin is installed; installed: .*stdout"):
         odradek.testing.host(plugins={"absent": {}}).__enter__()
 
 
@@ -154,6 +184,44 @@ def test_a_stopped_host_says_so() -> None:
 
     with pytest.raises(RuntimeError, match="the host is stopped"):
         host.subscribe()
+
+
+def test_what_came_to_a_host_is_there_when_it_is_stopped() -> None:
+    with odradek.testing.host() as host, WireClient(host.address) as client:
+        bootstrap = host.bootstrap
+        client.introduce()
+
+    assert host.bootstrap == bootstrap
+    assert host.requests.of("ApiVersions")
+    with pytest.raises(NothingCame, match="no data point"):
+        host.telemetry.wait_for(timeout_s=0)
+
+
+def test_a_host_that_runs_is_not_entered_again() -> None:
+    context = odradek.testing.host()
+    before = threading.active_count()
+
+    with context, pytest.raises(RuntimeError, match="runs already"):
+        context.__enter__()
+
+    assert threading.active_count() == before
+    with context as again:
+        assert again.topics.names() == []
+
+
+def test_a_start_that_is_interrupted_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(Future[None]):
+        def result(self, timeout: float | None = None) -> None:
+            super().result(timeout)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(host_thread, "Future", Interrupted)
+    before = left_behind()
+
+    with pytest.raises(KeyboardInterrupt):
+        odradek.testing.host().__enter__()
+
+    assert left_behind() == before
 
 
 def test_a_virtual_clock_belongs_to_one_host() -> None:

@@ -59,6 +59,11 @@ def test_a_subscription_has_to_be_legal(odradek_host: RunningHost) -> None:
     assert refused.value.code == ErrorCode.INVALID_REQUEST
 
 
+def test_a_selector_that_there_is_not_is_told_the_right_name(odradek_host: RunningHost) -> None:
+    with pytest.raises(ValueError, match=r"no selector 'clientid': client_id\?"):
+        odradek_host.subscribe(match={"clientid": "me"})
+
+
 def test_a_push_is_decoded_and_kept_as_it_came(odradek_host: RunningHost, client: WireClient) -> None:
     sent = compress(Codec.ZSTD, otlp("org.x"))
 
@@ -175,6 +180,19 @@ def test_a_metric_that_did_not_come_is_explained(odradek_host: RunningHost, clie
         "faults:",
         "  Fetch drop=before (0 of 1)",
     ]
+
+
+def test_a_subscription_that_came_too_late_is_explained(
+    odradek_host: RunningHost, client: WireClient
+) -> None:
+    client.subscriptions()
+    odradek_host.subscribe("org.")
+
+    with pytest.raises(NothingCame) as missed:
+        odradek_host.telemetry.wait_for("org.x", timeout_s=0)
+
+    told = "  me was told to push nothing, and asks again after 300 s: subscribe before it starts"
+    assert told in str(missed.value).splitlines()
 
 
 def test_a_test_that_forgot_everything_is_told_so(odradek_host: RunningHost) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from importlib.metadata import entry_points
@@ -13,8 +14,8 @@ from pathlib import Path
 
 import odradek
 from odradek.server.config import HostConfig, flatten, parse
-from odradek.server.plugins import BUILTIN, GROUP, HostPluginManager
-from odradek.testing.host_thread import HostThread
+from odradek.server.plugins import BUILTIN, GROUP, HostPluginManager, load_plugins
+from odradek.testing.host_thread import START_TIMEOUT_S, HostThread
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
 
@@ -51,7 +52,9 @@ def installed_plugins(names: Collection[str]) -> HostPluginManager:
         for entry_point in entry_points(group=GROUP):
             if entry_point.name in names:
                 manager.load(entry_point)
-    return manager
+    if manager.installed.keys() >= set(names):
+        return manager
+    return load_plugins()  # one is missing: the host says which there are, and does not start
 
 
 class HostContext:
@@ -68,9 +71,12 @@ class HostContext:
         self.clock = clock
         self.data_dir = data_dir
         self.plugins = plugins or {}
-        self.opened = ExitStack()
+        self.opened: ExitStack | None = None
+        """What has to be undone while it runs."""
 
     def __enter__(self) -> RunningHost:
+        if self.opened is not None:
+            raise RuntimeError("this host runs already: make another one with odradek.testing.host()")
         with ExitStack() as opened:
             host = RunningHost(self.clock)
             thread = HostThread(
@@ -83,13 +89,28 @@ class HostContext:
         return host
 
     def __exit__(self, *_: object) -> None:
-        self.opened.close()
+        opened, self.opened = self.opened, None
+        if opened is not None:
+            opened.close()
 
     async def __aenter__(self) -> RunningHost:
-        return await asyncio.to_thread(self.__enter__)
+        entered = threading.Event()
+
+        def enter() -> RunningHost:
+            try:
+                return self.__enter__()
+            finally:
+                entered.set()
+
+        try:
+            return await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, enter))
+        except asyncio.CancelledError:  # the thread goes on all the same, and nobody would stop its host
+            entered.wait(START_TIMEOUT_S)
+            self.__exit__()
+            raise
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.opened.close)
+        await asyncio.to_thread(self.__exit__)
 
     def host_config(self, opened: ExitStack) -> HostConfig:
         """The configuration, with a place for the data."""

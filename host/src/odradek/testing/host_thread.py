@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from odradek.clock import Clock
@@ -39,6 +39,8 @@ class HostThread:
         self.config, self.clock, self.plugins = config, clock, plugins
         self.before_start = before_start
         self.host: Host
+        self.address: tuple[str, int]
+        """Of the first listener, on the loopback if it listens everywhere; for a socket."""
         self.loop: asyncio.AbstractEventLoop
         self.ready: Future[None] = Future()
         self.ended: asyncio.Event
@@ -46,15 +48,8 @@ class HostThread:
         self.thread = threading.Thread(target=self.run, name="odradek-host", daemon=True)
 
     @property
-    def address(self) -> tuple[str, int]:
-        """Of the first listener, on the loopback if it listens everywhere."""
-        listener = self.host.listeners[0]
-        host = listener.address.host
-        return "127.0.0.1" if host in EVERY_ADDRESS else host, listener.bound_port
-
-    @property
     def bootstrap(self) -> str:
-        """The same as ``host:port``."""
+        """The address as ``host:port``."""
         return "{}:{}".format(*self.address)
 
     def start(self) -> None:
@@ -67,7 +62,11 @@ class HostThread:
         try:
             self.ready.result(START_TIMEOUT_S)
         except BaseException:
-            self.thread.join(STOP_TIMEOUT_S)
+            wait([self.ready], START_TIMEOUT_S)  # Ctrl-C comes while it is not ready
+            if self.ready.done() and self.ready.exception() is None:
+                self.stop()
+            else:
+                self.thread.join(STOP_TIMEOUT_S)
             raise
 
     def run(self) -> None:
@@ -88,10 +87,16 @@ class HostThread:
             if self.before_start is not None:
                 self.before_start(self.host)
             await self.host.start()
+            self.address = self.listening_on()
             self.ready.set_result(None)
             await self.ended.wait()
         finally:
             await self.host.stop()
+
+    def listening_on(self) -> tuple[str, int]:
+        listener = self.host.listeners[0]
+        host = listener.address.host
+        return "127.0.0.1" if host in EVERY_ADDRESS else host, listener.bound_port
 
     def call(self, function: Callable[[], Result]) -> Result:
         """Run something on the host's loop, and return what it returns.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from odradek.plugin.context import RequestContext
 from odradek.testing.arrivals import Arrivals
-from odradek.testing.fault import Drop, Fault
+from odradek.testing.fault import Drop, Fault, meant
 from odradek.wire.error_code import ErrorCode
 
 KEPT = 10_000
@@ -54,6 +54,8 @@ class RequestLog:
 
     def __init__(self, arrivals: Arrivals) -> None:
         self.arrivals = arrivals
+        self.apis: Collection[str] = ()
+        """What the host serves; an API that is none of them is a slip of the pen."""
         self.kept: deque[Request] = deque(maxlen=KEPT)
 
     def add(self, request: Request) -> None:
@@ -69,8 +71,23 @@ class RequestLog:
     def __len__(self) -> int:
         return len(self.kept)
 
+    def refuse_unknown(self, api: str) -> None:
+        """The host has such an API.
+
+        Raises:
+            ValueError: It has not.
+        """
+        if api not in self.apis:
+            raise ValueError(f"the host has no API {api!r}{meant(api, self.apis)}")
+
     def of(self, api: str | None = None, *, client_id: str | None = None) -> list[Request]:
-        """Requests of an API, of a client, or of both; the client id may be a pattern with ``*``."""
+        """Requests of an API, of a client, or of both; the client id may be a pattern with ``*``.
+
+        Raises:
+            ValueError: The host has no such API.
+        """
+        if api is not None:
+            self.refuse_unknown(api)
         return [
             request
             for request in self
@@ -85,6 +102,7 @@ class RequestLog:
 
         Raises:
             NothingCame: There are fewer, in time.
+            ValueError: The host has no such API.
         """
 
         def answered() -> list[Request] | None:

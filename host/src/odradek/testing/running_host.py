@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, get_args
 
+from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
 from odradek.broker.routing import load_handlers
 from odradek.clock import SystemClock
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
 from odradek.server.host import Host
 from odradek.telemetry import client_metrics_configs
+from odradek.telemetry.instance_match import SELECTORS
 from odradek.testing.arrivals import Arrivals
 from odradek.testing.fault import GARBAGE, Drop, Fault, error_code, meant
 from odradek.testing.host_thread import HostThread
@@ -49,6 +51,7 @@ class RunningHost:
     def watch(self, host: Host) -> None:
         """Stand around the handlers of a host that has not started."""
         self.dispatcher = WatchedDispatcher(host.broker, load_handlers(), self.requests, self.telemetry)
+        self.requests.apis = {api_name(route.request) for route in self.dispatcher.routes.values()}
         host.dispatcher = self.dispatcher
         for listener in host.listeners:
             listener.dispatcher = self.dispatcher
@@ -109,7 +112,11 @@ class RunningHost:
 
         Raises:
             ApiError: INVALID_REQUEST or INVALID_CONFIG, as for an operator.
+            ValueError: There is no such selector.
         """
+        for selector in match or ():
+            if selector not in SELECTORS:
+                raise ValueError(f"no selector {selector!r}{meant(selector, SELECTORS)}")
         metrics = [prefixes] if isinstance(prefixes, str) else prefixes
         properties = {"metrics": ",".join(metrics), "interval.ms": str(interval_ms)}
         if match:
@@ -133,7 +140,7 @@ class RunningHost:
         ip: Name = ABSENT,
         **values: float | None,
     ) -> None:
-        """Set or lift quotas of a user, a client id, both together, or an address.
+        """Set or lift quotas of a user, a client id, both together, or an address, as an operator does.
 
         A name that is None means all that have no quota of their own.
 
@@ -145,17 +152,22 @@ class RunningHost:
                 ``controller_mutation_rate``; None lifts one.
 
         Raises:
-            ValueError: Nobody is named, or a quota is not known.
+            ValueError: Nobody is named, or no quota, or one that there is not.
+            ApiError: INVALID_REQUEST: the name or the value cannot be.
         """
-        entity = ClientQuotaEntity(user=user, client_id=client_id, ip=ip)
-        if not entity.names():
+        names = ClientQuotaEntity(user=user, client_id=client_id, ip=ip).names()
+        if not names:
             raise ValueError("whose quota? name a user, a client_id or an ip")
-        quotas = self.host.broker.quotas
-        known = ["connection_creation_rate"] if ip is not ABSENT else list(quotas.by_key)
+        known = CLIENT_KEYS if ip is ABSENT else IP_KEYS
+        if not values:
+            raise ValueError(f"which quota? one of {', '.join(known)}")
         for key in values:
             if key not in known:
                 raise ValueError(f"no quota is called {key!r}{meant(key, known)}")
-        self.call(lambda: quotas.apply(entity, values))
+        alteration = Alteration(names, list(values.items()))
+        for refusal in self.call(lambda: self.host.broker.client_quotas.alter([alteration])).values():
+            if refusal is not None:
+                raise refusal
 
     def fault(
         self,
@@ -182,11 +194,16 @@ class RunningHost:
             garbage: Answer with bytes that make no sense, or with these.
 
         Raises:
-            ValueError: The API or the error is not known, or nothing is to be done wrong.
+            ValueError: The API or the error is not known, nothing is to be done wrong, or it cannot be.
         """
-        apis = {api_name(route.request) for route in self.dispatcher.routes.values()}
-        if api not in apis:
-            raise ValueError(f"the host has no API {api!r}{meant(api, apis)}")
+        self.requests.refuse_unknown(api)
+        if times is not None and times < 1:
+            raise ValueError(f"times={times}: 1 at least, or None for all")
+        if drop is not None and drop not in get_args(Drop):
+            raise ValueError(f"drop={drop!r}{meant(drop, get_args(Drop))}")
+        for name, value_ms in (("delay_ms", delay_ms), ("throttle_ms", throttle_ms)):
+            if value_ms < 0:
+                raise ValueError(f"{name}={value_ms}: less than nothing")
         if error is None and not (delay_ms or drop or throttle_ms or garbage):
             raise ValueError("what is to go wrong? give error, delay_ms, drop, throttle_ms or garbage")
         fault = Fault(
@@ -215,6 +232,9 @@ class RunningHost:
         clients = list(self.requests.summary())
         yield "clients:" if clients else f"clients: none has connected to {self.bootstrap}"
         yield from (f"  {line}" for line in clients)
+        for client_id, interval_ms in self.telemetry.told_nothing():
+            told = f"{client_id} was told to push nothing, and asks again after {interval_ms / 1000:g} s"
+            yield f"  {told}: subscribe before it starts"
         pushes = self.telemetry.pushes
         yield f"pushes: {len(pushes)}" + (f", the newest {NEWEST}:" if len(pushes) > NEWEST else "")
         yield from (f"  {push}" for push in pushes[-NEWEST:])

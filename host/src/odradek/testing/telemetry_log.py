@@ -150,6 +150,14 @@ class TelemetryLog:
             self.exchanges.append(handshake)
             self.arrivals.condition.notify_all()
 
+    def told_nothing(self) -> Iterator[tuple[str | None, int]]:
+        """Clients whose newest subscription is empty, and how many ms later they ask again."""
+        with self.arrivals.condition:
+            handshakes = [each for each in self.exchanges if isinstance(each, Handshake)]
+        for client_id, newest in {each.context.client_id: each for each in handshakes}.items():
+            if newest.error is ErrorCode.NONE and not newest.response.requested_metrics:
+                yield client_id, newest.response.push_interval_ms
+
     @property
     def pushes(self) -> list[Push]:
         """The newest pushes, oldest first, refused ones and empty ones too."""

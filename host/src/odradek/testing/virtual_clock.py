@@ -49,7 +49,10 @@ class VirtualClock:
 
         Raises:
             RuntimeError: No host has this clock, or it is stopped.
+            ValueError: Time would go back.
         """
+        if elapsed_ms < 0:
+            raise ValueError(f"time does not go back: advance({elapsed_ms})")
         if self.thread is None:
             raise RuntimeError("no host has this clock: start one with odradek.testing.host(clock=...)")
         call, advance = self.thread.call, self.mock.advance

@@ -147,7 +147,13 @@ class WatchedDispatcher(Dispatcher):
                 keep(found)
                 return
             task = self.broker.timer.schedule(self.now_ms() + delay_ms, lambda: keep(found))
-            outer.abandon, outer.hurry = task.cancel, lambda: keep(found)
+            outer.abandon = task.cancel
+
+            def hurried() -> None:
+                task.cancel()
+                keep(found)
+
+            outer.hurry = hurried
 
         inner.when_done(arrived)
         return outer
