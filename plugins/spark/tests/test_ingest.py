@@ -325,3 +325,22 @@ def test_a_topic_and_options_that_are_wrong_are_said(
         once(spark, nowhere)
     with pytest.raises(IngestFailed, match=r'^kafka options: No such configuration property: "bogus"$'):
         once(spark, bogus)
+
+
+def test_points_by_the_writer_of_spark_are_the_same(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    plain = settings(host.bootstrap, tmp_path / "plain", writer="spark", max_bytes_per_trigger=2_000)
+    for count in range(2):
+        fill(host.bootstrap, records(10, first=10 * count, partitions=2))
+        once(spark, plain)
+    once(spark, settings(host.bootstrap, tmp_path / "d"))
+
+    ours = load_dataset(spark, str(tmp_path / "d"))
+    found = spark.read.parquet(str(tmp_path / "plain" / "points")).select(ours.columns)
+    with pytest.raises(DatasetError, match="has Delta tables: writer=spark needs a dataset of its own"):
+        once(spark, settings(host.bootstrap, tmp_path / "d", writer="spark"))
+
+    found = found.withColumn("date", found["date"].cast("string"))
+    assert found.count() == ours.count() == 60
+    assert found.exceptAll(ours).count() == ours.exceptAll(found).count() == 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.dataset_root import check_root
 from odradek_spark.ingest.kafka_source import streamed
+from odradek_spark.ingest.plain_writer import plain_writer
 from odradek_spark.source.options import (
     DEFAULT_PAYLOAD_BYTES,
     DEFAULT_TRIGGER_BYTES,
@@ -20,6 +21,7 @@ from odradek_spark.tables.dataset import Dataset
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +35,8 @@ class IngestSettings:
     topic: str = TELEMETRY_TOPIC
     source: str = "odradek"
     """``odradek``, or ``kafka`` for Spark's own source, whose jar the session then needs."""
+    writer: str = "worker"
+    """``worker``, or ``spark`` for points alone by Spark's own writer; see `plain_writer`."""
     checkpoint: str = ""
     """Where Spark keeps what it has planned; by default ``_checkpoints/ingest`` in the dataset."""
     trigger_s: float = 60.0
@@ -79,17 +83,20 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
         DatasetError: The dataset cannot be written, or is something else.
     """
     check_root(settings.dataset)
+    plain = settings.writer == "spark"
+    writer = plain_writer(spark, settings) if plain else committing_writer(spark, settings)
+    writer = writer.queryName("odradek-ingest").option("checkpointLocation", settings.checkpoint_location)
+    if once:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
+
+
+def committing_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWriter:
+    """The streaming query whose workers write all tables, and whose driver commits."""
     Dataset(settings.dataset).create()
     of_kafka = settings.source == "kafka"
     if of_kafka:
         rows = streamed(spark, settings)
     else:
         rows = spark.readStream.format("odradek").options(**settings.options()).load()
-    writer = (
-        rows.writeStream.queryName("odradek-ingest")
-        .option("checkpointLocation", settings.checkpoint_location)
-        .foreachBatch(CommitBatch(settings.dataset, settings.topic, has_gaps=of_kafka))
-    )
-    if once:
-        return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
+    return rows.writeStream.foreachBatch(CommitBatch(settings.dataset, settings.topic, has_gaps=of_kafka))
