@@ -19,15 +19,13 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, Reso
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin import (
-    ClientTelemetryPayload,
-    ConnectionContext,
     Forwarder,
     PluginConfig,
-    RequestContext,
     TelemetryRecord,
 )
 from odradek.server.forwarding import ForwarderRunner
 from odradek_otlp import odradek_forwarder
+from support.telemetry_records import telemetry_record
 
 PATIENCE_S = 15.0
 PUSHES = 200
@@ -38,22 +36,6 @@ SETTINGS = ForwarderSettings(
     retry_backoff_max_ms=100,
     retry_max_attempts=0,
 )
-REQUEST = RequestContext(
-    connection=ConnectionContext(
-        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    ),
-    api_key=72,
-    api_version=0,
-    correlation_id=1,
-    client_id="orders",
-    received_ms=0,
-)
-
 
 POISON = "metric.617"
 """The endpoints refuse a request with this metric for good."""
@@ -62,7 +44,7 @@ POISON = "metric.617"
 def record_of(number: int, instance_id: bytes = bytes(16)) -> TelemetryRecord:
     scope = ScopeMetrics(metrics=[Metric(name=f"metric.{number}")])
     data = MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
-    return TelemetryRecord(REQUEST, 1_000, ClientTelemetryPayload(instance_id, terminating=False, data=data))
+    return telemetry_record(data, instance_id)
 
 
 @contextmanager

@@ -18,14 +18,12 @@ import snappy
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, MetricsData
 
 from odradek.plugin import (
-    ClientTelemetryPayload,
-    ConnectionContext,
     PluginConfig,
-    RequestContext,
     TelemetryRecord,
 )
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
+from support.telemetry_records import telemetry_record
 
 if TYPE_CHECKING:
     from integration.collector.conftest import FreePorts, WaitUntilItListens
@@ -83,19 +81,7 @@ def push(number: int) -> TelemetryRecord:
     metric.sum.is_monotonic = True
     begin_ns = time.time_ns() - 10 * 10**9 + number * 10**9
     metric.sum.data_points.add(start_time_unix_nano=begin_ns, time_unix_nano=begin_ns + 10**9, as_double=2.0)
-    connection = ConnectionContext(
-        connection_id="1",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    )
-    request = RequestContext(
-        connection=connection, api_key=72, api_version=0, correlation_id=1, client_id=None, received_ms=0
-    )
-    payload = ClientTelemetryPayload(bytes(16), terminating=False, data=data.SerializeToString())
-    return TelemetryRecord(request, 1_000, payload)
+    return telemetry_record(data.SerializeToString())
 
 
 async def deliver(port: int) -> None:

@@ -32,14 +32,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from odradek.plugin import (
-    ClientTelemetryPayload,
-    ConnectionContext,
     PluginConfig,
-    RequestContext,
     TelemetryRecord,
 )
 from odradek_kafka import odradek_forwarder
 from support.hosts import running_host
+from support.telemetry_records import telemetry_record
 
 if TYPE_CHECKING:
     from integration.collector.conftest import Point, StartCollector
@@ -117,19 +115,7 @@ def push(number: int) -> bytes:
 
 
 def record_of(number: int) -> TelemetryRecord:
-    connection = ConnectionContext(
-        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    )
-    request = RequestContext(
-        connection=connection, api_key=72, api_version=0, correlation_id=1, client_id="orders", received_ms=1
-    )
-    payload = ClientTelemetryPayload(bytes([number % 3 + 1]) * 16, terminating=False, data=push(number))
-    return TelemetryRecord(request, 1_000, payload)
+    return telemetry_record(push(number), bytes([number % 3 + 1]) * 16)
 
 
 def export(bootstrap: str, topic: str, encoding: str) -> None:

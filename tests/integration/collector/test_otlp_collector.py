@@ -16,7 +16,6 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import Exemplar, Metric, Metrics
 
 from odradek.plugin import (
     ClientTelemetryPayload,
-    ConnectionContext,
     PluginConfig,
     RequestContext,
     TelemetryRecord,
@@ -27,6 +26,7 @@ from odradek.telemetry.payload import PayloadLimits, label
 from odradek_otlp import odradek_forwarder
 from odradek_otlp.otlp_forwarder import OtlpForwarder
 from support.hosts import EVERYTHING, running_host
+from support.telemetry_records import telemetry_record
 
 if TYPE_CHECKING:
     from integration.collector.conftest import Collector, Point, StartCollector
@@ -142,21 +142,9 @@ def push(client: int, number: int, java: bool) -> bytes:
 
 def record(client: int, number: int) -> TelemetryRecord:
     """A push as the host labels it."""
-    connection = ConnectionContext(
-        connection_id="1",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    )
-    request = RequestContext(
-        connection=connection, api_key=72, api_version=0, correlation_id=1, client_id=None, received_ms=0
-    )
     labels = encode_labels({"client_id": f"client-{client}", "principal": "User:ANONYMOUS"})
     data = label(push(client, number, java=client % 2 == 0), labels, PayloadLimits())
-    payload = ClientTelemetryPayload(client.to_bytes(16), terminating=False, data=data)
-    return TelemetryRecord(request, 1_000, payload)
+    return telemetry_record(data, client.to_bytes(16))
 
 
 def endpoint(collector: Collector, protocol: str) -> str:

@@ -323,7 +323,7 @@ def test_what_one_half_has_used_up_is_not_held_against_the_other(delivery_of: De
 
 @pytest.mark.parametrize("kind", [Retry, Reject])
 def test_an_error_for_a_piece_that_was_delivered_whole_leaves_the_next_alone(
-    delivery_of: DeliveryOf, kind: type[Retry] | type[Reject]
+    delivery_of: DeliveryOf, kind: type[Retry | Reject]
 ) -> None:
     delivery = delivery_of(records=2, retry_max_attempts=1)
     delivery.halved()

@@ -18,6 +18,7 @@ from odradek.plugin import (
     encode_headers,
     record_key,
 )
+from support.telemetry_records import push_request
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 UNKNOWN_IF_EMPTY = TEXT.filter(bool)
@@ -73,21 +74,7 @@ def test_what_is_written_is_read_back(record: TelemetryRecord) -> None:
 
 
 EXAMPLE = TelemetryRecord(
-    context=RequestContext(
-        connection=ConnectionContext(
-            connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-            listener_name="PLAINTEXT",
-            security_protocol="PLAINTEXT",
-            client_address="127.0.0.1",
-            client_port=40_000,
-            node_id=1,
-        ),
-        api_key=72,
-        api_version=0,
-        correlation_id=0,
-        client_id="orders",
-        received_ms=1_700_000_000_000,
-    ),
+    context=push_request(received_ms=1_700_000_000_000),
     push_interval_ms=30_000,
     payload=ClientTelemetryPayload(bytes(range(16)), terminating=True, data=b"otlp"),
     subscription_id=-5,

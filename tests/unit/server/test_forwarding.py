@@ -13,15 +13,13 @@ import pytest
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin import (
-    ClientTelemetryPayload,
-    ConnectionContext,
     Forwarder,
     Reject,
-    RequestContext,
     Retry,
     TelemetryRecord,
 )
 from odradek.server.forwarding import ForwarderRunner
+from support.telemetry_records import telemetry_record
 
 PATIENCE_S = 5.0
 QUICK = ForwarderSettings(
@@ -32,25 +30,9 @@ QUICK = ForwarderSettings(
     deliver_timeout_ms=2_000,
 )
 
-REQUEST = RequestContext(
-    connection=ConnectionContext(
-        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
-        listener_name="PLAINTEXT",
-        security_protocol="PLAINTEXT",
-        client_address="127.0.0.1",
-        client_port=40000,
-        node_id=1,
-    ),
-    api_key=72,
-    api_version=0,
-    correlation_id=1,
-    client_id="orders",
-    received_ms=0,
-)
-
 
 def record_of(data: bytes = b"push") -> TelemetryRecord:
-    return TelemetryRecord(REQUEST, 1_000, ClientTelemetryPayload(bytes(16), terminating=False, data=data))
+    return telemetry_record(data)
 
 
 @dataclass

@@ -1,0 +1,35 @@
+"""Pushes as a forwarder is given them."""
+
+from __future__ import annotations
+
+from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext, TelemetryRecord
+
+
+def push_request(client_id: str | None = "orders", received_ms: int = 0) -> RequestContext:
+    """The request of a client on this machine."""
+    connection = ConnectionContext(
+        connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=40_000,
+        node_id=1,
+    )
+    return RequestContext(
+        connection=connection,
+        api_key=72,
+        api_version=0,
+        correlation_id=0,
+        client_id=client_id,
+        received_ms=received_ms,
+    )
+
+
+REQUEST = push_request()
+
+
+def telemetry_record(
+    data: bytes, instance_id: bytes = bytes(16), request: RequestContext = REQUEST
+) -> TelemetryRecord:
+    """A push that is not the last one of its client instance, at an interval of a second."""
+    return TelemetryRecord(request, 1_000, ClientTelemetryPayload(instance_id, terminating=False, data=data))
