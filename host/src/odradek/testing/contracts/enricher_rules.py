@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from odradek.plugin import UNKNOWN, Enricher, RequestContext
@@ -12,12 +11,14 @@ from odradek.testing.contracts.observing import (
     Watch,
     called,
     closed,
+    closes_unused,
     contents,
+    opened,
     refuse_changes,
     shown,
     within_budget,
 )
-from odradek.testing.contracts.rule import Rule, RuleBroken
+from odradek.testing.contracts.rule import RuleBroken, rules
 from odradek.testing.contracts.samples import LONG_TEXT, ODD_TEXT, Samples, connection_of, context_of
 from odradek.testing.contracts.subject import BUDGET_MS, Capability, Kind, Subject
 
@@ -33,17 +34,6 @@ SPOOFS = (
     "admin\nprincipal: User:admin",
 )
 """What a client may call itself."""
-
-
-@asynccontextmanager
-async def opened(subject: Subject) -> AsyncIterator[Enricher]:
-    """A new one, closed at the end."""
-    enricher: Enricher = called("make", subject.make)
-    try:
-        yield enricher
-    finally:
-        with contextlib.suppress(RuleBroken):
-            await closed(subject, enricher)
 
 
 def labels_of(enricher: Enricher, context: RequestContext) -> Any:
@@ -86,12 +76,6 @@ async def keeps_nothing(subject: Subject) -> None:
         records.clear()
         del record
         watch.refuse_leftovers("after its calls")
-
-
-async def closes_unused(subject: Subject) -> None:
-    enricher = called("make", subject.make)
-    await closed(subject, enricher, "close before the first client")
-    await closed(subject, enricher, "the second close")
 
 
 async def stands_beside_another(subject: Subject) -> None:
@@ -156,18 +140,18 @@ async def answers_as_agreed(subject: Subject) -> None:
                     raise RuleBroken(f"labels has {shown(name)}: {shown(value)}, expected a name and a text")
 
 
-ENRICHER_RULES: Final = tuple(
-    Rule(number, name, Kind.ENRICHER, check, needs)
-    for number, name, check, needs in (
-        (1, "returns-in-time", returns_in_time, ()),
-        (2, "changes-nothing", changes_nothing, ()),
-        (3, "keeps-nothing", keeps_nothing, ()),
-        (4, "closes-unused", closes_unused, (Capability.CLOSE,)),
-        (5, "starts-twice", stands_beside_another, ()),
-        (6, "empty", takes_empty, ()),
-        (8, "huge", takes_huge, ()),
-        (9, "undecodable", takes_odd_text, ()),
-        (11, "spoofed", sees_through_spoofed, ()),
-        (17, "answers-as-agreed", answers_as_agreed, ()),
-    )
+ENRICHER_RULES: Final = rules(
+    Kind.ENRICHER,
+    {
+        "returns-in-time": (returns_in_time,),
+        "changes-nothing": (changes_nothing,),
+        "keeps-nothing": (keeps_nothing,),
+        "closes-unused": (closes_unused, Capability.CLOSE),
+        "starts-twice": (stands_beside_another,),
+        "empty": (takes_empty,),
+        "huge": (takes_huge,),
+        "undecodable": (takes_odd_text,),
+        "spoofed": (sees_through_spoofed,),
+        "answers-as-agreed": (answers_as_agreed,),
+    },
 )

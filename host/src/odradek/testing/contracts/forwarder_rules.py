@@ -24,8 +24,8 @@ from odradek.testing.contracts.observing import (
     described,
     refuse_changes,
 )
-from odradek.testing.contracts.rule import Rule, RuleBroken
-from odradek.testing.contracts.samples import GARBAGE, Samples, connection_of, context_of, numbers_of
+from odradek.testing.contracts.rule import RuleBroken, rules
+from odradek.testing.contracts.samples import GARBAGE, Samples, context_of, numbers_of
 from odradek.testing.contracts.subject import FORWARDER_BUDGET_MS, Capability, FarSideState, Kind, Subject
 
 BATCH = 40
@@ -210,16 +210,8 @@ async def takes_concurrent(subject: Subject) -> None:
 
 async def sees_through_spoofed(subject: Subject) -> None:
     samples = Samples()
-    labels = {
-        "client_instance_id": "AAAAAAAAAAAAAAAAAAAAAQ",
-        "client_id": "orders",
-        "principal": "User:admin",
-    }
     async with opened(subject) as forwarder:
-        batch = [
-            samples.push(labels=labels, context=context_of("orders", connection_of(principal)))
-            for principal in ("User:admin", "User:mallory", "User:ANONYMOUS")
-        ]
+        batch = samples.spoofed()
         await delivered(subject, forwarder, batch, "their labels say that they come from one client")
 
 
@@ -355,27 +347,27 @@ async def answers_as_agreed(subject: Subject) -> None:
                 raise RuleBroken(f"{method} returned {type(result).__name__}, expected None")
 
 
-FAR_SIDE: Final = (Capability.FAR_SIDE,)
+FAR_SIDE: Final = Capability.FAR_SIDE
 
-FORWARDER_RULES: Final = tuple(
-    Rule(number, name, Kind.FORWARDER, check, needs)
-    for number, name, check, needs in (
-        (1, "returns-in-time", lets_its_loop_turn, ()),
-        (2, "changes-nothing", changes_nothing, ()),
-        (3, "keeps-nothing", keeps_nothing, ()),
-        (4, "closes-unused", closes_unused, (Capability.CLOSE,)),
-        (5, "starts-twice", starts_twice, ()),
-        (6, "empty", takes_empty, ()),
-        (7, "terminating", takes_terminating, ()),
-        (8, "huge", takes_huge, ()),
-        (9, "undecodable", outlives_undecodable, ()),
-        (10, "concurrent", takes_concurrent, (Capability.CONCURRENT,)),
-        (11, "spoofed", sees_through_spoofed, ()),
-        (12, "far-side-down", asks_to_retry, FAR_SIDE),
-        (13, "far-side-slow", ends_when_cancelled, FAR_SIDE),
-        (14, "far-side-refusing", says_that_it_was_refused, FAR_SIDE),
-        (15, "flushes", leaves_nothing_behind, FAR_SIDE),
-        (16, "accounts", accounts_for_everything, FAR_SIDE),
-        (17, "answers-as-agreed", answers_as_agreed, ()),
-    )
+FORWARDER_RULES: Final = rules(
+    Kind.FORWARDER,
+    {
+        "returns-in-time": (lets_its_loop_turn,),
+        "changes-nothing": (changes_nothing,),
+        "keeps-nothing": (keeps_nothing,),
+        "closes-unused": (closes_unused, Capability.CLOSE),
+        "starts-twice": (starts_twice,),
+        "empty": (takes_empty,),
+        "terminating": (takes_terminating,),
+        "huge": (takes_huge,),
+        "undecodable": (outlives_undecodable,),
+        "concurrent": (takes_concurrent, Capability.CONCURRENT),
+        "spoofed": (sees_through_spoofed,),
+        "far-side-down": (asks_to_retry, FAR_SIDE),
+        "far-side-slow": (ends_when_cancelled, FAR_SIDE),
+        "far-side-refusing": (says_that_it_was_refused, FAR_SIDE),
+        "flushes": (leaves_nothing_behind, FAR_SIDE),
+        "accounts": (accounts_for_everything, FAR_SIDE),
+        "answers-as-agreed": (answers_as_agreed,),
+    },
 )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import inspect
 import sys
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import fields
 from typing import Any
 
 from odradek.plugin import TelemetryRecord
 from odradek.testing.contracts.rule import RuleBroken
 from odradek.testing.contracts.samples import numbers_in
-from odradek.testing.contracts.subject import FarSide, Subject
+from odradek.testing.contracts.subject import FarSide, FarSideState, Subject
 
 ROUNDS = 3
 """Another process may take the processor for a while: slow is what is slow in each round."""
@@ -173,3 +175,22 @@ async def closed(subject: Subject, offer: Any, what: str = "close") -> None:
     took_s = time.monotonic() - started_s
     if took_s > subject.close_s:
         raise RuleBroken(f"{what} took {took_s:.1f} s, the deadline is {subject.close_s:g} s")
+
+
+@asynccontextmanager
+async def opened(subject: Subject) -> AsyncIterator[Any]:
+    """A new one, closed at the end, which is not what is looked at here."""
+    offer = called("make", subject.make)
+    try:
+        yield offer
+    finally:
+        with contextlib.suppress(RuleBroken):
+            await closed(subject, offer)
+
+
+async def closes_unused(subject: Subject) -> None:
+    """The rule for all that is made ready to be called: a forwarder has a start before."""
+    subject.turn(FarSideState.UP)
+    offer = called("make", subject.make)
+    await closed(subject, offer, "close before the first call")
+    await closed(subject, offer, "the second close")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any, Final
 
 from odradek.plugin import ClientQuotaCallback, ClientQuotaEntity, ClientQuotaType
-from odradek.testing.contracts.observing import called, closed, shown, within_budget
-from odradek.testing.contracts.rule import Rule, RuleBroken
+from odradek.testing.contracts.observing import called, closed, closes_unused, opened, shown, within_budget
+from odradek.testing.contracts.rule import RuleBroken, rules
 from odradek.testing.contracts.samples import LONG_TEXT, ODD_TEXT
 from odradek.testing.contracts.subject import BUDGET_MS, Capability, Kind, Subject
 
@@ -19,17 +18,6 @@ ROUND = 50
 PRODUCE = ClientQuotaType.PRODUCE
 SEPARATORS = ":/,;=|-_. \n\0"
 QUOTA = 4_321.0
-
-
-@asynccontextmanager
-async def opened(subject: Subject) -> AsyncIterator[ClientQuotaCallback]:
-    """A new one, closed at the end."""
-    callback: ClientQuotaCallback = called("make", subject.make)
-    try:
-        yield callback
-    finally:
-        with contextlib.suppress(RuleBroken):
-            await closed(subject, callback)
 
 
 def tags_of(callback: ClientQuotaCallback, user: str, client_id: str, kind: ClientQuotaType = PRODUCE) -> Any:
@@ -69,12 +57,6 @@ async def changes_nothing(subject: Subject) -> None:
         limit_of(callback, tags)
         if tags != before:
             raise RuleBroken(f"quota_limit changed the tags from {before} to {tags}")
-
-
-async def closes_unused(subject: Subject) -> None:
-    callback = called("make", subject.make)
-    await closed(subject, callback, "close before the first request")
-    await closed(subject, callback, "the second close")
 
 
 async def stands_beside_another(subject: Subject) -> None:
@@ -150,18 +132,18 @@ def refuse_limit(limit: object) -> None:
     raise RuleBroken(f"quota_limit returned {shown(limit)}, expected None or a number from 0")
 
 
-QUOTA_RULES: Final = tuple(
-    Rule(number, name, Kind.QUOTA_CALLBACK, check, needs)
-    for number, name, check, needs in (
-        (1, "returns-in-time", returns_in_time, ()),
-        (2, "changes-nothing", changes_nothing, ()),
-        (4, "closes-unused", closes_unused, (Capability.CLOSE,)),
-        (5, "starts-twice", stands_beside_another, ()),
-        (6, "empty", takes_empty, ()),
-        (8, "huge", takes_huge, ()),
-        (9, "undecodable", takes_odd_text, ()),
-        (11, "spoofed", sees_through_spoofed, ()),
-        (16, "accounts", accounts_for_updates, (Capability.UPDATES,)),
-        (17, "answers-as-agreed", answers_as_agreed, ()),
-    )
+QUOTA_RULES: Final = rules(
+    Kind.QUOTA_CALLBACK,
+    {
+        "returns-in-time": (returns_in_time,),
+        "changes-nothing": (changes_nothing,),
+        "closes-unused": (closes_unused, Capability.CLOSE),
+        "starts-twice": (stands_beside_another,),
+        "empty": (takes_empty,),
+        "huge": (takes_huge,),
+        "undecodable": (takes_odd_text,),
+        "spoofed": (sees_through_spoofed,),
+        "accounts": (accounts_for_updates, Capability.UPDATES),
+        "answers-as-agreed": (answers_as_agreed,),
+    },
 )

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -18,13 +18,14 @@ from odradek.testing.contracts.observing import (
     arrivals,
     called,
     closed,
+    closes_unused,
     contents,
     described,
     refuse_changes,
     within_budget,
 )
-from odradek.testing.contracts.rule import Rule, RuleBroken
-from odradek.testing.contracts.samples import GARBAGE, Samples, connection_of, context_of, numbers_of
+from odradek.testing.contracts.rule import RuleBroken, rules
+from odradek.testing.contracts.samples import GARBAGE, Samples, context_of, numbers_of
 from odradek.testing.contracts.subject import BUDGET_MS, Capability, FarSideState, Kind, Subject
 
 ROUND = 20
@@ -136,13 +137,6 @@ async def keeps_nothing(subject: Subject) -> None:
         bytes_watch.refuse_leftovers(when)
 
 
-async def closes_unused(subject: Subject) -> None:
-    subject.turn(FarSideState.UP)
-    offer = called("make", subject.make)
-    await closed(subject, offer, "close before the first push")
-    await closed(subject, offer, "the second close")
-
-
 async def stands_beside_another(subject: Subject) -> None:
     samples = Samples()
     async with opened(subject) as one, opened(subject) as other:
@@ -206,16 +200,8 @@ async def takes_concurrent(subject: Subject) -> None:
 
 async def sees_through_spoofed(subject: Subject) -> None:
     samples = Samples()
-    labels = {
-        "client_instance_id": "AAAAAAAAAAAAAAAAAAAAAQ",
-        "client_id": "orders",
-        "principal": "User:admin",
-    }
     async with opened(subject) as receiving:
-        records = [
-            samples.push(labels=labels, context=context_of("orders", connection_of(principal)))
-            for principal in ("User:admin", "User:mallory", "User:ANONYMOUS")
-        ]
+        records = samples.spoofed()
         receiving.pushes(records)
         await refuse_losses(subject, records, "their labels say that they come from one client")
 
@@ -323,29 +309,28 @@ async def answers_as_agreed(subject: Subject) -> None:
             raise RuleBroken(f"{EXPORT} returned {type(answer).__name__}, expected None")
 
 
-Check = Callable[[Subject], Awaitable[None]]
 FAR_SIDE, FLUSH = Capability.FAR_SIDE, Capability.FLUSH
 
-RECEIVER_RULES: Final = tuple(
-    Rule(number, name, Kind.RECEIVER, check, needs)
-    for number, name, check, needs in (
-        (1, "returns-in-time", returns_in_time, ()),
-        (2, "changes-nothing", changes_nothing, ()),
-        (3, "keeps-nothing", keeps_nothing, ()),
-        (4, "closes-unused", closes_unused, (Capability.CLOSE,)),
-        (5, "starts-twice", stands_beside_another, ()),
-        (6, "empty", takes_empty, ()),
-        (7, "terminating", takes_terminating, ()),
-        (8, "huge", takes_huge, ()),
-        (9, "undecodable", outlives_undecodable, ()),
-        (10, "concurrent", takes_concurrent, (Capability.CONCURRENT,)),
-        (11, "spoofed", sees_through_spoofed, ()),
-        (12, "far-side-down", outlives_far_side_down, (FAR_SIDE,)),
-        (13, "far-side-slow", waits_for_no_far_side, (FAR_SIDE,)),
-        (14, "far-side-refusing", outlives_far_side_refusing, (FAR_SIDE,)),
-        (15, "flushes", flushes, (FAR_SIDE, FLUSH, Capability.CLOSE)),
-        (16, "accounts", accounts_for_everything, (Capability.ACCOUNTS,)),
-        (17, "answers-as-agreed", answers_as_agreed, ()),
-    )
+RECEIVER_RULES: Final = rules(
+    Kind.RECEIVER,
+    {
+        "returns-in-time": (returns_in_time,),
+        "changes-nothing": (changes_nothing,),
+        "keeps-nothing": (keeps_nothing,),
+        "closes-unused": (closes_unused, Capability.CLOSE),
+        "starts-twice": (stands_beside_another,),
+        "empty": (takes_empty,),
+        "terminating": (takes_terminating,),
+        "huge": (takes_huge,),
+        "undecodable": (outlives_undecodable,),
+        "concurrent": (takes_concurrent, Capability.CONCURRENT),
+        "spoofed": (sees_through_spoofed,),
+        "far-side-down": (outlives_far_side_down, FAR_SIDE),
+        "far-side-slow": (waits_for_no_far_side, FAR_SIDE),
+        "far-side-refusing": (outlives_far_side_refusing, FAR_SIDE),
+        "flushes": (flushes, FAR_SIDE, FLUSH, Capability.CLOSE),
+        "accounts": (accounts_for_everything, Capability.ACCOUNTS),
+        "answers-as-agreed": (answers_as_agreed,),
+    },
 )
 EXPORTER_RULES: Final = tuple(replace(rule, kind=Kind.EXPORTER) for rule in RECEIVER_RULES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Thread
@@ -29,14 +29,37 @@ class CannotTell(Exception):
     """The plugin, or the subject, has not what the rule needs."""
 
 
+NAMES = (
+    "returns-in-time",
+    "changes-nothing",
+    "keeps-nothing",
+    "closes-unused",
+    "starts-twice",
+    "empty",
+    "terminating",
+    "huge",
+    "undecodable",
+    "concurrent",
+    "spoofed",
+    "far-side-down",
+    "far-side-slow",
+    "far-side-refusing",
+    "flushes",
+    "accounts",
+    "answers-as-agreed",
+)
+"""Of all rules, from R1 on: what is promised has one name and one number, whoever promises it."""
+Check = Callable[[Subject], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One promise of a plugin. The number is the same for all kinds of plugins that make it."""
+    """One promise of a plugin."""
 
     number: int
     name: str
     kind: Kind
-    check: Callable[[Subject], Awaitable[None]]
+    check: Check
     needs: tuple[Capability, ...] = ()
 
     def __str__(self) -> str:
@@ -46,6 +69,14 @@ class Rule:
     def reference(self) -> str:
         """The paragraph."""
         return f"{PAGE}#r{self.number}-{self.name}"
+
+
+def rules(kind: Kind, checks: Mapping[str, tuple[Check, *tuple[Capability, ...]]]) -> tuple[Rule, ...]:
+    """The rules of a kind of plugins: by name how each is checked, and what it needs."""
+    return tuple(
+        Rule(NAMES.index(name) + 1, name, kind, check, tuple(needs))
+        for name, (check, *needs) in checks.items()
+    )
 
 
 class Outcome(StrEnum):

@@ -27,6 +27,11 @@ HUGE_METRICS, HUGE_TEXT = 4_096, "x" * 1_024
 LONG_TEXT = "x" * 32_767
 """The longest string of Kafka's protocol."""
 GARBAGE = b"\xff\xfe no protobuf \x00" * 7
+SPOOFED = {
+    "client_instance_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+    "client_id": "orders",
+    "principal": "User:admin",
+}
 ODD_TEXT = 'o"r\\d\ne\x00r,s=\u202e\U0001f600'
 """A client id may be any UTF-8."""
 
@@ -90,6 +95,13 @@ class Samples:
     def pushes(self, count: int) -> list[TelemetryRecord]:
         """Plain ones."""
         return [self.push() for _ in range(count)]
+
+    def spoofed(self) -> list[TelemetryRecord]:
+        """Of three users, with labels that say that all of them come from one client of an administrator."""
+        return [
+            self.push(labels=SPOOFED, context=context_of("orders", connection_of(principal)))
+            for principal in ("User:admin", "User:mallory", "User:ANONYMOUS")
+        ]
 
     def huge(self) -> TelemetryRecord:
         """More than four MiB, more than a host takes by default."""
