@@ -117,14 +117,22 @@ def test_a_value_of_another_kind_names_the_key_and_what_was_expected(
 
 
 def test_a_key_that_nobody_asked_for_is_a_mistake() -> None:
-    config = config_of(known="1", unknown="2", headers__a="3")
+    config = config_of(known="1", stray="2", headers__a="3")
     config.text("known")
     config.table("headers")
 
     with pytest.raises(ConfigError) as caught:
         config.finish()
 
-    assert str(caught.value) == "plugins.x.unknown: unknown key; known here: headers.a, known"
+    assert str(caught.value) == "plugins.x.stray: unknown key; known here: headers.a, known"
+
+
+def test_a_misspelled_key_is_told_the_right_name() -> None:
+    config = config_of(labelz="1")
+    config.text("labels")
+
+    with pytest.raises(ConfigError, match=r"plugins\.x\.labelz: unknown key \(labels\?\); known here"):
+        config.finish()
 
 
 def test_a_table_that_was_read_to_the_end_is_finished() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -129,4 +130,6 @@ class PluginConfig:
         """
         for key in self.values:
             if key not in self.known:
-                raise self.error(key, f"unknown key; known here: {', '.join(sorted(self.known))}")
+                close = get_close_matches(key, self.known, 1)
+                meant = f" ({close[0]}?)" if close else ""
+                raise self.error(key, f"unknown key{meant}; known here: {', '.join(sorted(self.known))}")
