@@ -80,5 +80,13 @@ def test_underscores_of_a_name_become_hyphens(tmp_path: Path) -> None:
     assert project["name"] == "odradek-space-ship"
 
 
+def test_the_prefix_of_the_distribution_may_be_given(tmp_path: Path) -> None:
+    run(["new-plugin", "odradek-ship", "--directory", str(tmp_path)])
+
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "odradek-ship"
+    assert project["entry-points"]["odradek"] == {"ship": "odradek_ship"}
+
+
 def test_the_template_of_a_checkout_is_the_one_in_contrib() -> None:
     assert new_plugin.template() == ROOT / "contrib/plugin-template"

@@ -18,7 +18,7 @@ from odradek.cli.errors import CommandFailed
 PACKAGE = Path(odradek.__file__).parent
 PLACES = (PACKAGE / "plugin_template", PACKAGE.parents[2] / "contrib" / "plugin-template")
 """In an installed host, and in a checkout."""
-NAME = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 EXAMPLE = re.compile(r"(?P<before>odradek[-_])?(?P<example>example|Example)")
 LEFT_OUT = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "dist"}
 
@@ -35,9 +35,9 @@ def new_plugin(name: str, directory: Path | None) -> None:
 
     NAME is the plugin's: its distribution is odradek-NAME, its table [plugins.NAME].
     """
+    name = name.replace("_", "-").removeprefix("odradek-")  # the distribution gets the prefix anyway
     if not NAME.fullmatch(name):
         raise click.UsageError(f"expected a name of a-z, 0-9 and - between them, found {name!r}")
-    name = name.replace("_", "-")
     folder = directory or Path(f"odradek-{name}")
     if folder.exists() and any(folder.iterdir()):
         raise CommandFailed(f"{folder} is there already, and not empty")
