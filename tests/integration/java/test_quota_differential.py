@@ -6,12 +6,13 @@ Both have three windows instead of eleven, which only makes it shorter. ``pytest
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
 import pytest
+from contrib.capture.kafka_node import kafka_node
 
 from odradek.client.admin import AdminClient
 from odradek.client.connection import Connection
@@ -33,6 +34,7 @@ FILLED = 600
 """Requests whose records are there to be fetched."""
 SECONDS = 12
 TOPIC = "load"
+ATTEMPTS = 3
 WINDOWS = ("quota.window.num=3",)
 REFUSED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
@@ -178,8 +180,8 @@ LOADS: dict[str, tuple[str, float, Callable[[str, str], Seen]]] = {
 """Key and value of the quota, and the load."""
 
 
-def all_loads(bootstrap: str) -> dict[str, Seen]:
-    """Every load under its quota, of clients named as the load."""
+def prepare(bootstrap: str) -> None:
+    """Fill the topic and set the quotas, of clients named as the load."""
     host, _, port = bootstrap.rpartition(":")
     with AdminClient(bootstrap) as admin:
         admin.create_topics([NewTopic(name=TOPIC, partitions=1, replication_factor=1)])
@@ -189,29 +191,35 @@ def all_loads(bootstrap: str) -> dict[str, Seen]:
             ClientQuotaEntity(client_id=load): {key: value} for load, (key, value, _) in LOADS.items()
         })  # fmt: skip
         time.sleep(1)  # until Kafka's broker has heard of it from its controller
-    return {load: run(bootstrap, load) for load, (_, _, run) in LOADS.items()}
+
+
+@dataclass(slots=True)
+class SideBySide:
+    """Apache Kafka and the host, under the same loads at the same time."""
+
+    bootstraps: tuple[str, str]
+    pool: ThreadPoolExecutor
+
+    def run(self, load: str) -> tuple[Seen, Seen]:
+        """What clients of Kafka saw of a load, and those of the host."""
+        _, _, put = LOADS[load]
+        theirs, ours = self.pool.map(put, self.bootstraps, (load, load))
+        print(f"\n{load:12}Kafka: {theirs!s:50}host: {ours}")
+        return theirs, ours
 
 
 @pytest.fixture(scope="module")
-def both(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Seen]]:
-    """What the clients of Kafka saw, and those of the host, at the same time."""
-    from contrib.capture.kafka_node import kafka_node
-
+def both(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SideBySide]:
+    """Both, with quotas set."""
     settings = [part for window in WINDOWS for part in ("--set", window)]
     with (
         kafka_node(overrides=WINDOWS) as node,
         serving(tmp_path_factory.mktemp("host") / "data", *settings) as serve,
         ThreadPoolExecutor(2) as pool,
     ):
-        seen = list(pool.map(all_loads, (f"127.0.0.1:{node.port}", serve.bootstrap)))
-    print("\n" + side_by_side(seen))
-    return seen
-
-
-def side_by_side(both: list[dict[str, Seen]]) -> str:
-    lines = [f"{'':12}{'Apache Kafka':52}host"]
-    lines += [f"{load:12}{both[0][load]!s:52}{both[1][load]}" for load in LOADS]
-    return "\n".join(lines)
+        side_by_side = SideBySide((f"127.0.0.1:{node.port}", serve.bootstrap), pool)
+        list(pool.map(prepare, side_by_side.bootstraps))
+        yield side_by_side
 
 
 @pytest.mark.parametrize(
@@ -219,27 +227,32 @@ def side_by_side(both: list[dict[str, Seen]]) -> str:
     [("produce", 0.05, 0.3), ("librdkafka", 0.2, 0.3), ("fetch", 0.25, 0.5)],
 )
 def test_bytes_flow_at_the_same_rate(
-    both: list[dict[str, Seen]], load: str, noise: float, noise_of_throttles: float
+    both: SideBySide, load: str, noise: float, noise_of_throttles: float
 ) -> None:
     """Bytes come in bursts, and a burst more or less within the time is a sixth of all. On a busy machine
-    clients come later than they were told, so their throttles are shorter.
+    clients come later than they were told, so their throttles are shorter: what differs is measured again.
     """
-    theirs, ours = (side[load] for side in both)
+    for _ in range(ATTEMPTS):
+        theirs, ours = both.run(load)
+        rate = pytest.approx(theirs.rate, rel=noise)
+        throttled_ms = pytest.approx(theirs.throttled_ms, rel=noise_of_throttles)
+        if ours.rate == rate and ours.throttled_ms == throttled_ms:
+            break
 
-    assert ours.rate == pytest.approx(theirs.rate, rel=noise)
-    assert ours.throttled_ms == pytest.approx(theirs.throttled_ms, rel=noise_of_throttles)
+    assert ours.rate == rate
+    assert ours.throttled_ms == throttled_ms
 
 
-def test_requests_wait_for_the_same_time(both: list[dict[str, Seen]]) -> None:
+def test_requests_wait_for_the_same_time(both: SideBySide) -> None:
     """Every request exceeds the quota by far, and nobody waits for longer than a window."""
-    theirs, ours = (side["request"] for side in both)
+    theirs, ours = both.run("request")
 
     assert theirs.throttles_ms[:10] == ours.throttles_ms[:10] == [1000] * 10
 
 
-def test_mutations_are_refused_and_throttled_alike(both: list[dict[str, Seen]]) -> None:
+def test_mutations_are_refused_and_throttled_alike(both: SideBySide) -> None:
     """The tokens that come meanwhile make a difference: Kafka takes longer to create a topic."""
-    theirs, ours = (side["mutation"] for side in both)
+    theirs, ours = both.run("mutation")
 
     assert theirs.codes == ours.codes == [0, 0, 0, REFUSED, 0, 0]
     assert ours.throttles_ms == pytest.approx(theirs.throttles_ms, abs=1000)
