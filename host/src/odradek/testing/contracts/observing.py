@@ -19,7 +19,7 @@ from odradek.testing.contracts.rule import RuleBroken
 from odradek.testing.contracts.samples import numbers_in
 from odradek.testing.contracts.subject import FarSide, FarSideState, Subject
 
-ROUNDS = 3
+ROUNDS = 5
 """Another process may take the processor for a while: slow is what is slow in each round."""
 STEP_S = 0.01
 
