@@ -20,6 +20,7 @@ from spark_payloads import (
     with_other_numbers,
 )
 
+from odradek_spark.decoder import decode
 from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
 from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
 from odradek_spark.decoder.payload_points import PayloadPoints
@@ -195,4 +196,31 @@ def test_random_layouts_stay_within_the_bounds() -> None:
         payload = metrics_data(random.Random(seed)).SerializeToString()
         decoder.decode([topic_record(payload, seed)])
 
-    assert 0 < decoder.shapes.shapes <= 50 + 16
+    assert 0 < decoder.shapes.shapes <= 50
+
+
+def gauge_of(rack: str) -> bytes:
+    data = plain(MetricsData())
+    data.resource_metrics[0].resource.attributes.add(key="client_rack").value.string_value = rack
+    return data.SerializeToString()
+
+
+def test_what_was_learned_from_new_resources_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decode, "MAX_LEARNED_BYTES", 100_000)
+    decoder, most = Decoder(), 0
+
+    for offset in range(500):
+        rows = decoder.decode([topic_record(gauge_of(f"{offset:01000}"), offset)]).points.to_pylist()
+        most = max(most, sum(map(len, decoder.resource_bytes)))
+        assert rows[0]["client_rack"] == f"{offset:01000}"
+
+    assert most <= 100_000 + 2_000
+
+
+def test_a_shape_that_alone_is_too_much_is_not_kept() -> None:
+    decoder = Decoder()
+    decoder.shapes.max_bytes = 1_500
+
+    decoder.decode([topic_record(gauge_of("r" * 1_000))])
+
+    assert (decoder.shapes.shapes, decoder.shapes.held_bytes) == (0, 0)

@@ -29,8 +29,8 @@ from odradek_spark.decoder.shape_cache import ShapeCache
 from odradek_spark.decoder.walk import Unusual, walk
 from odradek_spark.tables.schemas import DEAD_LETTER
 
-MAX_SERIES = 1 << 20
-"""Series and resources that a worker process remembers between batches."""
+MAX_LEARNED_BYTES = 256 << 20
+"""Payloads and resources that were new, after which a worker process forgets what it learned from them."""
 NO_POINTS = PayloadPoints(
     np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), 0
 )
@@ -81,6 +81,7 @@ class Decoder:
     resources: Numbered[ResourceLabels] = field(default_factory=Numbered)
     resource_bytes: dict[bytes, int] = field(default_factory=dict)
     """Numbers of resources by their bytes."""
+    learned_bytes: int = 0
 
     def decode(self, records: Sequence[TopicRecord]) -> Decoded:
         """Decode some records; never raises over what is in them.
@@ -123,6 +124,7 @@ class Decoder:
         shape = self.shapes.find(payload)
         try:
             if shape is None:
+                self.learned_bytes += len(payload)
                 shape = make_shape(payload, walk(payload), self.series)
                 if shape is None:
                     return decode_by_protobuf(payload, self.series, self.resources)
@@ -147,11 +149,13 @@ class Decoder:
             except DecodeError as error:
                 raise Unusual from error
             number = self.resource_bytes[raw] = self.resources.number(labels)
+            self.learned_bytes += len(raw)
         return number
 
     def forget_if_full(self) -> None:
         """Start afresh rather than grow without end; shapes name series, so they go too."""
-        if len(self.series.values) + len(self.resource_bytes) + len(self.resources.values) > MAX_SERIES:
+        if self.learned_bytes > MAX_LEARNED_BYTES:
+            self.learned_bytes = 0
             self.shapes.clear()
             self.series.clear()
             self.resources.clear()

@@ -40,17 +40,20 @@ class ShapeCache:
         return None
 
     def add(self, shape: Shape) -> None:
-        """Remember a shape; the lengths that nobody sent for longest go."""
+        """Remember a shape, unless it alone is too much; the lengths that nobody sent for longest go."""
+        if shape.held_bytes > self.max_bytes:
+            return
         candidates = self.by_length.setdefault(shape.length, [])
         candidates.insert(0, shape)
         self.count(shape, 1)
         self.by_length.move_to_end(shape.length)
         if len(candidates) > MAX_PER_LENGTH:
             self.count(candidates.pop(), -1)
-        while (self.shapes > self.max_shapes or self.held_bytes > self.max_bytes) and len(self.by_length) > 1:
-            _, gone = self.by_length.popitem(last=False)
-            for each in gone:
-                self.count(each, -1)
+        while self.shapes > self.max_shapes or self.held_bytes > self.max_bytes:
+            length, oldest = next(iter(self.by_length.items()))
+            self.count(oldest.pop(), -1)
+            if not oldest:
+                del self.by_length[length]
 
     def count(self, shape: Shape, times: int) -> None:
         self.shapes += times

@@ -136,9 +136,22 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         latest = self.options.starting_offsets == "latest"
         begin = {partition: mark[1] if latest else mark[0] for partition, mark in marks.items()}
         if self.options.dataset:
-            done = Dataset(self.options.dataset).source_offsets(INGESTED[-1], self.options.topic, partitions)
-            begin |= done
+            begin |= self.settled(begin)
         return as_json(begin)
+
+    def settled(self, begin: Offsets) -> Offsets:
+        """Where the tables end, or begin from now on: Spark does not write the first offsets down, and where
+        the topic begins moves.
+        """
+        dataset, topic = Dataset(self.options.dataset), self.options.topic
+        for table in INGESTED:  # the last one counts
+            begin = begin | dataset.source_offsets(table, topic, list(begin))
+        for table in INGESTED:
+            known = dataset.source_offsets(table, topic, list(begin))
+            news = {part: (at, at) for part, at in begin.items() if part not in known}
+            if news:
+                dataset.commit_ranges(table, [], topic, news)
+        return begin
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxBytes(self.options.max_bytes_per_trigger)
@@ -157,8 +170,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """How far the next batch reads."""
         begin = from_json(start)
         marks = self.topic.watermarks(self.topic.partitions())
-        for partition, (first, _) in marks.items():
-            begin.setdefault(partition, first)  # a partition that was added
+        for partition in marks:
+            begin.setdefault(partition, 0)  # it was added
         unfinished = self.unfinished_batch(begin)
         if unfinished is not None:
             return as_json(unfinished)
@@ -210,8 +223,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         begin, stop = from_json(start), from_json(end)
         marks = self.topic.watermarks(list(stop))
-        for partition, (first, _) in marks.items():
-            begin.setdefault(partition, first)
+        for partition in marks:
+            begin.setdefault(partition, 0)
         reachable = self.reachable(begin, stop, marks)
         found = ranges(reachable, stop)
         pieces = [Piece(each) for each in tasks(found, self.topic.sizes(found), TASK_BYTES)]

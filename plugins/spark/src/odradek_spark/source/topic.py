@@ -120,15 +120,16 @@ class TopicReader:
         while at < found.end:
             # librdkafka waits until it has as many: more than there are would cost the whole time
             messages = self.consumer.consume(min(POLLED, found.end - at), POLL_S)
-            if messages:
-                since_s = time.monotonic()
-            elif time.monotonic() - since_s > TIMEOUT_S:
-                raise self.unreachable(f"{self.options.topic}-{found.partition} at offset {at}", "no answer")
+            before = at
             for message in messages:
                 at = self.next_offset(message, at, found)
                 if message.error() is None and message.offset() < found.end:
                     chunk.append(record_of(message))
                     held += len(chunk[-1].value or b"")
+            if at > before:
+                since_s = time.monotonic()
+            elif time.monotonic() - since_s > TIMEOUT_S:
+                raise self.unreachable(f"{self.options.topic}-{found.partition} at offset {at}", "no answer")
             if held >= CHUNK_BYTES:
                 yield chunk
                 chunk, held = [], 0
