@@ -16,6 +16,7 @@ from odradek_spark.source import data_source, topic
 from odradek_spark.source.data_source import Piece, TopicStreamReader, read_piece
 from odradek_spark.source.offsets import OffsetRange, from_json, ranges
 from odradek_spark.source.topic import DataLoss, TopicError, TopicReader, Unreachable
+from odradek_spark.tables.dataset import Dataset
 
 
 @pytest.fixture
@@ -237,6 +238,20 @@ def test_a_partition_that_is_added_is_read_from_its_start(host: RunningHost) -> 
 
     assert end == {"0": 5, "1": 5, "2": 4}
     assert [each.range for each in pieces if isinstance(each, Piece)] == [OffsetRange(2, 0, 4)]
+
+
+def test_where_a_dataset_begins_does_not_move(host: RunningHost, tmp_path: Path) -> None:
+    dataset = Dataset(str(tmp_path / "tables"))
+    dataset.create()
+    found = options(host.bootstrap, rows="manifests", dataset=dataset.root)
+    fill(host.bootstrap, records(10))
+    first = TopicStreamReader(found).initialOffset()
+
+    delete_until(host, 0, 5)
+    again = TopicStreamReader(found).initialOffset()
+
+    assert first == again
+    assert again["0"] == 0
 
 
 def test_a_trigger_waits_until_there_is_enough_but_not_at_the_end(host: RunningHost) -> None:
