@@ -71,7 +71,8 @@ def test_each_step_prints_what_the_tutorial_says(tmp_path: Path) -> None:
     pytest.importorskip("confluent_kafka")
     shown = json.loads(only("json"))
 
-    with serving(tmp_path / "data", "--plugin", "stdout") as serve:
+    # librdkafka that is closed while a push is not answered yet does not say goodbye: answer at once
+    with serving(tmp_path / "data", "--plugin", "stdout", "--set", "telemetry.linger.ms=0") as serve:
         subscribe(serve)
         produce(serve, tmp_path)
         first = serve.next_push(lambda row: True)

@@ -356,6 +356,7 @@ def test_a_host_that_exports_to_itself_does_not_feed_itself(tmp_path: Path) -> N
         f"plugins.kafka.bootstrap.servers=127.0.0.1:{port}",
         "plugins.kafka.liveness.topic=alive",
         "plugins.kafka.batch.max.age.ms=50",
+        "telemetry.linger.ms=0",  # librdkafka says goodbye only if no push waits for its answer
         *EVERYTHING,
     ]
     arguments = [part for setting in settings for part in ("--set", setting)]

@@ -218,7 +218,7 @@ def test_the_rest_of_a_batch_is_delivered_without_the_rejected_record(running: R
         raise Reject("poison", [record for record in batch if record.payload.data == b"poison"])
 
     forwarder = FakeForwarder(script=[refuse_poison])
-    runner = running(forwarder)
+    runner = running(forwarder, quick(batch_max_age_ms=60_000))  # due with its fourth record, not before
 
     for data in (b"a", b"poison", b"b", b"c"):
         runner.offer(record_of(data))
