@@ -50,8 +50,12 @@ def test_a_transaction_of_the_file_takes_credentials_back() -> None:
     metadata = MetadataStore(":memory:")
     store = CredentialStore(metadata)
 
-    with pytest.raises(RuntimeError), metadata.transaction():
-        store.put_credential(ALICE)
-        raise RuntimeError
+    def put_and_fail() -> None:
+        with metadata.transaction():
+            store.put_credential(ALICE)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        put_and_fail()
 
     assert store.credentials() == []
