@@ -107,7 +107,8 @@ def test_rows_are_what_librdkafka_measured(spark: SparkSession, tmp_path: Path) 
             producer.poll(0)
             consumer.poll(0.05)
             named = [each.client_id for each in host.telemetry.pushes if each.points]
-            return min(named.count("orders"), named.count("billing")) >= 3
+            points = sum(len(each.points) for each in host.telemetry.pushes)
+            return min(named.count("orders"), named.count("billing")) >= 3 and points > 100
 
         until(both_have_pushed)
         producer.flush(5)
