@@ -24,6 +24,7 @@ from odradek_spark.decoder import decode
 from odradek_spark.decoder.by_protobuf import Undecodable, decode_by_protobuf
 from odradek_spark.decoder.decode import Decoded, Decoder, DecoderSettings
 from odradek_spark.decoder.payload_points import PayloadPoints
+from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES, Table
 
 
@@ -224,3 +225,76 @@ def test_a_shape_that_alone_is_too_much_is_not_kept() -> None:
     decoder.decode([topic_record(gauge_of("r" * 1_000))])
 
     assert (decoder.shapes.shapes, decoder.shapes.held_bytes) == (0, 0)
+
+
+def with_header(name: str, value: bytes) -> TopicRecord:
+    """A record that somebody else wrote."""
+    record = topic_record(b"", 9)
+    return record._replace(headers=[(each, value if each == name else old) for each, old in record.headers])
+
+
+@pytest.mark.parametrize("value", [b"99999999999999999999", b"9223372036854775807", b"300000000000000"])
+@pytest.mark.parametrize("name", ["received_ms", "push_interval_ms", "subscription_id", "broker_id"])
+def test_a_number_that_no_column_holds_is_a_dead_letter(name: str, value: bytes) -> None:
+    decoder = Decoder()
+    decoder.decode([topic_record(b"", 8)])
+
+    decoded = decoder.decode([with_header(name, value), topic_record(b"", 10)])
+
+    assert [row["src_offset"] for row in decoded.dead_letter.to_pylist()] == [9]
+    assert name in decoded.dead_letter.to_pylist()[0]["reason"]
+    assert [row["src_offset"] for row in decoded.pushes.to_pylist()] == [10]
+
+
+@pytest.mark.parametrize("timestamp_ms", [2**63 - 1, -(2**63), -1])
+def test_a_dead_letter_has_a_day_whatever_its_time(timestamp_ms: int) -> None:
+    record = topic_record(b"\xff\xff", 3)._replace(timestamp_ms=timestamp_ms)
+
+    (dead,) = Decoder().decode([record]).dead_letter.to_pylist()
+
+    assert dead["date"] == f"{dead['recv_ts']:%Y-%m-%d}"
+    assert dead["src_offset"] == 3
+
+
+def field(number: int, body: bytes) -> bytes:
+    """A field with a length, as protobuf has it."""
+    size, length = len(body), b""
+    while size > 127:
+        length += bytes([size & 127 | 128])
+        size >>= 7
+    return bytes([number << 3 | 2]) + length + bytes([size]) + body
+
+
+POINT = b"\x19" + (5).to_bytes(8, "little") + b"\x21" + bytes(8)
+GAUGE = field(1, field(2, field(2, field(1, b"m") + field(5, field(1, POINT)))))
+SIX_BYTES = bytes([9 << 3 | 0x80]) + b"\x80" * 4 + b"\x00"
+
+
+def deep(levels: int) -> bytes:
+    """An attribute whose value is a list in a list."""
+    value = field(1, b"x")
+    for _ in range(levels):
+        value = field(5, field(1, value))
+    return field(1, b"k") + field(2, value)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        GAUGE + SIX_BYTES + b"\x01",
+        GAUGE + bytes([9 << 3 | 2, 0x81]) + b"\x80" * 4 + b"\x00x",
+        field(1, field(2, field(2, field(7, field(1, POINT) + b"\x18" + b"\x80" * 9 + b"\x02")))),
+        *(field(1, field(1, field(1, deep(levels)))) for levels in range(44, 52)),
+        *(field(1, field(2, field(1, field(3, deep(levels))))) for levels in range(44, 52)),
+        *(field(1, field(2, field(2, field(12, deep(levels))))) for levels in range(44, 52)),
+        *(
+            field(1, field(2, field(2, field(5, field(1, POINT + field(7, deep(levels)))))))
+            for levels in range(44, 52)
+        ),
+    ],
+    ids=bytes.hex,
+)
+def test_bytes_that_no_client_writes_are_taken_or_refused_as_protobuf_does(payload: bytes) -> None:
+    record = topic_record(payload)
+
+    assert rows(Decoder().decode([record])) == rows(ByProtobuf().decode([record]))

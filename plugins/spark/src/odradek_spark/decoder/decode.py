@@ -22,11 +22,11 @@ from odradek_spark.decoder.columns import (
     push_columns,
 )
 from odradek_spark.decoder.payload_points import PayloadPoints
-from odradek_spark.decoder.record import Push, PushReader, TopicRecord
+from odradek_spark.decoder.record import LATEST_MS, Push, PushReader, TopicRecord
 from odradek_spark.decoder.series import Numbered, ResourceLabels, Series
 from odradek_spark.decoder.shape import make_shape
 from odradek_spark.decoder.shape_cache import ShapeCache
-from odradek_spark.decoder.walk import Unusual, walk
+from odradek_spark.decoder.walk import Unusual, flat, walk
 from odradek_spark.tables.schemas import DEAD_LETTER
 
 MAX_LEARNED_BYTES = 256 << 20
@@ -140,12 +140,12 @@ class Decoder:
         """The number of a resource, parsed once.
 
         Raises:
-            Unusual: It is none: protobuf has the last word on the payload.
+            Unusual: It is none, or not flat: protobuf has the last word on the payload.
         """
         number = self.resource_bytes.get(raw)
         if number is None:
             try:
-                labels = ResourceLabels.of(Resource.FromString(raw).attributes)
+                labels = ResourceLabels.of(flat(Resource.FromString(raw).attributes))
             except DecodeError as error:
                 raise Unusual from error
             number = self.resource_bytes[raw] = self.resources.number(labels)
@@ -163,13 +163,14 @@ class Decoder:
 
     def dead_letter(self, record: TopicRecord, reason: str) -> dict[str, Any]:
         """A row of the table of dead letters."""
+        recv_ms = max(0, min(record.timestamp_ms, LATEST_MS))
         return {
-            "recv_ts": record.timestamp_ms * US_PER_MS,
+            "recv_ts": recv_ms * US_PER_MS,
             "reason": reason,
             "bytes": (record.value or b"")[: self.settings.max_dead_letter_bytes],
             "src_partition": record.partition,
             "src_offset": record.offset,
-            "date": day_and_hour(record.timestamp_ms)[0],
+            "date": day_and_hour(recv_ms)[0],
         }
 
 

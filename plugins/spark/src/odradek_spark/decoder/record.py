@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from odradek.plugin import MalformedTelemetry
 from odradek.plugin.context import RequestContext
 from odradek.plugin.telemetry_topic import CODECS, decode_record, record_key
 
 MAX_CLIENTS = 65_536
 """Clients whose identity is remembered, in one worker process."""
+LATEST_MS = 10**14 - 1
+"""In the year 5138. Later is not true, and what reads the tables knows no years of five digits."""
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 PUSH_HEADERS = ("received_ms", "codec", "terminating")
 """The last headers, in this order: those that differ from push to push."""
 
@@ -82,7 +86,7 @@ class PushReader:
         known = self.identities.get(cache_key(record)) if names(last) == PUSH_HEADERS else None
         if known is not None and record.value is not None:
             received, codec, terminating = (value for _, value in last)
-            if received is not None and received.isdigit() and codec in CODEC_NAMES:
+            if received is not None and is_time(received) and codec in CODEC_NAMES:
                 return Push(
                     record.partition,
                     record.offset,
@@ -97,6 +101,10 @@ class PushReader:
     def read_slowly(self, record: TopicRecord) -> Push:
         """As the host's own reader does it, every header looked at."""
         telemetry = decode_record(record.key, record.value, record.headers)
+        within("received_ms", telemetry.context.received_ms, LATEST_MS)
+        within("push_interval_ms", telemetry.push_interval_ms, INT32_MAX)
+        within("subscription_id", telemetry.subscription_id, INT32_MAX, INT32_MIN)
+        within("broker_id", telemetry.context.connection.node_id, INT32_MAX, INT32_MIN)
         payload = telemetry.payload
         identity = identity_of(
             payload.client_instance_id,
@@ -116,6 +124,21 @@ class PushReader:
             payload.terminating,
             payload.data,
         )
+
+
+def is_time(text: bytes) -> bool:
+    """Whether a header is plainly a time up to `LATEST_MS`."""
+    return len(text) <= 14 and text.isdigit()
+
+
+def within(name: str, number: int, largest: int, least: int = 0) -> None:
+    """Make sure that a column holds what a header says.
+
+    Raises:
+        MalformedTelemetry: It does not.
+    """
+    if not least <= number <= largest:
+        raise MalformedTelemetry(f"{name}: expected {least} to {largest}, found {number}")
 
 
 CODEC_NAMES = {name.encode(): name for name in CODECS}

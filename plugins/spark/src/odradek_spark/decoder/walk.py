@@ -7,7 +7,7 @@ would refuse, or would read in another way.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -17,7 +17,8 @@ from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyVa
 from odradek_spark.decoder.series import Kind, MetricHead, Number, PointLabels, Series, series_of
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-MAX_VARINT_BYTES = 10
+MAX_VARINT_BYTES = 5
+"""Protobuf reads longer ones where it does at all: a tag or a length may not be, a number may be cut off."""
 ONE_BYTE = 0x80
 """Varints below are one byte."""
 MAX_FIELD = 2**29 - 1
@@ -119,7 +120,7 @@ def metric_head(payload: bytes, span: Span) -> tuple[MetricHead, Span]:
         if wire != BYTES or number not in (1, 2, 3, 5, 7, 12):
             raise Unusual
         if number == 12:
-            KeyValue.FromString(payload[start:end])
+            flat([KeyValue.FromString(payload[start:end])])
             continue
         seen = once(seen, 5 if number == 7 else number)
         if number in HEAD_TEXTS:
@@ -189,13 +190,26 @@ def walk_point(
 @lru_cache(REMEMBERED)
 def point_labels(attributes: tuple[bytes, ...]) -> PointLabels:
     """The attributes of a data point, from their bytes: points share them."""
-    return PointLabels.of([KeyValue.FromString(each) for each in attributes])
+    return PointLabels.of(flat([KeyValue.FromString(each) for each in attributes]))
 
 
 @lru_cache(REMEMBERED)
 def read_scope(scope: bytes) -> InstrumentationScope:
     """A scope, from its bytes."""
-    return InstrumentationScope.FromString(scope)
+    found = InstrumentationScope.FromString(scope)
+    flat(found.attributes)
+    return found
+
+
+def flat(attributes: Sequence[KeyValue]) -> Sequence[KeyValue]:
+    """Attributes of which none is a list or a map: protobuf counts from the payload on how deep it is.
+
+    Raises:
+        Unusual: One is.
+    """
+    if any(each.value.WhichOneof("value") in ("array_value", "kvlist_value") for each in attributes):
+        raise Unusual
+    return attributes
 
 
 def read_point(payload: bytes, span: Span) -> Point:
