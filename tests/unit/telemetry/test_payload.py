@@ -10,7 +10,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from odradek.telemetry.labels import EncodedLabels, encode_labels
-from odradek.telemetry.payload import PayloadLimits, PayloadWork, label, open_payload
+from odradek.telemetry.payload import PayloadLimits, PayloadWork, label, open_payload, single_scope
 from odradek.telemetry.protobuf_fields import NotOtlp, TooMuchWork, delimited
 from odradek.wire.compression import Codec, CorruptData, TooLarge, compress
 
@@ -54,6 +54,49 @@ def test_equal_resources_become_one_with_labels() -> None:
 
     assert attributes_of(labeled) == [{"rack": "a", **NAMED}]
     assert names_of(labeled) == [["m0", "m1", "m2"]]
+
+
+@pytest.mark.parametrize("resource", [b"", b"\x0a\x00", b"own" * 100])
+def test_one_entry_with_one_scope_is_known_by_its_lengths(resource: bytes) -> None:
+    scope = delimited(0x12, b"scope" * 100)
+    data = delimited(0x0A, (delimited(0x0A, resource) if resource else b"") + scope)
+
+    parts = single_scope(data)
+
+    assert parts == (resource, scope)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        EMPTY_ENTRY,
+        delimited(0x0A, delimited(0x0A, b"own")),
+        delimited(0x0A, delimited(0x12, b"scope")) * 2,
+        delimited(0x0A, delimited(0x12, b"scope") * 2),
+        delimited(0x0A, delimited(0x0A, b"own") * 2 + delimited(0x12, b"scope")),
+        delimited(0x0A, delimited(0x12, b"scope") + delimited(0x0A, b"own")),
+        delimited(0x0A, delimited(0x12, b"scope") + delimited(0x1A, b"url")),
+        delimited(0x0A, delimited(0x22, b"unknown") + delimited(0x12, b"scope")),
+        delimited(0x0A, delimited(0x12, b"scope")) + delimited(0x12, b"unknown"),
+        delimited(0x12, delimited(0x12, b"scope")),
+        delimited(0x0A, delimited(0x12, b"scope"))[:-1],
+        delimited(0x0A, delimited(0x12, b"scope")[:-1]),
+        delimited(0x0A, b"\x0a\x7f" + delimited(0x12, b"scope")),
+    ],
+)
+def test_any_other_payload_is_not_taken_for_one_scope(data: bytes) -> None:
+    assert single_scope(data) is None
+
+
+def test_one_scope_is_labeled() -> None:
+    one = metrics_data({"rack": "a", "client_id": "liar"}).SerializeToString()
+
+    labeled = label(one, encode_labels(NAMED), LIMITS)
+
+    assert single_scope(one) is not None
+    assert attributes_of(labeled) == [{"rack": "a", **NAMED}]
+    assert names_of(labeled) == [["m0"]]
 
 
 def test_entries_without_a_resource_get_one() -> None:

@@ -14,12 +14,22 @@ from typing import Final
 
 from odradek.telemetry.labels import EncodedLabels
 from odradek.telemetry.otlp_schema import entry_count, merged_entry, validate
-from odradek.telemetry.protobuf_fields import ONE_BYTE, FieldBudget, NotOtlp, delimited, fields, varint
+from odradek.telemetry.protobuf_fields import (
+    LENGTH_DELIMITED,
+    ONE_BYTE,
+    FieldBudget,
+    NotOtlp,
+    delimited,
+    fields,
+    value_bounds,
+    varint,
+)
 from odradek.wire.compression import TooLarge, decompress
 
 RESOURCE_METRICS: Final = 0x0A
 """MetricsData.resource_metrics: field 1."""
 RESOURCE: Final = 0x0A
+SCOPE_METRICS: Final = 0x12
 SCHEMA_URL: Final = 0x1A
 
 COUNT_FIRST_BYTES: Final = 65_536
@@ -85,13 +95,11 @@ def label(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> b
         if len(data) > COUNT_FIRST_BYTES:
             count_bytewise(data, limits)
         whole = data
+        if labels is not None:
+            whole = labeled(data, labels, limits)
         # An entry takes two bytes or more: most payloads cannot hold too many.
-        if labels is not None or len(data) > 2 * limits.max_resource_metrics:
-            entries = entry_count(data)
-            if entries > limits.max_resource_metrics:
-                raise too_many_entries(limits)
-            if labels is not None and entries:
-                whole = labeled(data, entries, labels, limits)
+        elif len(data) > 2 * limits.max_resource_metrics:
+            bounded_count(data, limits)
         validate(whole)
     except NotOtlp:
         if limits.require_otlp:
@@ -110,12 +118,27 @@ def count_bytewise(data: bytes, limits: PayloadLimits) -> None:
                 raise too_many_entries(limits)
 
 
+def bounded_count(data: bytes, limits: PayloadLimits) -> int:
+    """The number of entries; raises when there are too many."""
+    entries = entry_count(data)
+    if entries > limits.max_resource_metrics:
+        raise too_many_entries(limits)
+    return entries
+
+
 def too_many_entries(limits: PayloadLimits) -> TooLarge:
     return TooLarge(f"more than {limits.max_resource_metrics} ResourceMetrics")
 
 
-def labeled(data: bytes, entries: int, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
+def labeled(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
     """The payload with its labels, not yet validated."""
+    parts = single_scope(data)
+    if parts is not None:
+        resource, rest = parts
+        return one_entry(with_labels(resource, labels, limits), rest)
+    entries = bounded_count(data, limits)
+    if not entries:
+        return data
     merged = merged_entry(data)
     resources = merged.resource
     found = len(resources)
@@ -126,11 +149,33 @@ def labeled(data: bytes, entries: int, labels: EncodedLabels, limits: PayloadLim
         # Resources come first, so equal ones are a repetition that one comparison finds.
         repeated_bytes = len(own) * found
         if repeated_bytes <= len(body) and body.startswith(own * found):
-            whole = labels.known(resource)
-            if whole is None:
-                whole = labels.apply(resource, FieldBudget(limits.max_fields))
-            return one_entry(whole, body[repeated_bytes:])
+            return one_entry(with_labels(resource, labels, limits), body[repeated_bytes:])
     return regrouped(data, labels, limits)
+
+
+def single_scope(data: bytes) -> tuple[bytes, bytes] | None:
+    """The Resource and the other bytes of a payload of one entry with one scope, as librdkafka sends it:
+    three lengths tell. None for any other payload.
+    """
+    try:
+        start, end = value_bounds(data, 1, LENGTH_DELIMITED)
+        if data[0] != RESOURCE_METRICS or end != len(data):
+            return None
+        resource = b""
+        if data[start] == RESOURCE:
+            value, start = value_bounds(data, start + 1, LENGTH_DELIMITED)
+            resource = data[value:start]
+        if data[start] != SCOPE_METRICS or value_bounds(data, start + 1, LENGTH_DELIMITED)[1] != end:
+            return None
+    except IndexError:
+        return None
+    return resource, data[start:]
+
+
+def with_labels(resource: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
+    """A Resource with its labels, which may be known from the push before."""
+    whole = labels.known(resource)
+    return labels.apply(resource, FieldBudget(limits.max_fields)) if whole is None else whole
 
 
 def one_entry(resource: bytes, rest: bytes) -> bytes:
