@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 from spark_dataset import Push, ingested
+from spark_topics import TOPIC, fill, records
 
+import odradek.testing
 import odradek_spark
 from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek_spark.companion import Pipeline
 from odradek_spark.ingest.status import batches_since, last_batch, version
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import PUSHES
 from support.reference_page import rows, sections
 
 NOBODY = "127.0.0.1:1"
@@ -103,6 +106,32 @@ def test_where_no_broker_answers_the_lag_is_unknown(tmp_path: Path, monkeypatch:
 
     assert status["pushes"] == 1
     assert str(status["lag"]).startswith("unknown: ")
+
+
+def test_the_lag_is_of_all_partitions_and_not_only_those_of_the_last_batch(tmp_path: Path) -> None:
+    dataset = Dataset(str(tmp_path))
+    dataset.create()
+    with odradek.testing.host() as host:
+        host.topics.create(TOPIC, 2)
+        fill(host.bootstrap, records(20, partitions=2))
+        for batch, covered in enumerate(({0: (0, 4), 1: (0, 10)}, {0: (4, 7)})):
+            dataset.commit_ranges(PUSHES, [], TOPIC, covered, {"batch": batch, "pushes": 1, "points": 1})
+        companion = configured(dataset=str(tmp_path), topic=TOPIC)
+
+        assert isinstance(companion, Pipeline)
+        status = companion.status(host.bootstrap)
+
+    assert status["lag"] == 3
+
+
+def test_a_topic_that_is_not_there_has_no_lag(tmp_path: Path) -> None:
+    ingested(str(tmp_path), [Push(client=1, value=1.0)])
+    companion = configured(dataset=str(tmp_path), topic="nope")
+    with odradek.testing.host() as host:
+        assert isinstance(companion, Pipeline)
+        status = companion.status(host.bootstrap)
+
+    assert str(status["lag"]).startswith("unknown: topic nope: ")
 
 
 def test_every_key_is_in_the_docs() -> None:

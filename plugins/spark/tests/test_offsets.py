@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odradek_spark.source.offsets import OffsetRange, as_json, backlog, from_json, limited, ranges, tasks
+from odradek_spark.source.offsets import (
+    ForeignOffsets,
+    OffsetRange,
+    as_json,
+    backlog,
+    from_json,
+    limited,
+    ranges,
+    tasks,
+)
 
 SIZES = st.dictionaries(st.integers(0, 3), st.floats(0.0, 5_000.0))
 APPENDS = st.lists(st.dictionaries(st.integers(0, 3), st.integers(0, 500)), max_size=20)
@@ -18,6 +30,12 @@ def test_offsets_survive_json() -> None:
 
     assert list(written) == ["0", "2", "10"]
     assert from_json(written) == offsets
+
+
+@pytest.mark.parametrize("foreign", [{"telemetry": {"0": 10}}, {"0": "ten"}, {"0": None}, [1], 7, "3"])
+def test_offsets_of_another_source_are_said(foreign: Any) -> None:
+    with pytest.raises(ForeignOffsets, match=r"checkpoint holds .* of another source"):
+        from_json(foreign)
 
 
 @given(APPENDS, SIZES, st.integers(1, 1 << 20), st.integers(1, 1 << 16))

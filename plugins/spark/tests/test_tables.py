@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import resource
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import duckdb
@@ -17,7 +18,7 @@ from spark_payloads import RECEIVED_MS, TIME_NS, metrics_data, topic_record
 
 from odradek_spark.decoder.decode import Decoded, Decoder
 from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import Manifest, write_files
+from odradek_spark.tables.files import Manifest, TableFiles, write_files
 from odradek_spark.tables.load import live_files
 from odradek_spark.tables.schemas import INGESTED, POINTS, PUSHES
 
@@ -200,6 +201,54 @@ def test_days_outside_the_time_are_passed_over(dataset: Dataset) -> None:
     assert live_files(dataset, POINTS, since=RECEIVED + 2 * day) == []
     assert live_files(dataset, POINTS, until=RECEIVED - 2 * day) == []
     assert len(live_files(dataset, POINTS, since=RECEIVED - day, until=RECEIVED + day)) == 1
+
+
+def test_days_are_those_of_utc(dataset: Dataset) -> None:
+    commit(dataset, decoded(gauges("a")))
+    west, east = timezone(-timedelta(hours=20)), timezone(timedelta(hours=20))
+
+    assert len(live_files(dataset, POINTS, until=RECEIVED.astimezone(west))) == 1
+    assert len(live_files(dataset, POINTS, since=RECEIVED.astimezone(east))) == 1
+
+
+def test_a_backlog_of_many_hours_needs_few_files_at_once(dataset: Dataset) -> None:
+    hour_ms, hours = 3_600_000, 300
+    found = [topic_record(gauges("a"), at, received_ms=RECEIVED_MS + at * hour_ms) for at in range(hours)]
+    rows = Decoder().decode(found).points
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + hours // 2, hard)
+    )
+    try:
+        files = write_files(dataset.root, POINTS, rows)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert len({file.path.rpartition("/")[0] for file in files}) == hours
+    assert sum(file.rows for file in files) == hours
+
+
+def test_what_is_written_in_vain_is_taken_away(dataset: Dataset) -> None:
+    rows = decoded(gauges("a")).points
+
+    with pytest.raises(OSError, match="full"), TableFiles(dataset.root, POINTS) as files:  # noqa: PT012
+        files.write(rows)
+        raise OSError("full")
+
+    assert list(Path(dataset.root).rglob("*.parquet")) == []
+
+
+def test_a_table_that_knows_nothing_of_a_partition_begins_at_its_start(dataset: Dataset) -> None:
+    with pytest.raises(
+        DatasetError, match=r"t-0 is not there yet, and offsets from 50 on .* checkpoint .* another dataset"
+    ):
+        dataset.commit_ranges(POINTS, [], "t", {0: (50, 60)})
+
+    dataset.commit_ranges(POINTS, [], "t", {0: (50, 50)})
+    outcome = dataset.commit_ranges(POINTS, [], "t", {0: (50, 60), 1: (0, 4)})
+
+    assert outcome
+    assert dataset.source_offsets(POINTS, "t", [0, 1]) == {0: 60, 1: 4}
 
 
 def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:

@@ -92,9 +92,8 @@ def test_options_that_librdkafka_does_not_know_are_said() -> None:
         TopicReader(options("127.0.0.1:1", **{"kafka.bogus": "1"}))
 
 
-def test_a_broker_that_is_away_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic, "TIMEOUT_S", 1.0)
-    reader = TopicReader(options("127.0.0.1:1"))
+def test_a_broker_that_is_away_is_said() -> None:
+    reader = TopicReader(options("127.0.0.1:1"), 1.0)
 
     with pytest.raises(Unreachable, match=r"topic telemetry: 127\.0\.0\.1:1: .*"):
         reader.partitions()
@@ -104,20 +103,19 @@ def test_a_broker_that_is_away_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_host_that_goes_away_while_it_is_read_is_said_and_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topic, "TIMEOUT_S", 1.0)
     monkeypatch.setattr(topic, "CHUNK_BYTES", 1)
     with odradek.testing.host(data_dir=tmp_path) as host:
         host.topics.create(TOPIC)
         fill(host.bootstrap, records(3_000))
         port = host.address[1]
-        reader = TopicReader(options(host.bootstrap, **{"kafka.queued.min.messages": "1"}))
+        reader = TopicReader(options(host.bootstrap, **{"kafka.queued.min.messages": "1"}), 1.0)
         reading = reader.read(OffsetRange(0, 0, 4_000))
         first = next(reading)
 
     with pytest.raises(Unreachable, match=r"telemetry-0 at offset \d+: .*: no answer"):
         list(reading)
     with odradek.testing.host(data_dir=tmp_path, listeners=f"PLAINTEXT://127.0.0.1:{port}"):
-        monkeypatch.setattr(topic, "TIMEOUT_S", 30.0)
+        reader.timeout_s = 30.0
         again = sum(len(chunk) for chunk in reader.read(OffsetRange(0, 0, 3_000)))
     reader.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -58,28 +59,28 @@ class Pipeline:
             return {"last batch": "none"}
         ago_s = (datetime.now(UTC) - batch.at).total_seconds()
         told = {"last batch": f"{ago_s:.0f} s ago", "pushes": batch.pushes, "points": batch.points}
-        return told | {"lag": self.lag(self.bootstrap_servers or bootstrap_servers, batch.source_offsets)}
+        return told | {"lag": self.lag(self.bootstrap_servers or bootstrap_servers)}
 
-    def lag(self, bootstrap_servers: str, reached: Mapping[int, int]) -> int | str:
+    def lag(self, bootstrap_servers: str) -> int | str:
         """Records that are in the topic and in no table yet."""
-        from confluent_kafka import Consumer, KafkaException, TopicPartition
-
         from odradek_spark.cli.options import properties
+        from odradek_spark.source.offsets import backlog
+        from odradek_spark.source.options import SourceOptions
+        from odradek_spark.source.topic import TopicError, TopicReader
+        from odradek_spark.tables.dataset import Dataset
+        from odradek_spark.tables.schemas import PUSHES
 
-        settings = {"bootstrap.servers": bootstrap_servers, "group.id": "odradek.spark", "log_level": 0}
-        consumer = Consumer(settings | properties(self.command_config))
+        client = {"bootstrap.servers": bootstrap_servers, "log_level": "0"} | properties(self.command_config)
         try:
-            partitions = consumer.list_topics(self.topic, timeout=LAG_TIMEOUT_S).topics[self.topic].partitions
-            waiting = 0
-            for partition in partitions:
-                at = TopicPartition(self.topic, partition)
-                first, end = consumer.get_watermark_offsets(at, timeout=LAG_TIMEOUT_S)
-                waiting += end - max(first, reached.get(partition, first))
-        except KafkaException as error:
-            return f"unknown: {error.args[0].str()}"
-        finally:
-            consumer.close()
-        return waiting
+            with closing(
+                TopicReader(SourceOptions(client=client, topic=self.topic), LAG_TIMEOUT_S)
+            ) as reader:
+                marks = reader.watermarks(reader.partitions())
+        except TopicError as error:
+            return f"unknown: {error}"
+        reached = Dataset(self.dataset).source_offsets(PUSHES, self.topic, list(marks))
+        begin = {part: max(first, reached.get(part, first)) for part, (first, _) in marks.items()}
+        return backlog(begin, {part: end for part, (_, end) in marks.items()})
 
 
 def read_pipeline(config: PluginConfig) -> Pipeline | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyarrow import fs
 
 from odradek_spark.tables.dataset import Dataset, DatasetError
@@ -9,6 +11,8 @@ from odradek_spark.tables.files import file_system
 from odradek_spark.tables.schemas import BY_NAME, INGESTED, SOURCE
 
 OURS = frozenset(BY_NAME)
+PATTERN = re.compile(r"[*?\[\]{}\\]|%[0-9A-Fa-f]{2}")
+"""What some reader of paths takes for something else: Spark for a pattern, ``deltalake`` for a character."""
 NAMED = 3
 """Entries of a foreign folder that a message lists."""
 
@@ -17,8 +21,13 @@ def check_root(root: str) -> None:
     """See that a root is empty, not there yet, or a dataset.
 
     Raises:
-        DatasetError: It is something else, or cannot be looked at.
+        DatasetError: It is something else, or cannot be looked at; or not every reader would find it.
     """
+    odd = PATTERN.search(root)
+    if odd is not None:
+        raise DatasetError(
+            f"{root}: not every reader finds a folder of that name: take a name without {odd[0]}"
+        )
     try:
         system, base = file_system(root)
         info = system.get_file_info(base)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from odradek_spark.query.views import VIEWS
 from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.log import file_paths
 from odradek_spark.tables.schemas import BY_NAME, PUSHES, Table
 
 CLOCK_SKEW_MAX = timedelta(minutes=15)
@@ -55,7 +56,7 @@ class Reader:
             self.connection.register(table.name, table.schema.empty_table())
         elif "://" in self.dataset.root:
             self.connection.register(table.name, found.to_pyarrow_dataset())
-        elif files := found.file_uris(file_pruning_predicate=days(table, since, until) or None):
+        elif files := file_paths(found, days(table, since, until)):
             self.connection.execute(f"CREATE VIEW {table.name} AS {parquet(table, files)}")
         else:
             self.connection.register(table.name, table.schema.empty_table())

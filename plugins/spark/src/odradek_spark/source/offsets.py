@@ -9,6 +9,10 @@ Offsets = dict[int, int]
 """By partition of the topic, the next offset to read."""
 
 
+class ForeignOffsets(ValueError):
+    """What a checkpoint holds is not what this source wrote; the message says what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
     """Some offsets of one partition."""
@@ -30,8 +34,18 @@ def as_json(offsets: Mapping[int, int]) -> dict[str, int]:
 
 
 def from_json(offsets: Mapping[str, int]) -> Offsets:
-    """What `as_json` wrote."""
-    return {int(partition): int(offset) for partition, offset in offsets.items()}
+    """What `as_json` wrote.
+
+    Raises:
+        ForeignOffsets: It was somebody else, or a disk.
+    """
+    try:
+        return {int(partition): int(offset) for partition, offset in offsets.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ForeignOffsets(
+            f"the checkpoint holds {offsets!r} for offsets: it is damaged, or that of another source. "
+            "Delete it; nothing is lost and nothing comes twice"
+        ) from error
 
 
 def backlog(start: Mapping[int, int], end: Mapping[int, int]) -> int:

@@ -44,12 +44,17 @@ class DataLoss(TopicError):
 class TopicReader:
     """One consumer without a group membership: partitions are assigned by whoever calls.
 
+    Args:
+        options: Which topic, and of whom.
+        timeout_s: How long an answer may take.
+
     Raises:
         TopicError: An option is none of librdkafka's.
     """
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, timeout_s: float = TIMEOUT_S) -> None:
         self.options = options
+        self.timeout_s = timeout_s
         self.lost = 0
         """Offsets that retention took before they were read, of those that were asked for."""
         self.trouble = ""
@@ -71,7 +76,7 @@ class TopicReader:
             Unreachable: Nobody answers.
         """
         with self.speaking_of(f"topic {self.options.topic}"):
-            found = self.consumer.list_topics(self.options.topic, timeout=TIMEOUT_S)
+            found = self.consumer.list_topics(self.options.topic, timeout=self.timeout_s)
         topic = found.topics[self.options.topic]
         if topic.error is not None:
             unknown = topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
@@ -84,10 +89,22 @@ class TopicReader:
         with self.speaking_of(f"offsets of {self.options.topic}"):
             return {
                 partition: self.consumer.get_watermark_offsets(
-                    TopicPartition(self.options.topic, partition), timeout=TIMEOUT_S
+                    TopicPartition(self.options.topic, partition), timeout=self.timeout_s
                 )
                 for partition in partitions
             }
+
+    def offsets_since(self, partitions: Sequence[int], at_ms: int) -> Offsets:
+        """By partition: the first offset that is not older; none where all are older.
+
+        Args:
+            partitions: Of the topic.
+            at_ms: Epoch milliseconds.
+        """
+        asked = [TopicPartition(self.options.topic, partition, at_ms) for partition in partitions]
+        with self.speaking_of(f"offsets of {self.options.topic}"):
+            found = self.consumer.offsets_for_times(asked, timeout=TIMEOUT_S)
+        return {each.partition: each.offset for each in found if each.offset >= 0}
 
     def sizes(self, found: Sequence[OffsetRange]) -> dict[int, float]:
         """By partition: the mean size of the first records of its range, in bytes."""
@@ -128,7 +145,7 @@ class TopicReader:
                     held += len(chunk[-1].value or b"")
             if at > before:
                 since_s = time.monotonic()
-            elif time.monotonic() - since_s > TIMEOUT_S:
+            elif time.monotonic() - since_s > self.timeout_s:
                 raise self.unreachable(f"{self.options.topic}-{found.partition} at offset {at}", "no answer")
             if held >= CHUNK_BYTES:
                 yield chunk
@@ -173,7 +190,7 @@ class TopicReader:
             raise self.unreachable(what, reason(error)) from error
 
     def unreachable(self, what: str, why: str) -> Unreachable:
-        """What to raise when `TIMEOUT_S` is over."""
+        """What to raise when nobody answered in time."""
         trouble = f"; {self.trouble}" if self.trouble else ""
         return Unreachable(f"{what}: {self.options.client['bootstrap.servers']}: {why}{trouble}")
 

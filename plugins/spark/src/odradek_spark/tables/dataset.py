@@ -193,12 +193,14 @@ class Dataset:
     ) -> bool:
         """Make visible what was read from ranges of the topic, all at once.
 
+        A table begins a partition at offset 0, or where an empty range says.
+
         Returns:
             False if the ranges are there already.
 
         Raises:
             DatasetError: The table ends somewhere else than the ranges begin: somebody else writes to it, or
-                the topic is another one. Or other writers won every time.
+                the topic or the checkpoint is another one. Or other writers won every time.
         """
 
         def is_next(current: DeltaTable) -> bool:
@@ -206,6 +208,11 @@ class Dataset:
             if all(ends[part] == stop for part, (_, stop) in ranges.items()):
                 return False
             for part, (start, stop) in ranges.items():
+                if ends[part] is None and 0 < start < stop:
+                    raise DatasetError(
+                        f"{self.uri(table)}: {topic}-{part} is not there yet, and offsets from {start} on "
+                        "would begin in the middle: the checkpoint is that of another dataset. Delete it"
+                    )
                 if ends[part] not in (None, start):
                     raise DatasetError(
                         f"{self.uri(table)}: {topic}-{part} is there up to offset {ends[part]}, and not "

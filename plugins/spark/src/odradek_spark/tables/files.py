@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -26,6 +26,8 @@ ROW_GROUP_ROWS = 1 << 20
 RANGED = ("recv_ts", "ts", "src_offset")
 """Columns whose range is kept for each file, so that readers can pass files over."""
 SPLIT_DOUBLES = ("value",)
+MOST_GROWING = 64
+"""Files of a table that a task writes at once; a backlog has hundreds of hours."""
 ARRIVED, SORTED = "part", "sorted"
 """What the name of a file begins with: rows as they came, or in an order."""
 
@@ -76,6 +78,9 @@ def write_files(root: str, table: Table, rows: pa.RecordBatch | pa.Table) -> lis
 class TableFiles:
     """Files of one table that grow, one for each partition; at the end of ``with`` they are whole.
 
+    Of more than `MOST_GROWING`, the one whose rows came longest ago is finished; if more come, they are in
+    another file. Where ``with`` is left by an error, what was written is deleted.
+
     Raises:
         OSError: There is no room, or the dataset cannot be written.
     """
@@ -94,18 +99,42 @@ class TableFiles:
         """Add rows, each to the file of its partition, in the order they come."""
         for partition, part in parts(self.table, rows):
             key = tuple(partition.values())
-            if key not in self.growing:
-                self.growing[key] = GrowingFile(self.root, self.table, partition, part.schema, self.prefix)
-            self.growing[key].write(part)
+            file = self.growing.pop(key, None)
+            if file is None:
+                file = GrowingFile(self.root, self.table, partition, part.schema, self.prefix)
+            self.growing[key] = file  # the first is the one that has waited longest
+            file.write(part)
+            if len(self.growing) > MOST_GROWING:
+                self.finish(next(iter(self.growing)))
+
+    def finish(self, key: tuple[str, ...]) -> None:
+        """A file is whole; more rows of its partition go to another."""
+        file = self.growing[key]
+        file.close()
+        self.manifests.append(file.manifest())
+        del self.growing[key]
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with ExitStack() as closing:
-            for each in self.growing.values():
-                closing.callback(each.close)
-        if error is None:
-            self.manifests.extend(each.manifest() for each in self.growing.values())
+        try:
+            with ExitStack() as closing:
+                for each in self.growing.values():
+                    closing.callback(each.close)
+        except OSError:
+            self.remove()
+            raise
+        if error is not None:
+            self.remove()
+            return
+        self.manifests.extend(each.manifest() for each in self.growing.values())
+
+    def remove(self) -> None:
+        """Nobody will name these files: a store that is full is not to be filled by what is tried again."""
+        system, base = file_system(self.root)
+        for path in [each.path for each in (*self.manifests, *self.growing.values())]:
+            with suppress(OSError):
+                system.delete_file(f"{base}/{self.table.name}/{path}")
 
 
 class GrowingFile:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's users know
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.log import file_paths
 from odradek_spark.tables.schemas import BY_NAME, Table
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def live_files(
     filters = []
     dated = "date" in table.partitions
     if since is not None and dated:
-        filters.append(("date", ">=", f"{since - CLOCK_SKEW_MAX:%Y-%m-%d}"))
+        filters.append(("date", ">=", f"{(since - CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
     if until is not None and dated:
-        filters.append(("date", "<=", f"{until + CLOCK_SKEW_MAX:%Y-%m-%d}"))
-    return dataset.existing(table).file_uris(file_pruning_predicate=filters or None)
+        filters.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
+    return file_paths(dataset.existing(table), filters)

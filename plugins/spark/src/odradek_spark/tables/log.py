@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -76,6 +77,17 @@ def live(table: DeltaTable) -> list[LiveFile]:
         for row in rows
     ]
     return sorted(found, key=lambda each: each.path)
+
+
+def file_paths(table: DeltaTable, folders: Sequence[tuple[str, str, str]] = ()) -> list[str]:
+    """The files of a table as readers take them, each by its whole path.
+
+    Args:
+        table: As it is now.
+        folders: What the columns that are folders have to be, as ``deltalake`` takes it.
+    """
+    found = table.file_uris(file_pruning_predicate=list(folders) or None)
+    return [each if "://" in each else unquote(each) for each in found]
 
 
 def versions(uri: str, after: int, until: int) -> Iterator[Version]:
