@@ -1,0 +1,5 @@
+"""What holds for all tests of the tree."""
+
+from __future__ import annotations
+
+pytest_plugins = ["support.surroundings"]
