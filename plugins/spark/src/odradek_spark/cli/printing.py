@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ def show(rows: pa.Table, form: str, nothing: str) -> None:
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(rows.column_names)
-        writer.writerows([json_value(value) for value in row.values()] for row in rows.to_pylist())
+        writer.writerows([csv_value(value) for value in row.values()] for row in rows.to_pylist())
     elif not rows.num_rows:
         click.echo(nothing)
     elif sys.stdout.isatty():
@@ -44,14 +45,29 @@ def show(rows: pa.Table, form: str, nothing: str) -> None:
 
 
 def json_value(value: Any) -> Any:
-    """A value that JSON has: times as ISO 8601, numbers that it lacks as texts."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
-        return str(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value) if isinstance(value, Decimal) else value
+    """A value that JSON has: times as ISO 8601, bytes in hexadecimal, what it lacks as texts."""
+    match value:
+        case datetime():
+            return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        case Decimal() if value.as_tuple().exponent == 0:
+            return int(value)
+        case bytes():
+            return value.hex()
+        case dict():
+            return {str(name): json_value(each) for name, each in value.items()}
+        case list():
+            return [json_value(each) for each in value]
+        case float() if not math.isfinite(value):
+            return str(value)
+        case None | str() | bool() | int() | float():
+            return value
+    return str(value)
+
+
+def csv_value(value: Any) -> Any:
+    """A value for a cell: lists and structs as JSON."""
+    found = json_value(value)
+    return json.dumps(found) if isinstance(found, list | dict) else found
 
 
 def cell(name: str, value: Any) -> str:
@@ -64,7 +80,12 @@ def cell(name: str, value: Any) -> str:
         return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     if isinstance(value, float):
         return f"{value:.6g}"
-    return str(value).removeprefix(PREFIX) if name == "name" else str(json_value(value))
+    return visible(str(value).removeprefix(PREFIX) if name == "name" else str(json_value(value)))
+
+
+def visible(text: str) -> str:
+    """A text without what a terminal would obey: clients call themselves what they like."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def is_number(values: Sequence[Any]) -> bool:

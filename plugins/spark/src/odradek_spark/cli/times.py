@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 AGO = re.compile(r"-?(\d+)([smhd])")
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
+"""Nothing was pushed before or after: times beyond mean the same, and leave room to reckon with."""
 
 
 class Moment(click.ParamType[datetime]):
@@ -22,9 +24,11 @@ class Moment(click.ParamType[datetime]):
             return value
         ago = AGO.fullmatch(value)
         if ago:
-            return datetime.now(UTC) - timedelta(**{UNITS[ago[2]]: int(ago[1])})
+            now = datetime.now(UTC)
+            seconds = min(int(ago[1]) * SECONDS[ago[2]], int((now - EARLIEST).total_seconds()))
+            return now - timedelta(seconds=seconds)
         try:
             found = datetime.fromisoformat(value)
         except ValueError:
             self.fail(f"expected 90s, 30m, 2h, 7d or YYYY-MM-DDThh:mm:ss, found {value!r}", param, ctx)
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return min(max(found if found.tzinfo else found.replace(tzinfo=UTC), EARLIEST), LATEST)

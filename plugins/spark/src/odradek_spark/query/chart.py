@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MAX_PANELS = 6
 MAX_LINES = 8
 """In one panel; more cannot be told apart."""
+MAX_BARS = 40
 WIDTH_IN = 10.0
 PANEL_IN = 2.8
 LABEL_CHARS = 60
@@ -53,11 +55,11 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One bar for each label."""
+    """Labels, and how long their bars are."""
 
     title: str
     unit: str
-    bars: Mapping[str, float]
+    bars: Sequence[tuple[str, float]]
 
 
 def unit_of(name: str, unit: str | None) -> str:
@@ -103,10 +105,10 @@ def throttle_panels(rows: pa.Table) -> list[Panel]:
 
 def bars(rows: pa.Table, names: Sequence[str], value: str, title: str, unit: str) -> Bars:
     """A bar for each row, labeled with some of its columns."""
-    found = {}
-    for row in rows.to_pylist():
-        label = " ".join("-" if row[name] is None else str(row[name]) for name in names)
-        found[label] = float(row[value] or 0)
+    found = [
+        (" ".join("-" if row[name] is None else str(row[name]) for name in names), float(row[value] or 0))
+        for row in rows.to_pylist()
+    ]
     return Bars(title, unit, found)
 
 
@@ -127,9 +129,16 @@ def draw(chart: Sequence[Panel] | Bars, path: Path) -> list[str]:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    figure, left_out = bar_figure(chart) if isinstance(chart, Bars) else line_figure(chart)
-    figure.savefig(path, dpi=120, format="png")
+    with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():  # names may have any sign
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure, left_out = bar_figure(chart) if isinstance(chart, Bars) else line_figure(chart)
+        figure.savefig(path, dpi=120, format="png")
     return left_out
+
+
+def drawn(label: str) -> str:
+    """A label that fits; matplotlib keeps those that begin with ``_`` to itself."""
+    return f" {label}"[:LABEL_CHARS] if label.startswith("_") else label[:LABEL_CHARS]
 
 
 def line_figure(panels: Sequence[Panel]) -> tuple[Figure, list[str]]:
@@ -152,7 +161,7 @@ def draw_lines(axis: Axes, panel: Panel) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     for line in panel.lines[:MAX_LINES]:
-        axis.plot(line.times, line.values, marker=".", linewidth=1.2, label=line.label[:LABEL_CHARS])
+        axis.plot(line.times, line.values, marker=".", linewidth=1.2, label=drawn(line.label))
     axis.set_title(panel.title, fontsize=10, loc="left")
     axis.set_ylabel(panel.unit)
     axis.grid(alpha=0.3)
@@ -169,13 +178,15 @@ def bar_figure(chart: Bars) -> tuple[Figure, list[str]]:
     """Bars that lie, so that their labels can be read; the first is at the top."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH_IN, 1.2 + 0.35 * max(1, len(chart.bars))), layout="constrained")
+    shown, more = chart.bars[:MAX_BARS], len(chart.bars) - MAX_BARS
+    figure = Figure(figsize=(WIDTH_IN, 1.2 + 0.35 * max(1, len(shown))), layout="constrained")
     axis = figure.subplots()
-    drawn = axis.barh([label[:LABEL_CHARS] for label in chart.bars], list(chart.bars.values()))
-    axis.bar_label(drawn, fmt="%.4g", padding=3, fontsize=8)
+    found = axis.barh(range(len(shown)), [length for _, length in shown])
+    axis.bar_label(found, fmt="%.4g", padding=3, fontsize=8)
+    axis.set_yticks(range(len(shown)), [drawn(label) for label, _ in shown])
     axis.invert_yaxis()
     axis.set_title(chart.title, fontsize=10, loc="left")
     axis.set_xlabel(chart.unit)
     axis.margins(x=0.12)
     axis.grid(axis="x", alpha=0.3)
-    return figure, []
+    return figure, [f"{chart.title}: {more} more bars are not drawn"] if more > 0 else []

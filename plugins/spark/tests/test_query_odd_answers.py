@@ -1,0 +1,144 @@
+"""Answers with what clients may call themselves, with numbers that JSON lacks, and for odd times."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+from telemetry_rows import LATENCY, MIDNIGHT_S, Told, gauge, ingest
+
+from odradek_spark.cli.main import spark
+from odradek_spark.cli.printing import lines, show
+from odradek_spark.query.chart import MAX_BARS, Bars, Line, Panel, bar_figure, draw, line_figure
+from odradek_spark.tables.dataset import Dataset
+
+MIDNIGHT = datetime.fromtimestamp(MIDNIGHT_S, UTC)
+EVIL = "\x1b[2J\x1b]0;mine\x07\u202egnp\n"
+MATH = "$\\frac{$ a$b_{$c"
+
+
+def dataset_of(path: Path, pushes: Sequence[Told]) -> str:
+    root = str(path / "dataset")
+    ingest(Dataset(root), pushes, 0)
+    return root
+
+
+def ask(root: str, *arguments: str) -> Result:
+    return CliRunner().invoke(spark, ["query", *arguments, "--dataset", root])
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Screen])
+def test_what_a_client_calls_itself_does_nothing_to_a_terminal(
+    stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = stream()
+    monkeypatch.setattr("sys.stdout", output)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    show(pa.table({"client_id": [EVIL], "name": ["org.apache.kafka.\x9b31m"]}), "table", "nothing")
+
+    text = output.getvalue().replace("\x1b[1m", "").replace("\x1b[0m", "")  # the bold heading
+    assert not [char for char in text if not char.isprintable() and char != "\n"]
+    assert "\\x1b[2J\\x1b]0;mine\\x07\\u202egnp\\n" in text
+    assert len(text.splitlines()) == 2
+
+
+def test_json_is_json_whatever_is_in_it(tmp_path: Path) -> None:
+    root = dataset_of(tmp_path, [gauge(Told(0), 1.0)])
+    statement = """
+        SELECT ['nan'::DOUBLE, 'inf'::DOUBLE, 1.5] AS l, {'a': ts, 'b': 'x'::BLOB} AS s, ts::DATE AS d,
+            ts - (ts - INTERVAL 90 SECOND) AS span, TIME '10:00:00' AS t,
+            sum(1) AS n, 1.50::DECIMAL(9, 2) AS exact
+        FROM points GROUP BY ts
+    """
+
+    (line,) = ask(root, "sql", statement, "--format", "json").output.splitlines()
+    (row,) = csv.DictReader(io.StringIO(ask(root, "sql", statement, "--format", "csv").output))
+
+    found = json.loads(line, parse_constant=pytest.fail)
+    assert found["l"] == ["nan", "inf", 1.5]
+    assert found["s"] == {"a": "2026-09-22T00:00:00.000Z", "b": "78"}
+    assert (found["d"], found["t"], found["n"], found["exact"]) == ("2026-09-22", "10:00:00", 1, "1.50")
+    assert json.loads(row["l"]) == found["l"]
+    assert json.loads(row["s"]) == found["s"]
+
+
+def test_a_name_that_looks_like_mathematics_is_drawn_as_it_is(tmp_path: Path) -> None:
+    root = dataset_of(tmp_path, [gauge(Told(0, client_id=MATH), 5.0, LATENCY, topic="名前$")])
+    picture = tmp_path / "answer.png"
+
+    drawn = [
+        ask(root, *question, "--plot", str(picture)).exit_code
+        for question in (("client", "--client-id", MATH), ("top", "--metric", LATENCY))
+    ]
+
+    assert drawn == [0, 0]
+
+
+def test_every_line_is_in_the_legend() -> None:
+    figure, _ = line_figure(
+        [Panel("m", "ms", [Line(label, [MIDNIGHT], [1.0]) for label in ("_hidden", "seen")])]
+    )
+
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [text.get_text().strip() for text in legend.get_texts()] == ["_hidden", "seen"]
+
+
+def test_every_bar_is_drawn_though_its_label_is_cut(tmp_path: Path) -> None:
+    long = "z" * 70
+    chart = Bars("t", "s", [(long + "1", 1.0), (long + "2", 2.0), ("same", 3.0), ("same", 4.0)])
+
+    figure, left_out = bar_figure(chart)
+
+    boxes = [bar.get_path().get_extents(bar.get_patch_transform()) for bar in figure.axes[0].patches]
+    assert [box.width for box in boxes] == [1.0, 2.0, 3.0, 4.0]
+    assert len({box.y0 for box in boxes}) == 4
+    assert left_out == []
+
+
+def test_bars_that_do_not_fit_are_told(tmp_path: Path) -> None:
+    picture = tmp_path / "bars.png"
+
+    left_out = draw(Bars("t", "s", [(f"{number}", 1.0) for number in range(3_000)]), picture)
+
+    assert left_out == [f"t: {3_000 - MAX_BARS} more bars are not drawn"]
+    with Image.open(picture) as image:
+        assert image.height < 5_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rows"),
+    [
+        (("--since", "99999999999d"), 1),
+        (("--since", "0001-01-01"), 1),
+        (("--since", "9999-12-31T23:59:59"), 0),
+        (("--until", "9999-12-31T23:59:59"), 1),
+        (("--until", "0001-01-01T00:00:00+05:00"), 0),
+    ],
+)
+def test_no_time_is_too_far(tmp_path: Path, arguments: tuple[str, str], rows: int) -> None:
+    root = dataset_of(tmp_path, [gauge(Told(0), 1.0)])
+
+    result = ask(root, "clients", *arguments, "--format", "json")
+
+    assert (result.exit_code, len(result.output.splitlines())) == (0, rows)
+
+
+def test_lines_of_nothing_are_a_heading() -> None:
+    assert list(lines(pa.table({"a": pa.array([], pa.int64())}))) == ["a"]
