@@ -204,6 +204,55 @@ def test_a_topic_that_was_made_anew_is_said(host: RunningHost) -> None:
         planner.latestOffset({"0": 10, "1": 0}, ReadAllAvailable())
 
 
+def test_a_topic_that_was_made_anew_with_fewer_partitions_is_said(host: RunningHost) -> None:
+    fill(host.bootstrap, records(3))
+    planner = TopicStreamReader(options(host.bootstrap))
+
+    with pytest.raises(DataLoss, match="telemetry has no partition 2 any more"):
+        planner.latestOffset({"0": 1, "1": 0, "2": 4}, ReadAllAvailable())
+
+
+def test_the_end_of_an_open_transaction_is_not_reached(host: RunningHost) -> None:
+    producer = Producer(
+        {"bootstrap.servers": host.bootstrap, "transactional.id": "t", "enable.metrics.push": False}
+    )
+    fill(host.bootstrap, records(3))
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(TOPIC, b"open", b"key", 0)
+    producer.flush()
+    fill(host.bootstrap, records(2))
+    planner = TopicStreamReader(options(host.bootstrap))
+
+    during = planner.latestOffset({"0": 0, "1": 0}, ReadAllAvailable())
+    producer.abort_transaction()
+    after = planner.latestOffset(during, ReadAllAvailable())
+    found = [each.offset for chunk in planner.topic.read(OffsetRange(0, 3, 7)) for each in chunk]
+
+    assert (during, after, found) == ({"0": 3, "1": 0}, {"0": 7, "1": 0}, [4, 5])
+
+
+def test_a_dataset_that_began_at_the_end_reads_a_partition_that_came_later_whole(
+    host: RunningHost, tmp_path: Path
+) -> None:
+    dataset = Dataset(str(tmp_path / "tables"))
+    dataset.create()
+    found = options(host.bootstrap, rows="manifests", dataset=dataset.root, startingOffsets="latest")
+    fill(host.bootstrap, records(10, partitions=2))
+    first = TopicStreamReader(found).initialOffset()
+    topics = host.host.broker.topics
+    telemetry = topics.named(TOPIC)
+    assert telemetry is not None
+    host.call(lambda: topics.grow(telemetry, 3))
+    TopicStreamReader(found).topic.partitions()
+    fill(host.bootstrap, [each._replace(partition=2) for each in records(4)])
+
+    again = TopicStreamReader(found).initialOffset()
+
+    assert first == {"0": 5, "1": 5}
+    assert again == {"0": 5, "1": 5, "2": 0}
+
+
 def test_batches_follow_each_other_up_to_what_was_there_at_the_start(host: RunningHost) -> None:
     fill(host.bootstrap, records(400, partitions=2))
     planner = TopicStreamReader(options(host.bootstrap))

@@ -94,4 +94,4 @@ def spanned(dataset: Dataset, topic: str, reports: Iterable[RangeReport]) -> Ran
         start, stop = seen.get(each.partition, (each.start, each.end))
         seen[each.partition] = min(start, each.start), max(stop, each.end)
     done = dataset.source_offsets(INGESTED[-1], topic, list(seen))
-    return {part: (min(start, done.get(part, start)), stop) for part, (start, stop) in seen.items()}
+    return {part: (min(start, done.get(part, 0)), stop) for part, (start, stop) in seen.items()}

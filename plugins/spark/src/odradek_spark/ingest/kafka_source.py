@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -19,13 +20,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_records
+from odradek_spark.source.beginning import ahead, known, settled
 from odradek_spark.source.data_source import decoder
-from odradek_spark.source.offsets import Offsets, as_json
+from odradek_spark.source.offsets import as_json
 from odradek_spark.source.options import read_options
 from odradek_spark.source.topic import TopicReader
-from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import file_system
-from odradek_spark.tables.schemas import INGESTED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,34 +92,32 @@ def streamed(spark: SparkSession, settings: IngestSettings) -> DataFrame:
     """The stream of manifests, from where the dataset ends.
 
     A batch that is in some tables only, and whose checkpoint is lost, is finished before.
+
+    Raises:
+        DatasetError: The checkpoint is that of another dataset.
     """
     options = kafka_options(settings)
-    options["startingOffsets"] = settings.starting_offsets
-    known = ends(settings)
-    if known is not None:
-        begin, ahead = known
-        if ahead != begin and not exists(settings.checkpoint_location):
-            finish(spark, settings, begin, ahead)
-            begin = ahead
-        options["startingOffsets"] = offsets_json(settings, begin)
+    dataset, marks = Dataset(settings.dataset), topic_marks(settings)
+    has_begun = exists(settings.checkpoint_location)
+    if has_begun and not known(dataset, settings.topic, marks):
+        raise DatasetError(
+            f"{settings.dataset} has nothing of {settings.topic} yet: the checkpoint "
+            f"{settings.checkpoint_location} is that of another dataset. Delete it"
+        )
+    begin = settled(dataset, settings.topic, marks, latest=settings.starting_offsets == "latest")
+    reached = ahead(dataset, settings.topic, begin)
+    if reached != begin and not has_begun:
+        finish(spark, settings, begin, reached)
+        begin = reached
+    options["startingOffsets"] = offsets_json(settings, begin)
     options["maxOffsetsPerTrigger"] = str(max(1, settings.max_bytes_per_trigger // RECORD_BYTES))
     return manifests(spark.readStream.format("kafka").options(**options).load(), settings)
 
 
-def ends(settings: IngestSettings) -> tuple[Offsets, Offsets] | None:
-    """Up to where all tables have the topic, and up to where any has it; None for a dataset that is new."""
-    reader = TopicReader(read_options(settings.options()))
-    try:
-        marks = reader.watermarks(reader.partitions())
-    finally:
-        reader.close()
-    dataset = Dataset(settings.dataset)
-    found = [dataset.source_offsets(table, settings.topic, list(marks)) for table in INGESTED]
-    if not any(found):
-        return None
-    latest = settings.starting_offsets == "latest"
-    begin = {part: mark[1] if latest else mark[0] for part, mark in marks.items()}
-    return begin | found[-1], {part: max(at.get(part, begin[part]) for at in found) for part in begin}
+def topic_marks(settings: IngestSettings) -> dict[int, tuple[int, int]]:
+    """By partition of the topic: the first offset, and the one behind the last."""
+    with closing(TopicReader(read_options(settings.options()))) as reader:
+        return reader.watermarks(reader.partitions())
 
 
 def finish(

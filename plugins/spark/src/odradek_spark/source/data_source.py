@@ -30,6 +30,7 @@ from pyspark.sql.types import StructType
 from odradek_spark.decoder.decode import Decoder, DecoderSettings
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_range, lost_range
+from odradek_spark.source.beginning import ahead, settled
 from odradek_spark.source.offsets import (
     OffsetRange,
     Offsets,
@@ -43,7 +44,7 @@ from odradek_spark.source.offsets import (
 from odradek_spark.source.options import TASK_BYTES, Rows, SourceOptions, read_options
 from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import INGESTED, POINTS, TIMESTAMP
+from odradek_spark.tables.schemas import POINTS, TIMESTAMP
 
 RECORDS = pa.schema(
     [
@@ -127,31 +128,12 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return planner(tuple(sorted(self.options.client.items())), self.options)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Where the dataset ends, if there is one; else where the option says.
-
-        ``pushes`` is committed last, so where it ends everything is there.
-        """
-        partitions = self.topic.partitions()
-        marks = self.topic.watermarks(partitions)
+        """Where the dataset ends, if there is one; else where the option says."""
+        marks = self.topic.watermarks(self.topic.partitions())
         latest = self.options.starting_offsets == "latest"
-        begin = {partition: mark[1] if latest else mark[0] for partition, mark in marks.items()}
         if self.options.dataset:
-            begin |= self.settled(begin)
-        return as_json(begin)
-
-    def settled(self, begin: Offsets) -> Offsets:
-        """Where the tables end, or begin from now on: Spark does not write the first offsets down, and where
-        the topic begins moves.
-        """
-        dataset, topic = Dataset(self.options.dataset), self.options.topic
-        for table in INGESTED:  # the last one counts
-            begin = begin | dataset.source_offsets(table, topic, list(begin))
-        for table in INGESTED:
-            known = dataset.source_offsets(table, topic, list(begin))
-            news = {part: (at, at) for part, at in begin.items() if part not in known}
-            if news:
-                dataset.commit_ranges(table, [], topic, news)
-        return begin
+            return as_json(settled(Dataset(self.options.dataset), self.options.topic, marks, latest=latest))
+        return as_json({partition: end if latest else first for partition, (first, end) in marks.items()})
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxBytes(self.options.max_bytes_per_trigger)
@@ -213,12 +195,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if not self.options.dataset:
             return None
-        dataset = Dataset(self.options.dataset)
-        ahead = dict(begin)
-        for table in INGESTED:
-            for part, end in dataset.source_offsets(table, self.options.topic, list(begin)).items():
-                ahead[part] = max(ahead[part], end)
-        return ahead if ahead != begin else None
+        reached = ahead(Dataset(self.options.dataset), self.options.topic, begin)
+        return reached if reached != begin else None
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         begin, stop = from_json(start), from_json(end)
@@ -242,7 +220,8 @@ PLANNERS: dict[tuple[tuple[str, str], ...], TopicReader] = {}
 
 def planner(client: tuple[tuple[str, str], ...], options: SourceOptions) -> TopicReader:
     """The reader of this process for a cluster."""
-    key = (*client, ("topic", options.topic), ("group", options.group))
+    fail = str(options.fail_on_data_loss)
+    key = (*client, ("topic", options.topic), ("group", options.group), ("fail", fail))
     if key not in PLANNERS:
         PLANNERS[key] = TopicReader(options)
     return PLANNERS[key]

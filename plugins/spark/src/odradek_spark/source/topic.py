@@ -253,6 +253,12 @@ def clamped(
     Raises:
         DataLoss: Records are gone and that is not allowed; or the topic ends before the start.
     """
+    gone = sorted(start.keys() - marks.keys())
+    if gone:
+        raise DataLoss(
+            f"{topic} has no partition {gone[0]} any more, of which records are in: the topic was made anew. "
+            "A topic made anew needs another dataset"
+        )
     reached = dict(start)
     for partition, (first, high) in marks.items():
         at = start.get(partition, first)

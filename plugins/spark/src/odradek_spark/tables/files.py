@@ -132,7 +132,8 @@ class TableFiles:
     def remove(self) -> None:
         """Nobody will name these files: a store that is full is not to be filled by what is tried again."""
         system, base = file_system(self.root)
-        for path in [each.path for each in (*self.manifests, *self.growing.values())]:
+        paths = [each.path for each in self.manifests] + [each.path for each in self.growing.values()]
+        for path in paths:
             with suppress(OSError):
                 system.delete_file(f"{base}/{self.table.name}/{path}")
 
