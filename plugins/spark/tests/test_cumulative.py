@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from telemetry_rows import Told, counted, gauge, ingest
+from telemetry_rows import MIDNIGHT_S, Told, counted, gauge, ingest
 
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
+COLUMNS = (
+    "bucket",
+    "client_instance_id",
+    "name",
+    "unit",
+    "client_id",
+    "client_rack",
+    "group_id",
+    "topic",
+    "node_id",
+    "cumulative",
+)
+TOTALS = f"SELECT {', '.join(COLUMNS)} FROM v_totals ORDER BY bucket, client_instance_id"
 
 
 @pytest.fixture
@@ -51,18 +65,6 @@ def test_steps_become_totals(spark: SparkSession, dataset: Dataset) -> None:
         (8.5, 0),
         (7.0, 0),
     ]
-
-
-def test_totals_go_on_where_they_stood(spark: SparkSession, dataset: Dataset) -> None:
-    from odradek_spark.jobs.cumulative import SERIES, delta_to_cumulative
-
-    told = points(spark, dataset, *[counted(Told(30.0 * n), n, 30.0 * (n - 1)) for n in range(1, 7)])
-    first, rest = told.where("src_offset < 3"), told.where("src_offset >= 3")
-    carry = delta_to_cumulative(first).where("src_offset = 2").select(*SERIES, "cumulative")
-
-    rows = delta_to_cumulative(rest, carry).orderBy("ts").collect()
-
-    assert [row["cumulative"] for row in rows] == [10.0, 15.0, 21.0]
 
 
 def test_totals_become_steps(spark: SparkSession, dataset: Dataset) -> None:
@@ -111,3 +113,42 @@ def test_the_hours_of_the_rollup_add_up(spark: SparkSession, dataset: Dataset) -
         (3.0, 10.0),
         (100.0, 100.0),
     ]
+
+
+def test_the_view_of_totals_says_the_same_in_both_engines(spark: SparkSession, dataset: Dataset) -> None:
+    from odradek_spark.jobs.cumulative import GROUP_1H, running_total
+    from odradek_spark.jobs.rollup import merged, run_rollup
+    from odradek_spark.query.reader import Reader
+    from odradek_spark.query.views import register_views
+
+    ingest(
+        dataset, [counted(Told(30), 5, 0), gauge(Told(40), 99.0), counted(Told(50), 9, 0, "cumulative")], 0
+    )
+    run_rollup(spark, dataset.root, ROLLUP_1H)
+    late = [
+        counted(Told(60, version="4.1.0"), 2, 30),
+        counted(Told(3700), 3, 3600),
+        counted(Told(90_000), 0.5, 89_000),
+        counted(Told(3800, client=2), 100, 3700),
+        counted(Told(3900, client=2), float("nan"), 3800, name="not.a.number"),
+    ]
+    ingest(dataset, late, 3)
+    run_rollup(spark, dataset.root, ROLLUP_1H)  # parts of an hour that has parts
+
+    hours = merged(load_dataset(spark, dataset.root, "rollup_1h"), ROLLUP_1H)
+    expected = {row_key(row): row["cumulative"] for row in running_total(hours).select(*COLUMNS).collect()}
+    register_views(spark, dataset.root)
+    by_spark = spark.sql(TOTALS).collect()
+    since_late = Reader(dataset.root, since=datetime.fromtimestamp(MIDNIGHT_S + 90_000, UTC))
+    by_duckdb = since_late.ask(TOTALS).to_pylist()
+
+    assert list(COLUMNS) == ["bucket", *GROUP_1H, "cumulative"]
+    assert sorted(expected.values()) == [0.0, 7.0, 10.0, 10.5, 100.0]
+    assert {row_key(row): row["cumulative"] for row in by_spark} == expected
+    assert {row_key(row): row["cumulative"] for row in by_duckdb} == expected
+    assert len(by_spark) == len(by_duckdb) == len(expected)
+
+
+def row_key(row: Any) -> tuple[Any, ...]:
+    """Whose total it is, and of which hour; the session's times are UTC."""
+    return (row["bucket"].replace(tzinfo=None), *(row[name] for name in COLUMNS[1:-1]))

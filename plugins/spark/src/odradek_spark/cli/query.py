@@ -206,7 +206,7 @@ def anomalies(
 @asking
 @click.argument("statement")
 def sql(dataset: str, since: datetime | None, until: datetime | None, form: str, statement: str) -> None:
-    """Any SQL of DuckDB, on the tables and on v_points, v_clients and v_rollup."""
+    """Any SQL of DuckDB, on the tables and on v_points, v_clients, v_rollup and v_totals."""
     with reading(dataset, since, until) as (reader, _):
         try:
             rows: pa.Table = reader.ask(statement)

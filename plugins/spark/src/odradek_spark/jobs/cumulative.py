@@ -1,12 +1,13 @@
 """Sums told in steps and sums told as totals: one becomes the other.
 
 Only sums are taken (``kind`` 2). A series is what an instance tells under one name and one set of labels; a
-new instance begins a new series, so a client that restarts does not count twice.
+new instance begins a new series, so a client that restarts does not count twice. A total begins with the first
+row that is given; the view ``v_totals`` has those of the hours that ``rollup_1h`` keeps.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 SERIES = ["client_instance_id", "name", "attrs", "resource", "scope_name"]
@@ -15,12 +16,11 @@ GROUP_1H = ("client_instance_id", "name", "unit", "client_id", "client_rack", "g
 """A version or a broker may change without the total beginning anew."""
 
 
-def delta_to_cumulative(points: DataFrame, carry: DataFrame | None = None) -> DataFrame:
+def delta_to_cumulative(points: DataFrame) -> DataFrame:
     """Add up what was told in steps.
 
     Args:
         points: Rows of the table ``points`` that count; what are no delta sums is passed over.
-        carry: Where the totals stand before: the series' columns, and ``cumulative`` double. None for zero.
 
     Returns:
         The columns of ``points`` (without other kinds of rows), and
@@ -35,8 +35,6 @@ def delta_to_cumulative(points: DataFrame, carry: DataFrame | None = None) -> Da
     totals = steps.withColumn("cumulative", F.coalesce(F.sum("number").over(so_far), F.lit(0.0))).withColumn(
         "gap_ms", F.greatest(F.coalesce(silent, F.lit(0)), F.lit(0)).cast("bigint")
     )
-    if carry is not None:
-        totals = with_carry(totals, carry, SERIES)
     return totals.drop("number")
 
 
@@ -73,12 +71,11 @@ def cumulative_to_delta(points: DataFrame) -> DataFrame:
     )
 
 
-def running_total(hours: DataFrame, carry: DataFrame | None = None) -> DataFrame:
+def running_total(hours: DataFrame) -> DataFrame:
     """Add up the delta sums of the hourly rollup: totals over months, without the points.
 
     Args:
         hours: Rows of ``rollup_1h``, added up (`odradek_spark.jobs.rollup.merged`).
-        carry: Where the totals stand before: the columns of the group, and ``cumulative`` double.
 
     Returns:
         The columns of ``rollup_1h`` (without other kinds of rows), and ``cumulative`` double: the total
@@ -89,23 +86,7 @@ def running_total(hours: DataFrame, carry: DataFrame | None = None) -> DataFrame
         Window.partitionBy(*keys).orderBy("bucket").rangeBetween(Window.unboundedPreceding, Window.currentRow)
     )
     steps = hours.where((F.col("kind") == SUM) & (F.col("temporality") == DELTA))
-    totals = steps.withColumn("cumulative", F.coalesce(F.sum("sum").over(so_far), F.lit(0.0)))
-    return totals if carry is None else with_carry(totals, carry, keys)
-
-
-def with_carry(totals: DataFrame, carry: DataFrame, keys: list[str]) -> DataFrame:
-    """Totals that go on where others ended."""
-    old = carry.select(
-        *[F.col(key).alias(f"carry_{key}") for key in keys], F.col("cumulative").alias("carried")
-    )
-    same: Column = F.lit(True)
-    for key in keys:
-        same &= F.col(key).eqNullSafe(F.col(f"carry_{key}"))
-    return (
-        totals.join(old, same, "left")
-        .withColumn("cumulative", F.col("cumulative") + F.coalesce("carried", F.lit(0.0)))
-        .drop("carried", *[f"carry_{key}" for key in keys])
-    )
+    return steps.withColumn("cumulative", F.coalesce(F.sum("sum").over(so_far), F.lit(0.0)))
 
 
 def value_of(points: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from odradek_spark.query.views import VIEWS
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.log import file_paths
-from odradek_spark.tables.schemas import BY_NAME, PUSHES, Table
+from odradek_spark.tables.schemas import BY_NAME, PUSHES, ROLLUP_1H, Table
 
 CLOCK_SKEW_MAX = timedelta(minutes=15)
 """How far the time of a point may be from the receive time that the folders are named after."""
@@ -76,11 +76,13 @@ class Reader:
 
 
 def days(table: Table, since: datetime | None, until: datetime | None) -> list[tuple[str, str, str]]:
-    """Which folders may have rows of the time. A push that its own repeats is at most two intervals older."""
+    """Which folders may have rows of the time. A push that its own repeats is at most two intervals older;
+    totals, which ``rollup_1h`` is for, begin with its first hour whatever is asked.
+    """
     if "date" not in table.partitions:
         return []
     found = []
-    if since is not None:
+    if since is not None and table is not ROLLUP_1H:
         found.append(("date", ">=", f"{(since - CLOCK_SKEW_MAX - HOUR).astimezone(UTC):%Y-%m-%d}"))
     if until is not None:
         found.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))

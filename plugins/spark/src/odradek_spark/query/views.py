@@ -26,6 +26,9 @@ RETRIES = """
 GROUP = """bucket, name, unit, kind, temporality, client_id, software_name, software_version, client_rack,
         group_id, topic, node_id, broker_id"""
 
+SERIES_1H = "client_instance_id, name, unit, client_id, client_rack, group_id, topic, node_id"
+"""Whose total it is: a version or a broker may change without the total beginning anew."""
+
 VIEWS: Final[Mapping[str, str]] = {
     "v_points": f"""
     SELECT p.*, coalesce(p.value, CAST(p.value_int AS DOUBLE)) AS number
@@ -65,10 +68,20 @@ VIEWS: Final[Mapping[str, str]] = {
     FROM rollup_5m AS r
     GROUP BY {GROUP}
 """,
+    "v_totals": f"""
+    SELECT bucket, {SERIES_1H}, step,
+        sum(step) OVER (PARTITION BY {SERIES_1H} ORDER BY bucket) AS cumulative
+    FROM (
+        SELECT bucket, {SERIES_1H}, coalesce(sum(r.sum), CAST(0 AS DOUBLE)) AS step
+        FROM rollup_1h AS r
+        WHERE kind = 2 AND temporality = 1
+        GROUP BY bucket, {SERIES_1H}
+    ) AS hours
+""",
 }
 """``v_points``: points of pushes that count, with ``number``, the value whichever type it has. ``v_clients``:
 one row for each client instance as its last push left it. ``v_rollup``: five minutes at a time, parts added
-up."""
+up. ``v_totals``: sums told in steps as totals, an hour at a time; they begin with the first hour that is kept."""
 
 
 def register_views(spark: SparkSession, root: str) -> None:
