@@ -21,7 +21,7 @@ from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.labels import EncodedLabels
 from odradek.telemetry.payload import MAX_FIELDS, PayloadLimits, PayloadWork, label
-from odradek.telemetry.pending_push import Opening, PendingPush
+from odradek.telemetry.pending_push import PendingPush
 from odradek.telemetry.protobuf_fields import TooMuchWork
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -240,13 +240,12 @@ class ClientMetricsManager:
             outcome = None
         except WireError as error:
             outcome = error
-        opened = Opening(instance, context, request.terminating, request.compression_type, started_ns)
         if outcome is not None:
-            return self.opened(opened, outcome)
-        work = PayloadWork(
-            codec=request.compression_type, data=request.metrics or b"", labels=labels, limits=self.limits
-        )
+            return self.opened(instance, request, context, started_ns, outcome)
+        data = request.metrics or b""
+        work = PayloadWork(codec=request.compression_type, data=data, labels=labels, limits=self.limits)
         self.accounts.waiting += 1
+        opened = partial(self.opened, instance, request, context, started_ns)
         return PendingPush(work, partial(self.opened_elsewhere, opened))
 
     def small(self, request: PushTelemetryRequest) -> bytes | None:
@@ -278,25 +277,30 @@ class ClientMetricsManager:
         return labels
 
     def opened_elsewhere(
-        self, opening: Opening, outcome: bytes | BaseException
+        self,
+        opened: Callable[[bytes | BaseException], PushTelemetryResponse | AcceptedPush],
+        outcome: bytes | BaseException,
     ) -> PushTelemetryResponse | AcceptedPush:
-        """A worker has opened a payload. The instance may be forgotten by now: then this is the last that is
-        heard of it.
-        """
+        """A worker has opened a payload. If its instance is forgotten by now, this is its last."""
         self.accounts.waiting -= 1
-        return self.opened(opening, outcome)
+        return opened(outcome)
 
     def opened(
-        self, opening: Opening, outcome: bytes | BaseException
+        self,
+        instance: ClientMetricsInstance,
+        request: PushTelemetryRequest,
+        context: RequestContext,
+        started_ns: int,
+        outcome: bytes | BaseException,
     ) -> PushTelemetryResponse | AcceptedPush:
         """Keep an opened payload, or say what was wrong with it."""
-        instance, context, terminating, codec, started_ns = opening
         if not isinstance(outcome, bytes):
             instance.last_known_error = self.blame(outcome)
             instance.stats.record_error(self.now_ms())
             return self.rejected(instance.last_known_error)
-        payload = ClientTelemetryPayload(instance.client_instance_id, terminating, outcome)
+        payload = ClientTelemetryPayload(request.client_instance_id, request.terminating, outcome)
         opened_ns = self.monotonic_ns() - started_ns
+        codec = request.compression_type
         return self.keep(AcceptedPush(instance, context, payload, codec, False, opened_ns, self.settled))
 
     def keep(self, push: AcceptedPush) -> PushTelemetryResponse | AcceptedPush:

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from odradek.plugin.context import RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.payload import PayloadWork
 from odradek.wire.messages.push_telemetry import PushTelemetryResponse
-
-
-class Opening(NamedTuple):
-    """Whose payload is being opened."""
-
-    instance: ClientMetricsInstance
-    context: RequestContext
-    terminating: bool
-    codec: int
-    started_ns: int
 
 
 @dataclass(frozen=True, slots=True)
