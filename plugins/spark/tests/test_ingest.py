@@ -152,6 +152,55 @@ def spoil(checkpoint: Path, damage: str) -> None:
     target.write_text("" if "empty" in damage else target.read_text()[:20] if "cut" in damage else "v1\n{x")
 
 
+def test_a_checkpoint_of_another_source_is_said(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    given = settings(host.bootstrap, tmp_path / "d")
+    fill(host.bootstrap, records(10, partitions=2))
+    once(spark, given)
+    offsets_of_spark = Path(given.checkpoint_location) / "offsets"
+    for checksum in offsets_of_spark.glob(".*.crc"):
+        checksum.unlink()
+    (last,) = offsets_of_spark.iterdir()
+    version, metadata, _ = last.read_text().splitlines()
+    last.write_text(f'{version}\n{metadata}\n{{"{TOPIC}":{{"0":5,"1":5}}}}')
+    fill(host.bootstrap, records(10, first=10, partitions=2))
+
+    with pytest.raises(IngestFailed, match=r"the checkpoint holds .* that of another source"):
+        once(spark, given)
+    shutil.rmtree(given.checkpoint_location)
+    once(spark, given)
+
+    assert is_exactly(tmp_path / "d", every(20, 2))
+
+
+def test_a_checkpoint_of_another_dataset_is_said(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    other = settings(host.bootstrap, tmp_path / "other", checkpoint=str(tmp_path / "checkpoint"))
+    given = settings(host.bootstrap, tmp_path / "d", checkpoint=str(tmp_path / "checkpoint"))
+    fill(host.bootstrap, records(10, partitions=2))
+    once(spark, other)
+    fill(host.bootstrap, records(10, first=10, partitions=2))
+
+    with pytest.raises(IngestFailed, match="the checkpoint is that of another dataset"):
+        once(spark, given)
+    shutil.rmtree(tmp_path / "checkpoint")
+    once(spark, given)
+
+    assert is_exactly(tmp_path / "d", every(20, 2))
+
+
+def test_a_dataset_may_be_called_as_one_likes(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
+    root = tmp_path / "Ä b#1 5%+c"
+    for count in range(2):
+        fill(host.bootstrap, records(10, first=10 * count, partitions=2))
+        once(spark, settings(host.bootstrap, root))
+
+    assert is_exactly(root, every(20, 2))
+    assert load_dataset(spark, str(root)).count() == 60
+
+
 @pytest.mark.parametrize("tables_before", [1, 3])
 def test_a_batch_that_is_in_some_tables_is_finished_without_its_checkpoint(
     spark: SparkSession,
@@ -325,6 +374,20 @@ def test_a_topic_and_options_that_are_wrong_are_said(
         once(spark, nowhere)
     with pytest.raises(IngestFailed, match=r'^kafka options: No such configuration property: "bogus"$'):
         once(spark, bogus)
+
+
+def test_the_writer_of_spark_needs_the_checkpoint_that_it_began_with(
+    spark: SparkSession, host: RunningHost, tmp_path: Path
+) -> None:
+    given = settings(host.bootstrap, tmp_path / "d", writer="spark")
+    for count in range(2):
+        fill(host.bootstrap, records(10, first=10 * count, partitions=2))
+        once(spark, given)
+    shutil.rmtree(given.checkpoint_location)
+    fill(host.bootstrap, records(10, first=20, partitions=2))
+
+    with pytest.raises(DatasetError, match=r"its checkpoint .* is gone: .* take an empty folder"):
+        once(spark, given)
 
 
 def test_points_by_the_writer_of_spark_are_the_same(

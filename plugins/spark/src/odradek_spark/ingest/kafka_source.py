@@ -14,7 +14,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyarrow import fs
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.decoder.record import TopicRecord
@@ -26,7 +25,7 @@ from odradek_spark.source.offsets import as_json
 from odradek_spark.source.options import read_options
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import file_system
+from odradek_spark.tables.files import exists
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,7 +97,7 @@ def streamed(spark: SparkSession, settings: IngestSettings) -> DataFrame:
     """
     options = kafka_options(settings)
     dataset, marks = Dataset(settings.dataset), topic_marks(settings)
-    has_begun = exists(settings.checkpoint_location)
+    has_begun = exists(f"{settings.checkpoint_location}/metadata")
     if has_begun and not known(dataset, settings.topic, marks):
         raise DatasetError(
             f"{settings.dataset} has nothing of {settings.topic} yet: the checkpoint "
@@ -133,9 +132,3 @@ def finish(
 
 def offsets_json(settings: IngestSettings, offsets: Mapping[int, int]) -> str:
     return json.dumps({settings.topic: as_json(offsets)})
-
-
-def exists(checkpoint: str) -> bool:
-    """Whether a query has begun with this checkpoint."""
-    system, base = file_system(checkpoint)
-    return bool(system.get_file_info(f"{base}/metadata").type != fs.FileType.NotFound)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from odradek_spark.source.options import OptionError
 from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.files import exists
 from odradek_spark.tables.schemas import POINTS
 
 if TYPE_CHECKING:
@@ -19,22 +20,33 @@ if TYPE_CHECKING:
 
     from odradek_spark.ingest.query import IngestSettings
 
+SINK_LOG = "_spark_metadata"
+"""What Spark's sink keeps beside its files."""
+
 
 def plain_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWriter:
     """The streaming query, not started yet.
 
     Raises:
-        DatasetError: The dataset has Delta tables.
+        DatasetError: The dataset has Delta tables; or the checkpoint is gone: the sink counts batches, and
+            passes over those it has had.
         OptionError: The source is another one.
     """
     if settings.source != "odradek":
         raise OptionError("writer=spark reads by the source odradek")
     if Dataset(settings.dataset).open(POINTS) is not None:
         raise DatasetError(f"{settings.dataset} has Delta tables: writer=spark needs a dataset of its own")
+    points = f"{settings.dataset.rstrip('/')}/{POINTS.name}"
+    if exists(f"{points}/{SINK_LOG}") and not exists(f"{settings.checkpoint_location}/metadata"):
+        raise DatasetError(
+            f"{points} was begun by Spark's own writer, and its checkpoint {settings.checkpoint_location} is "
+            "gone: its sink would take what comes now for what it has already. Bring the checkpoint back, or "
+            "take an empty folder"
+        )
     options = settings.options() | {"rows": "points", "dataset": ""}
     rows = spark.readStream.format("odradek").options(**options).load()
     return (
         rows.writeStream.format("parquet")
         .partitionBy(*POINTS.partitions)
-        .option("path", f"{settings.dataset.rstrip('/')}/{POINTS.name}")
+        .option("path", points)
     )

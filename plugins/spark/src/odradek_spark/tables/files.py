@@ -63,6 +63,12 @@ def file_system(root: str) -> tuple[fs.FileSystem, str]:
     return fs.LocalFileSystem(), root
 
 
+def exists(path: str) -> bool:
+    """Whether there is anything of that path or URI."""
+    system, base = file_system(path)
+    return bool(system.get_file_info(base).type != fs.FileType.NotFound)
+
+
 def write_files(root: str, table: Table, rows: pa.RecordBatch | pa.Table) -> list[Manifest]:
     """Write rows, one file for each partition they belong to.
 
