@@ -6,7 +6,8 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,7 +18,10 @@ from telemetry_rows import LATENCY, MIDNIGHT_S, Told, gauge, ingest
 
 from odradek_spark.cli.main import spark
 from odradek_spark.cli.printing import lines, show
+from odradek_spark.query import questions
 from odradek_spark.query.chart import MAX_BARS, Bars, Line, Panel, bar_figure, draw, line_figure
+from odradek_spark.query.questions import Window
+from odradek_spark.query.reader import Reader
 from odradek_spark.tables.dataset import Dataset
 
 MIDNIGHT = datetime.fromtimestamp(MIDNIGHT_S, UTC)
@@ -138,6 +142,41 @@ def test_no_time_is_too_far(tmp_path: Path, arguments: tuple[str, str], rows: in
     result = ask(root, "clients", *arguments, "--format", "json")
 
     assert (result.exit_code, len(result.output.splitlines())) == (0, rows)
+
+
+def test_a_client_without_a_name_can_be_asked_for(tmp_path: Path) -> None:
+    root = dataset_of(tmp_path, [gauge(Told(0, client_id=""), 1.0), gauge(Told(9, client=2), 1.0)])
+
+    result = ask(root, "client", "--client-id", "", "--format", "json")
+
+    assert [json.loads(line)["client_id"] for line in result.output.splitlines()] == [""]
+
+
+def test_who_pushed_is_counted_within_the_time(tmp_path: Path) -> None:
+    pushes = [Told(at_s, version="4.0.0" if at_s < 50 else "4.1.0") for at_s in (0, 30, 60, 90)]
+    root = dataset_of(tmp_path, pushes)
+    window = Window(since=MIDNIGHT + timedelta(seconds=20), until=MIDNIGHT + timedelta(seconds=70))
+    reader = Reader(root, window.since, window.until)
+
+    (row,) = questions.clients(reader, window).to_pylist()
+    (version,) = questions.versions(
+        reader, replace(window, until=MIDNIGHT + timedelta(seconds=40))
+    ).to_pylist()
+
+    assert (row["pushes"], row["software"]) == (2, "apache-kafka-java 4.1.0")
+    assert [(row[name] - MIDNIGHT).total_seconds() for name in ("first_seen", "last_seen")] == [30, 60]
+    assert (version["software_version"], version["pushes"]) == ("4.0.0", 1)
+
+
+def test_a_push_is_known_as_a_repeated_one_across_midnight(tmp_path: Path) -> None:
+    first = gauge(Told(-1_800, interval_ms=3_600_000), 1.0)
+    again = replace(first, at_s=4_800, raw=first.payload())
+    root = dataset_of(tmp_path, [first, again])
+    since = MIDNIGHT + timedelta(seconds=4_560)
+
+    found = Reader(root, since).ask("SELECT count(*) AS n FROM v_points WHERE recv_ts >= ?", [since])
+
+    assert found["n"][0].as_py() == 0
 
 
 def test_lines_of_nothing_are_a_heading() -> None:

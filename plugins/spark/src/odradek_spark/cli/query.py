@@ -106,7 +106,7 @@ def client(
     **chosen: str | None,
 ) -> None:
     """What a client reported, one row for each series."""
-    if not any(value for name, value in chosen.items() if name != "metric"):
+    if all(value is None for name, value in chosen.items() if name != "metric"):
         raise click.UsageError("which client? one of --client-id, --client-instance-id, --principal, ...")
     who = Who(**chosen)
     with reading(dataset, since, until) as (reader, window):
@@ -128,7 +128,9 @@ def client(
     show_default=True,
     help="What of its values.",
 )
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many rows.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000_000), default=10, show_default=True, help="How many rows."
+)
 @PLOT
 def top(
     dataset: str,

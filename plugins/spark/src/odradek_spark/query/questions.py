@@ -12,6 +12,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from odradek_spark.query.reader import Reader
+from odradek_spark.query.views import clients_of
 
 PREFIX = "org.apache.kafka."
 DIMENSIONS = (
@@ -73,14 +74,14 @@ def spellings(metric: str) -> list[str]:
 
 def clients(reader: Reader, window: Window) -> pa.Table:
     """Who pushed: client_id, client_instance_id, software, principal, client_address, first_seen, last_seen,
-    pushes, points, terminated.
+    pushes, points, terminated; all of them within the time.
     """
-    during, values = window.condition("last_seen")
+    during, values = window.condition("recv_ts")
     return reader.ask(
         f"""
         SELECT client_id, client_instance_id, software_name || ' ' || software_version AS software,
             principal, client_address, first_seen, last_seen, pushes, points, terminated
-        FROM v_clients WHERE {during} ORDER BY client_id, first_seen
+        FROM ({clients_of(during)}) ORDER BY client_id, first_seen
         """,
         values,
     )
@@ -167,15 +168,15 @@ def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Ta
 
 def versions(reader: Reader, window: Window) -> pa.Table:
     """Which libraries are in use: software_name, software_version, instances, client_ids, pushes, first_seen,
-    last_seen.
+    last_seen; all of them within the time.
     """
-    during, values = window.condition("last_seen")
+    during, values = window.condition("recv_ts")
     return reader.ask(
         f"""
         SELECT software_name, software_version, count(*) AS instances,
             count(DISTINCT client_id) AS client_ids, CAST(sum(pushes) AS BIGINT) AS pushes,
             min(first_seen) AS first_seen, max(last_seen) AS last_seen
-        FROM v_clients WHERE {during}
+        FROM ({clients_of(during)})
         GROUP BY ALL ORDER BY instances DESC, software_name, software_version
         """,
         values,

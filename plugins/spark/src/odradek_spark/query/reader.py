@@ -17,7 +17,8 @@ from odradek_spark.tables.schemas import BY_NAME, PUSHES, ROLLUP_1H, Table
 
 CLOCK_SKEW_MAX = timedelta(minutes=15)
 """How far the time of a point may be from the receive time that the folders are named after."""
-HOUR = timedelta(hours=1)
+TWO_INTERVALS = timedelta(hours=2)
+"""`interval.ms` is at most an hour (KIP-714)."""
 SQL_TYPES = {pa.string(): "VARCHAR", pa.int32(): "INTEGER"}
 
 
@@ -83,7 +84,7 @@ def days(table: Table, since: datetime | None, until: datetime | None) -> list[t
         return []
     found = []
     if since is not None and table is not ROLLUP_1H:
-        found.append(("date", ">=", f"{(since - CLOCK_SKEW_MAX - HOUR).astimezone(UTC):%Y-%m-%d}"))
+        found.append(("date", ">=", f"{(since - CLOCK_SKEW_MAX - TWO_INTERVALS).astimezone(UTC):%Y-%m-%d}"))
     if until is not None:
         found.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
     return found

@@ -29,16 +29,14 @@ GROUP = """bucket, name, unit, kind, temporality, client_id, software_name, soft
 SERIES_1H = "client_instance_id, name, unit, client_id, client_rack, group_id, topic, node_id"
 """Whose total it is: a version or a broker may change without the total beginning anew."""
 
-VIEWS: Final[Mapping[str, str]] = {
-    "v_points": f"""
-    SELECT p.*, coalesce(p.value, CAST(p.value_int AS DOUBLE)) AS number
-    FROM points AS p
-    WHERE NOT EXISTS (
-        SELECT 1 FROM ({RETRIES}) AS again
-        WHERE again.src_partition = p.src_partition AND again.src_offset = p.src_offset
-    )
-""",
-    "v_clients": """
+
+def clients_of(pushed: str) -> str:
+    """One row for each client instance, as the last of its pushes left it.
+
+    Args:
+        pushed: A condition: of which rows of ``pushes``.
+    """
+    return f"""
     SELECT client_instance_id,
         max_by(client_id, recv_ts) AS client_id,
         max_by(software_name, recv_ts) AS software_name,
@@ -52,9 +50,21 @@ VIEWS: Final[Mapping[str, str]] = {
         CAST(sum(points) AS BIGINT) AS points,
         max_by(push_interval_ms, recv_ts) AS push_interval_ms,
         max_by(terminating, recv_ts) AS terminated
-    FROM pushes
+    FROM pushes WHERE {pushed}
     GROUP BY client_instance_id
+"""
+
+
+VIEWS: Final[Mapping[str, str]] = {
+    "v_points": f"""
+    SELECT p.*, coalesce(p.value, CAST(p.value_int AS DOUBLE)) AS number
+    FROM points AS p
+    WHERE NOT EXISTS (
+        SELECT 1 FROM ({RETRIES}) AS again
+        WHERE again.src_partition = p.src_partition AND again.src_offset = p.src_offset
+    )
 """,
+    "v_clients": clients_of("true"),
     "v_rollup": f"""
     SELECT {GROUP},
         CAST(sum(n) AS BIGINT) AS n,
@@ -81,7 +91,7 @@ VIEWS: Final[Mapping[str, str]] = {
 }
 """``v_points``: points of pushes that count, with ``number``, the value whichever type it has. ``v_clients``:
 one row for each client instance as its last push left it. ``v_rollup``: five minutes at a time, parts added
-up. ``v_totals``: sums told in steps as totals, an hour at a time; they begin with the first hour that is kept."""
+up. ``v_totals``: sums told in steps as totals, an hour at a time, from the first hour that is kept on."""
 
 
 def register_views(spark: SparkSession, root: str) -> None:
