@@ -120,6 +120,16 @@ def test_an_anomaly_says_how_long_it_held(reader: Reader) -> None:
     assert (row["rule"], row["client_id"], row["held_s"]) == ("slow", "client-1", 200.0)
 
 
+def test_a_dataset_that_is_a_uri_answers_the_same(root: str, reader: Reader) -> None:
+    asked = f"""SELECT client_id, date, hour, count(*) AS n, max(number) AS worst FROM v_points
+        WHERE client_id = 'client-2' AND date = '{START:%Y-%m-%d}' GROUP BY ALL"""
+
+    rows = Reader(f"file://{root}", since=START).ask(asked).to_pylist()
+
+    assert rows == reader.ask(asked).to_pylist()
+    assert [(row["n"], row["worst"]) for row in rows] == [(2, 99.0)]
+
+
 def test_tables_that_no_job_has_made_are_empty(reader: Reader) -> None:
     counts = {
         name: reader.ask(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py()

@@ -1,8 +1,8 @@
 """Sums told in steps and sums told as totals: one becomes the other.
 
 Only sums are taken (``kind`` 2). A series is what an instance tells under one name and one set of labels; a
-new instance begins a new series, so a client that restarts does not count twice. A total begins with the first
-row that is given; the view ``v_totals`` has those of the hours that ``rollup_1h`` keeps.
+new instance begins a new series, so a client that restarts does not count twice. A total begins with the
+first row that is given; the view ``v_totals`` has those of the hours that ``rollup_1h`` keeps.
 """
 
 from __future__ import annotations

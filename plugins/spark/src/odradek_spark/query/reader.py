@@ -9,9 +9,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from odradek_spark.query.views import VIEWS
 from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.files import file_system
 from odradek_spark.tables.log import file_paths
 from odradek_spark.tables.schemas import BY_NAME, PUSHES, ROLLUP_1H, Table
 
@@ -50,17 +52,16 @@ class Reader:
         """Make a table known; one that no job has made yet is empty.
 
         Files are read by DuckDB itself, which is many times faster than through Arrow; where they are not on
-        this machine, `deltalake` fetches them.
+        this machine, Arrow fetches them.
         """
         found = self.dataset.open(table)
-        if found is None:
+        files = [] if found is None else file_paths(found, days(table, since, until))
+        if not files:
             self.connection.register(table.name, table.schema.empty_table())
         elif "://" in self.dataset.root:
-            self.connection.register(table.name, found.to_pyarrow_dataset())
-        elif files := file_paths(found, days(table, since, until)):
-            self.connection.execute(f"CREATE VIEW {table.name} AS {parquet(table, files)}")
+            self.connection.register(table.name, fetched(self.dataset.uri(table), table, files))
         else:
-            self.connection.register(table.name, table.schema.empty_table())
+            self.connection.execute(f"CREATE VIEW {table.name} AS {parquet(table, files)}")
 
     def ask(self, query: str, values: Sequence[object] = ()) -> pa.Table:
         """The rows of a query; a statement that answers nothing has none.
@@ -88,6 +89,21 @@ def days(table: Table, since: datetime | None, until: datetime | None) -> list[t
     if until is not None:
         found.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
     return found
+
+
+def fetched(uri: str, table: Table, files: Sequence[str]) -> ds.Dataset:
+    """A table's files through Arrow. Not as `deltalake` does it, which takes a column whose range the log does
+    not have for null, and passes rows over where that column is asked for.
+    """
+    system, base = file_system(uri)
+    folders = pa.schema([table.schema.field(name) for name in table.partitions])
+    return ds.dataset(
+        [f"{base}/{each.rpartition(f'/{table.name}/')[2]}" for each in files],
+        schema=table.schema,
+        format="parquet",
+        filesystem=system,
+        partitioning=ds.partitioning(folders, flavor="hive"),
+    )
 
 
 def parquet(table: Table, files: Sequence[str]) -> str:
