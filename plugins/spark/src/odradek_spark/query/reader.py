@@ -92,8 +92,8 @@ def days(table: Table, since: datetime | None, until: datetime | None) -> list[t
 
 
 def fetched(uri: str, table: Table, files: Sequence[str]) -> ds.Dataset:
-    """A table's files through Arrow. Not as `deltalake` does it, which takes a column whose range the log does
-    not have for null, and passes rows over where that column is asked for.
+    """A table's files through Arrow. Not as `deltalake` does it, which takes a column whose range the log
+    does not have for null, and passes rows over where that column is asked for.
     """
     system, base = file_system(uri)
     folders = pa.schema([table.schema.field(name) for name in table.partitions])
