@@ -298,3 +298,68 @@ def test_bytes_that_no_client_writes_are_taken_or_refused_as_protobuf_does(paylo
     record = topic_record(payload)
 
     assert rows(Decoder().decode([record])) == rows(ByProtobuf().decode([record]))
+
+
+def test_each_row_says_what_its_own_payload_and_headers_say() -> None:
+    payloads = [gauge_of("rack-1"), two_kinds(), b"", gauge_of("rack-2"), two_kinds(), gauge_of("rack-1")]
+    hour_ms = 3_600_000
+    records = [
+        topic_record(
+            payload, offset, partition=offset % 2, client=offset, received_ms=RECEIVED_MS + offset * hour_ms
+        )
+        for offset, payload in enumerate(payloads)
+    ]
+    decoder = Decoder(DecoderSettings(clock_skew_max_ms=24 * hour_ms))
+
+    decoded = [decoder.decode(records).points.to_pylist() for _ in range(2)]
+
+    assert decoded[0] == decoded[1]
+    timed = [[*(row[name] for name in OWN), row["client_ts"] is not None] for row in decoded[0]]
+    assert timed == [
+        [0, 0, 0, "client-0", "rack-1", "m", None, 1.0, None, True],
+        [1, 1, 0, "client-1", None, "mixed", "t", 0.5, None, True],
+        [1, 1, 1, "client-1", None, "mixed", None, None, -3, False],
+        [1, 3, 0, "client-3", "rack-2", "m", None, 1.0, None, True],
+        [0, 4, 0, "client-4", None, "mixed", "t", 0.5, None, True],
+        [0, 4, 1, "client-4", None, "mixed", None, None, -3, False],
+        [1, 5, 0, "client-5", "rack-1", "m", None, 1.0, None, True],
+    ]
+    assert all(
+        row["recv_ts"].timestamp() * 1000 == RECEIVED_MS + row["src_offset"] * hour_ms for row in decoded[0]
+    )
+    assert all(row["hour"] == row["recv_ts"].hour for row in decoded[0])
+    assert all(row["date"] == f"{row['recv_ts']:%Y-%m-%d}" for row in decoded[0])
+
+
+OWN = (
+    *("src_partition", "src_offset", "src_idx", "client_id", "client_rack", "name", "topic"),
+    *("value", "value_int"),
+)
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17, 300])
+def test_resources_that_differ_in_any_byte_are_told_apart(size: int) -> None:
+    decoder = Decoder()
+    alike = of_resources(["r" * size] * 3)
+    decoder.decode([topic_record(alike)])
+
+    for at in range(size):
+        changed = "r" * at + "x" + "r" * (size - at - 1)
+        payloads = [of_resources([changed, *["r" * size] * 2]), of_resources([*["r" * size] * 2, changed])]
+        rows = decoder.decode([topic_record(each) for each in payloads]).points.to_pylist()
+
+        assert [row["client_rack"] == changed for row in rows] == [True, False, False, False, False, True]
+    assert decoder.shapes.shapes == 1
+
+
+def of_resources(racks: list[str]) -> bytes:
+    return b"".join(map(gauge_of, racks))
+
+
+def two_kinds() -> bytes:
+    """A double with attributes and a time, and an integer with neither."""
+    data = MetricsData()
+    points = data.resource_metrics.add().scope_metrics.add().metrics.add(name="mixed").gauge.data_points
+    points.add(time_unix_nano=TIME_NS, as_double=0.5).attributes.add(key="topic").value.string_value = "t"
+    points.add(as_int=-3)
+    return data.SerializeToString()

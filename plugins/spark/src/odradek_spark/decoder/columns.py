@@ -8,6 +8,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from odradek_spark.decoder.payload_points import Int32s, Int64s, PayloadPoints
@@ -27,32 +28,60 @@ SERIES_TEXTS = (
     "scope_version",
     "family",
 )
-DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+NOTHING = -1
 
 
 class Picked:
     """Rows of a small table, picked for every row of a large one."""
 
-    def __init__(self, table: Sequence[Any], numbers: Int32s) -> None:
-        """Only what occurs is kept: a dictionary column carries all its values with it."""
+    def __init__(self, table: Sequence[Any], numbers: Int32s, times: Int64s | None = None) -> None:
+        """Only what occurs is kept: a dictionary column carries all its values with it.
+
+        Args:
+            table: The small one.
+            numbers: Which of its rows.
+            times: How many rows of the large table each number is for; None for one.
+        """
         there = np.zeros(len(table), np.bool_)
         there[numbers] = True
         kept = np.flatnonzero(there)
-        local = np.zeros(len(table), np.int32)
-        local[kept] = np.arange(len(kept), dtype=np.int32)
+        local = np.zeros(len(table), np.intp)
+        local[kept] = np.arange(len(kept))
         self.rows = [table[number] for number in kept.tolist()]
         self.numbers = local[numbers]
-        self.indices = pa.array(self.numbers)
+        self.times = times
+        self.indices: dict[bytes, pa.Array] = {}
+        """By what the small table has: columns that differ in the same rows share their indices."""
+
+    def spread(self, small: Any) -> Any:
+        """A column of the small table for the rows of the large one."""
+        return repeated(small[self.numbers], self.times)
 
     def texts(self, column: Callable[[Any], str | None]) -> pa.DictionaryArray:
         """A dictionary column."""
         small = pa.array([column(row) for row in self.rows], pa.string()).dictionary_encode()
-        indices = small.indices.take(self.indices)
-        return pa.DictionaryArray.from_arrays(indices, small.dictionary)
+        numbers = small.indices.fill_null(NOTHING).to_numpy()
+        key = numbers.tobytes()
+        if key not in self.indices:
+            self.indices[key] = self.where(numbers != NOTHING, self.spread(np.maximum(numbers, 0)))
+        return pa.DictionaryArray.from_arrays(self.indices[key], small.dictionary, safe=False)
+
+    def where(self, there: npt.NDArray[np.bool_], values: Any) -> pa.Array:
+        """Values of the large table, null where the small one says that there is none."""
+        if there.all():
+            return pa.array(values)
+        if not there.any():
+            return pa.nulls(len(values), pa.from_numpy_dtype(values.dtype))
+        return pa.array(values, mask=self.spread(~there))
 
     def fixed(self, column: Callable[[Any], Any], dtype: Any) -> Any:
         """A column of numbers."""
-        return np.array([column(row) for row in self.rows], dtype)[self.numbers]
+        return self.spread(np.array([column(row) for row in self.rows], dtype))
+
+
+def repeated(values: Any, times: Int64s | None) -> Any:
+    """Each value as often as is said."""
+    return values if times is None else np.repeat(values, times)
 
 
 def point_columns(
@@ -64,11 +93,10 @@ def point_columns(
 ) -> pa.RecordBatch:
     """The table of points: one row for each gauge or sum, in the order they came."""
     counts = np.array([len(each.series) for each in found], np.int64)
-    owners = np.repeat(np.arange(len(pushes), dtype=np.int32), counts)
     by_series = Picked(series.values, joined([each.series for each in found], np.int32))
-    by_resource = Picked(resources.values, joined([resource_numbers(each) for each in found], np.int32))
-    columns: dict[str, Any] = dict(identity_columns(pushes, owners))
-    columns |= time_columns(pushes, owners, found, skew_ms)
+    by_resource = picked_resources(found, resources, counts)
+    columns: dict[str, Any] = identity_columns(pushes, counts)
+    columns |= time_columns(pushes, counts, found, skew_ms)
     for name in SERIES_TEXTS:
         columns[name] = by_series.texts(attrgetter(name))
     for name in ResourceLabels._fields:
@@ -79,24 +107,25 @@ def point_columns(
     columns["flags"] = by_series.fixed(attrgetter("flags"), np.int32)
     columns |= value_columns(joined([each.values for each in found], np.int64), by_series)
     columns["exemplars"] = exemplar_column(found, counts)
-    columns |= source_columns(pushes, owners)
+    columns |= source_columns(pushes, counts)
     columns["src_idx"] = joined([indexes(each) for each in found], np.int32)
     return record_batch(POINTS, columns, int(counts.sum()))
 
 
 def value_columns(bits: Int64s, by_series: Picked) -> dict[str, pa.Array]:
     """The doubles and the integers: of each point one is there, or none."""
-    number = by_series.fixed(attrgetter("number"), np.int8)
+    number = np.array([each.number for each in by_series.rows], np.int8)
     return {
-        "value": pa.array(bits.view(np.float64), mask=number != Number.DOUBLE),
-        "value_int": pa.array(bits, mask=number != Number.INT),
+        "value": by_series.where(number == Number.DOUBLE, bits.view(np.float64)),
+        "value_int": by_series.where(number == Number.INT, bits),
     }
 
 
 def exemplar_column(found: Sequence[PayloadPoints], counts: Int64s) -> pa.Array:
     """Mostly nothing."""
     if not any(each.exemplars for each in found):
-        return pa.nulls(int(counts.sum()), pa.string()).dictionary_encode()
+        none = pa.nulls(int(counts.sum()), pa.int32())
+        return pa.DictionaryArray.from_arrays(none, pa.array([], pa.string()), safe=False)
     texts = [each.exemplars.get(index) for each in found for index in range(len(each.series))]
     return pa.array(texts, pa.string()).dictionary_encode()
 
@@ -108,15 +137,14 @@ def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatc
         pushes: As they came.
         facts: ``points``, ``payload_hash`` and ``shape_id``, in the same order.
     """
-    everyone = np.arange(len(pushes), dtype=np.int32)
-    columns: dict[str, Any] = dict(identity_columns(pushes, everyone)) | facts
-    columns["recv_ts"] = microseconds(receive_times(pushes))
+    columns: dict[str, Any] = identity_columns(pushes) | facts
+    columns["recv_ts"] = microseconds(receive_times(pushes) * US_PER_MS)
     columns["payload_bytes"] = np.array([len(push.payload) for push in pushes], np.int32)
     columns["codec"] = pa.array([push.codec for push in pushes], pa.string()).dictionary_encode()
     columns["subscription_id"] = np.array([push.identity.subscription_id for push in pushes], np.int32)
     columns["push_interval_ms"] = np.array([push.identity.push_interval_ms for push in pushes], np.int32)
     columns["terminating"] = np.array([push.terminating for push in pushes], np.bool_)
-    columns |= source_columns(pushes, everyone)
+    columns |= source_columns(pushes)
     return record_batch(PUSHES, columns, len(pushes))
 
 
@@ -138,11 +166,11 @@ def histogram_columns(pushes: Sequence[Push], found: Sequence[PayloadPoints], sk
 IDENTITY_NAMES = tuple(each.name for each in IDENTITY)
 
 
-def identity_columns(pushes: Sequence[Push], owners: Int32s) -> dict[str, Any]:
-    """Who pushed, for each row."""
+def identity_columns(pushes: Sequence[Push], times: Int64s | None = None) -> dict[str, Any]:
+    """Who pushed, for each row; ``times`` is how many each push has."""
     numbered: Numbered[Identity] = Numbered()
     numbers = np.array([numbered.number(push.identity) for push in pushes], np.int32)
-    picked = Picked(numbered.values, numbers[owners])
+    picked = Picked(numbered.values, numbers, times)
     columns: dict[str, Any] = {
         name: picked.texts(attrgetter(name)) for name in IDENTITY_NAMES if name != "broker_id"
     }
@@ -150,38 +178,44 @@ def identity_columns(pushes: Sequence[Push], owners: Int32s) -> dict[str, Any]:
     return columns
 
 
-def source_columns(pushes: Sequence[Push], owners: Int32s) -> dict[str, Any]:
-    """Which record, and when it was received, for each row."""
+def source_columns(pushes: Sequence[Push], times: Int64s | None = None) -> dict[str, Any]:
+    """Which record, and when it was received, for each row; ``times`` is how many each push has."""
     hours = receive_times(pushes) // MS_PER_HOUR
     numbered, numbers = np.unique(hours, return_inverse=True)
-    day = Picked(
-        [day_and_hour(hour * MS_PER_HOUR) for hour in numbered.tolist()], numbers.astype(np.int32)[owners]
-    )
+    days = [day_and_hour(hour * MS_PER_HOUR) for hour in numbered.tolist()]
+    day = Picked(days, numbers.astype(np.int32), times)
     return {
-        "src_partition": np.array([push.partition for push in pushes], np.int32)[owners],
-        "src_offset": np.array([push.offset for push in pushes], np.int64)[owners],
+        "src_partition": repeated(np.array([push.partition for push in pushes], np.int32), times),
+        "src_offset": repeated(np.array([push.offset for push in pushes], np.int64), times),
         "date": day.texts(itemgetter(0)),
         "hour": day.fixed(itemgetter(1), np.int32),
     }
 
 
 def time_columns(
-    pushes: Sequence[Push], owners: Int32s, found: Sequence[PayloadPoints], skew_ms: int
+    pushes: Sequence[Push], counts: Int64s, found: Sequence[PayloadPoints], skew_ms: int
 ) -> dict[str, Any]:
     """When points were received, when they were measured, and when that may have been."""
-    received = (receive_times(pushes) * US_PER_MS)[owners]
+    received = np.repeat(receive_times(pushes) * US_PER_MS, counts)
     times = joined([each.times for each in found], np.int64)
     starts = joined([each.starts for each in found], np.int64)
     measured = times // NS_PER_US
-    skew = skew_ms * US_PER_MS
     return {
-        "recv_ts": pa.array(received).cast(TIMESTAMP),
-        "client_ts": pa.array(measured, mask=times == 0).cast(TIMESTAMP),
-        "ts": pa.array(np.clip(measured, received - skew, received + skew)).cast(TIMESTAMP),
-        "start_ts": pa.array(starts // NS_PER_US, mask=starts == 0).cast(TIMESTAMP),
+        "recv_ts": microseconds(received),
+        "client_ts": microseconds(measured, times == 0),
+        "ts": microseconds(clamped(measured, received, skew_ms * US_PER_MS)),
+        "start_ts": microseconds(starts // NS_PER_US, starts == 0),
         "time_unix_nano": times,
         "start_unix_nano": starts,
     }
+
+
+def clamped(measured: Int64s, received: Int64s, skew: int) -> Int64s:
+    """What was measured, no further than ``skew`` from when it was received."""
+    ahead = measured - received
+    if not len(ahead) or (ahead.min() >= -skew and ahead.max() <= skew):
+        return measured  # clocks that are right: a fifth of the time
+    return np.clip(measured, received - skew, received + skew)
 
 
 def clamped_times(time_ns: int, start_ns: int, recv_ms: int, skew_ms: int) -> dict[str, Any]:
@@ -205,8 +239,20 @@ def receive_times(pushes: Sequence[Push]) -> Int64s:
     return np.array([push.recv_ms for push in pushes], np.int64)
 
 
-def microseconds(times_ms: Int64s) -> pa.Array:
-    return pa.array(times_ms * US_PER_MS).cast(TIMESTAMP)
+def microseconds(times: Int64s, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Times in microseconds as such; null where they are missing."""
+    mask = None if missing is None or not missing.any() else missing
+    return pa.array(times, mask=mask).view(TIMESTAMP)
+
+
+def picked_resources(
+    found: Sequence[PayloadPoints], resources: Numbered[ResourceLabels], counts: Int64s
+) -> Picked:
+    """The resources of all points: mostly each push has one."""
+    some = [each.resources for each in found if len(each.series)]
+    if all(isinstance(each, int) for each in some):
+        return Picked(resources.values, np.array(some, np.int32), counts[counts > 0])
+    return Picked(resources.values, joined([resource_numbers(each) for each in found], np.int32))
 
 
 def resource_numbers(points: PayloadPoints) -> Int32s:

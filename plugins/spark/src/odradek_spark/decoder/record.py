@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from odradek.plugin import MalformedTelemetry
@@ -51,8 +51,7 @@ class Identity:
     subscription_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Push:
+class Push(NamedTuple):
     """One record, understood; its payload is not opened yet."""
 
     partition: int
@@ -66,7 +65,7 @@ class Push:
 
     def received_at(self, recv_ms: int) -> Push:
         """The same, received at another time."""
-        return replace(self, recv_ms=recv_ms)
+        return self._replace(recv_ms=recv_ms)
 
 
 class PushReader:
@@ -145,7 +144,7 @@ CODEC_NAMES = {name.encode(): name for name in CODECS}
 
 
 def names(headers: Sequence[Header]) -> tuple[str, ...]:
-    return tuple(name for name, _ in headers)
+    return tuple([name for name, _ in headers])
 
 
 def cache_key(record: TopicRecord) -> CacheKey:
