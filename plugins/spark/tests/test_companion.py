@@ -12,7 +12,7 @@ import odradek.testing
 import odradek_spark
 from odradek.plugin import Companion, ConfigError, PluginConfig
 from odradek_spark.companion import Pipeline
-from odradek_spark.ingest.status import batches_since, last_batch, version
+from odradek_spark.ingest.status import NOTHING, Totals, batches_since, last_batch, version
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import PUSHES
 from support.reference_page import rows, sections
@@ -32,7 +32,14 @@ def test_without_a_dataset_there_is_nothing_to_run() -> None:
 
 
 def test_the_pipeline_reads_the_host_that_runs_it() -> None:
-    companion = configured(dataset="/data", trigger_interval_ms=5000, retention_days_points=3)
+    companion = configured(
+        dataset="/data",
+        trigger_interval_ms=5000,
+        retention_days_points=3,
+        max_bytes_per_trigger=7000,
+        min_bytes_per_trigger=60,
+        max_payload_bytes=500,
+    )
 
     assert companion is not None
     command = companion.command("localhost:9092")
@@ -41,6 +48,10 @@ def test_the_pipeline_reads_the_host_that_runs_it() -> None:
     assert pairs["--bootstrap-server"] == "localhost:9092"
     assert pairs["--dataset"] == "/data"
     assert pairs["--trigger-interval-s"] == "5.0"
+    sizes = [
+        pairs[f"--{name}"] for name in ("max-bytes-per-trigger", "min-bytes-per-trigger", "max-payload-bytes")
+    ]
+    assert sizes == ["7000", "60", "500"]
     assert "points=3" in command
     assert "--command-config" not in pairs
 
@@ -82,8 +93,9 @@ def test_the_last_batch_is_in_the_history_of_the_tables(tmp_path: Path) -> None:
     assert batch is not None
     assert (batch.pushes, batch.points) == (2, 2)
     assert abs((batch.at - before).total_seconds()) < 60
-    assert batches_since(str(tmp_path), 0).pushes == 2
-    assert batches_since(str(tmp_path), version(str(tmp_path))).batches == 0
+    now = version(str(tmp_path))
+    assert batches_since(str(tmp_path), 0) == (Totals(1, 2, 2, 0), now)
+    assert batches_since(str(tmp_path), now) == (NOTHING, now)
 
 
 def test_a_dataset_without_a_batch_has_none(tmp_path: Path) -> None:

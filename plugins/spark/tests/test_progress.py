@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from ingested import settings
@@ -12,8 +14,10 @@ from spark_topics import TOPIC, fill, records
 import odradek.testing
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.ingest.commit import commit_batch
-from odradek_spark.ingest.progress import IngestProgress, Reached, duration
+from odradek_spark.ingest.progress import Reached, Shown, duration
+from odradek_spark.ingest.status import Totals
 from odradek_spark.ingest.task import FILE, RangeReport, ingest_range
+from odradek_spark.ingest.watching import FromQuery, IngestWatch
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import read_options
 from odradek_spark.source.topic import TopicReader
@@ -62,6 +66,36 @@ def ingest(bootstrap: str, root: Path, start: int, end: int, batch: int) -> None
     commit_batch(Dataset(str(root)), TOPIC, files, reports, batch)
 
 
+def test_rates_are_those_of_late() -> None:
+    yesterday = Reached(99, 900, 9_000, 0, 0, 86_400.0)
+
+    said = Reached(100, 1_000, 10_000, 0, 50, 86_410.0, yesterday).line()
+
+    assert said == "1,000 of 1,050 pushes, 10,000 points, 100 points/s, 5 s left"
+
+
+def came(batches: int) -> Totals:
+    return Totals(batches, 10 * batches, 30 * batches, 0)
+
+
+def test_lines_do_not_come_fast_and_the_last_one_comes() -> None:
+    out, now_s = io.StringIO(), iter([0.0, 1.0, 4.0, 11.0, 12.0, 13.0])
+    with Shown(out, 10.0, lambda: next(now_s)) as shown:
+        for batches in range(1, 6):
+            shown.show(came(batches), None)
+
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["10", "30", "50"]
+
+
+@pytest.mark.parametrize("out", [io.StringIO(), Terminal()])
+def test_what_is_said_meanwhile_is_seen(out: io.StringIO) -> None:
+    with Shown(out) as shown:
+        shown.show(came(1), 5)
+        shown.say("a line\n  of a log [x]")
+
+    assert "a line of a log [x]" in out.getvalue()
+
+
 @pytest.mark.parametrize("out", [io.StringIO(), Terminal()])
 def test_batches_are_shown_as_they_come(tmp_path: Path, out: io.StringIO) -> None:
     now = iter([100.0, 102.0, 104.0])
@@ -70,17 +104,42 @@ def test_batches_are_shown_as_they_come(tmp_path: Path, out: io.StringIO) -> Non
         fill(host.bootstrap, records(40))
         Dataset(str(tmp_path)).create()
         ingest(host.bootstrap, tmp_path, 0, 10, 0)
-        with IngestProgress(settings(host.bootstrap, tmp_path), out, lambda: next(now)) as progress:
-            progress()
+        given = settings(host.bootstrap, tmp_path)
+        with Shown(out, 0.0, lambda: next(now)) as shown, IngestWatch(given, shown.show) as watch:
+            watch()
             ingest(host.bootstrap, tmp_path, 10, 20, 1)
-            progress()
+            watch()
             ingest(host.bootstrap, tmp_path, 20, 40, 2)
-            progress()
-            progress()
+            watch()
+            watch()
 
     said = out.getvalue()
     last = "30 of 30 pushes, 90 points, 22 points/s"
     assert last in said
+    assert watch.total == Totals(2, 30, 90, 0)
     if not out.isatty():
         first = "10 of 30 pushes, 30 points, 15 points/s, 4 s left"
         assert said.splitlines() == [first, last]
+
+
+def told(batch: int, rows: int, start: str | None, end: str) -> dict[str, object]:
+    """What Spark reports of a batch."""
+    return {
+        "batchId": batch,
+        "numInputRows": rows,
+        "sources": [{"startOffset": start, "endOffset": end}],
+    }
+
+
+def test_a_query_tells_what_no_table_does() -> None:
+    query = SimpleNamespace(recentProgress=[told(0, 30, None, '{"0": 10, "1": 5}')])
+    found = FromQuery({0: 0, 1: 2})
+
+    first = found.look(cast(Any, query))
+    idle = told(1, 0, '{"0": 10, "1": 5}', '{"0": 10, "1": 5}')
+    query.recentProgress += [idle, told(1, 9, '{"0": 10, "1": 5}', '{"0": 12, "1": 6}')]
+    second = found.look(cast(Any, query))
+
+    assert (first, second, found.look(cast(Any, query))) == (True, True, False)
+    assert found.total == Totals(2, 13 + 3, 39, 0)
+    assert found.reached({0: 0, 2: 4}) == {0: 12, 1: 6, 2: 4}

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 import pytest
+from confluent_kafka import Producer
 from spark_topics import TOPIC, fill, options
-from telemetry_rows import Told, gauge, ingest
+from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest
 
 import odradek.testing
 from odradek.testing import RunningHost
 from odradek_spark.decoder.decode import Decoder, DecoderSettings
-from odradek_spark.jobs.replay import joined, run_replay
+from odradek_spark.ingest.status import Totals
+from odradek_spark.jobs import replay
+from odradek_spark.jobs.following import REPLAY
+from odradek_spark.jobs.replay import Replayed, joined, ranges_since, run_replay
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import DataLoss
 from odradek_spark.tables.dataset import Dataset, DatasetError
@@ -78,12 +83,11 @@ def test_dead_letters_that_can_be_read_now_become_points(
 
     done = run_replay(spark, dataset.root, options(host.bootstrap))
 
-    assert done is not None
-    assert (dead, done.records) == ([3, 4], 2)
+    assert (dead, done.decoded.records) == ([3, 4], 2)
     assert done.added == {"points": 6, "histograms": 0, "dead_letter": 0, "pushes": 2}
     assert offsets(dataset, PUSHES) == list(range(8))
     assert run_verify(spark, dataset.root).faults == []
-    assert run_replay(spark, dataset.root, options(host.bootstrap)) is None
+    assert run_replay(spark, dataset.root, options(host.bootstrap)) == Replayed()
 
 
 def test_dead_letters_that_stay_dead_are_not_doubled(
@@ -91,7 +95,10 @@ def test_dead_letters_that_stay_dead_are_not_doubled(
 ) -> None:
     strict = options(host.bootstrap, maxPayloadBytes=str(SMALL))
 
-    assert run_replay(spark, dataset.root, strict) is None
+    done = run_replay(spark, dataset.root, strict)
+
+    assert done.decoded == Totals(0, 0, 0, 2)
+    assert sum(done.added.values()) == 0
     assert offsets(dataset, DEAD_LETTER) == [3, 4]
 
 
@@ -111,7 +118,6 @@ def test_rows_that_are_missing_are_added_and_the_rest_is_not(
         spark, dataset.root, options(host.bootstrap, maxPayloadBytes=str(SMALL)), [OffsetRange(0, 0, 8)]
     )
 
-    assert done is not None
     assert len(before.faults) == 2
     assert done.added == {"points": 2, "histograms": 0, "dead_letter": 0, "pushes": 0}
     assert run_verify(spark, dataset.root).faults == []
@@ -141,7 +147,6 @@ def test_a_replay_that_ended_halfway_is_repeated_and_waited_for(
 
     rolled = run_rollup(spark, dataset.root, ROLLUP_5M)
     assert waiting is None
-    assert again is not None
     assert again.added == {"points": 0, "histograms": 0, "dead_letter": 0, "pushes": 2}
     assert rolled is not None
     assert rolled.points == 6
@@ -170,5 +175,71 @@ def test_records_that_retention_took_are_named(
         run_replay(spark, dataset.root, options(host.bootstrap))
     lenient = run_replay(spark, dataset.root, options(host.bootstrap, failOnDataLoss="false"))
 
-    assert lenient is not None
     assert lenient.added["pushes"] == 1
+
+
+def test_each_range_is_decoded_once_and_each_wave_is_committed(
+    spark: SparkSession, dataset: Dataset, host: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from odradek_spark.jobs.verify import run_verify
+
+    monkeypatch.setattr("odradek_spark.jobs.replay.TASK_BYTES", 1)  # a task for each record
+    monkeypatch.setattr("odradek_spark.jobs.replay.WAVE_ROUNDS", 1)
+    shown: list[tuple[int, int, int]] = []
+    before = dataset.existing(PUSHES).version()
+
+    done = run_replay(
+        spark,
+        dataset.root,
+        options(host.bootstrap),
+        [OffsetRange(0, 2, 7)],
+        lambda decoded, waiting: shown.append((decoded.records, decoded.points, waiting)),
+    )
+
+    assert shown == [(2, 4, 3), (4, 8, 1), (5, 9, 0)]
+    assert done.added == {"points": 6, "histograms": 0, "dead_letter": 0, "pushes": 2}
+    assert dataset.existing(PUSHES).version() == before + 2  # the last wave had nothing to add
+    assert run_verify(spark, dataset.root).faults == []
+
+
+def test_what_the_host_received_since_a_time_is_replayed(
+    spark: SparkSession, tmp_path: Path, host: RunningHost, pushes: list[Told]
+) -> None:
+    from odradek_spark.jobs.verify import run_verify
+
+    made = Dataset(str(tmp_path / "late"))
+    producer = Producer({"bootstrap.servers": host.bootstrap, "enable.metrics.push": False})
+    for offset, each in enumerate(pushes):
+        found = each.record(offset)
+        headers = [*found.headers]
+        producer.produce(TOPIC, found.value, found.key, 0, timestamp=found.timestamp_ms, headers=headers)
+    assert producer.flush(20) == 0
+    made.create()
+    for table in INGESTED:
+        made.commit_ranges(table, [], TOPIC, {0: (6, 6)})  # it begins late
+    ingest(made, pushes[6:], 6, topic=TOPIC)
+    asked = options(host.bootstrap)
+    since = datetime.fromtimestamp(MIDNIGHT_S + 45, UTC)  # between the second and the third
+
+    wanted = ranges_since(made.root, asked, since)
+    run_replay(spark, made.root, asked, wanted)
+
+    assert wanted == [OffsetRange(0, 2, 8)]
+    assert offsets(made, PUSHES) == [2, 3, 4, 5, 6, 7]
+    assert run_verify(spark, made.root).faults == []
+    assert ranges_since(made.root, asked, datetime.fromtimestamp(MIDNIGHT_S + 9999, UTC)) == []
+
+
+def test_a_second_replay_is_seen(
+    spark: SparkSession, dataset: Dataset, host: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = replay.commit
+
+    def beaten(*arguments: Any) -> None:
+        dataset.commit_next(POINTS, [], REPLAY, None, 1)
+        commit(*arguments)
+
+    monkeypatch.setattr(replay, "commit", beaten)
+
+    with pytest.raises(DatasetError, match="another replay is at work"):
+        run_replay(spark, dataset.root, options(host.bootstrap))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from odradek.plugin import PluginConfig
 from odradek_spark.jobs.expire import KEPT_DAYS
+from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES, DEFAULT_TRIGGER_BYTES
 
 TELEMETRY_TOPIC = "__client_telemetry"
 LAG_TIMEOUT_S = 3.0
@@ -30,6 +31,9 @@ class Pipeline:
     rules_file: Path | None
     trigger_interval_ms: int
     maintenance_interval_ms: int
+    max_bytes_per_trigger: int
+    min_bytes_per_trigger: int
+    max_payload_bytes: int
     retention_days: Mapping[str, int]
     """By table."""
 
@@ -44,6 +48,9 @@ class Pipeline:
             "--rules-file": self.rules_file,
             "--trigger-interval-s": self.trigger_interval_ms / MS_PER_S,
             "--maintenance-interval-s": self.maintenance_interval_ms / MS_PER_S,
+            "--max-bytes-per-trigger": self.max_bytes_per_trigger,
+            "--min-bytes-per-trigger": self.min_bytes_per_trigger,
+            "--max-payload-bytes": self.max_payload_bytes,
         }
         given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
         for table, days in self.retention_days.items():
@@ -99,6 +106,9 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
         rules_file=config.file("rules.file"),
         trigger_interval_ms=config.integer("trigger.interval.ms", 60_000, least=100),
         maintenance_interval_ms=config.integer("maintenance.interval.ms", 300_000, least=1000),
+        max_bytes_per_trigger=config.integer("max.bytes.per.trigger", DEFAULT_TRIGGER_BYTES, least=1),
+        min_bytes_per_trigger=config.integer("min.bytes.per.trigger", 0),
+        max_payload_bytes=config.integer("max.payload.bytes", DEFAULT_PAYLOAD_BYTES, least=1),
         retention_days={
             table: config.integer(f"retention.days.{table}", days) for table, days in KEPT_DAYS.items()
         },

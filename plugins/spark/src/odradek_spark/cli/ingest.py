@@ -11,15 +11,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from odradek_spark.cli.maintenance import Maintenance, maintenance_options
-from odradek_spark.cli.options import client_config_option, dataset_option, properties
-from odradek_spark.cli.session import session, session_options
-from odradek_spark.ingest.query import IngestSettings
-from odradek_spark.ingest.status import batches_since, version
-from odradek_spark.source.options import TELEMETRY_TOPIC
+from odradek_spark.cli.options import (
+    client_config_option,
+    dataset_option,
+    max_payload_option,
+    properties,
+)
+from odradek_spark.cli.session import explained, session, session_options
+from odradek_spark.ingest.progress import Shown
+from odradek_spark.ingest.query import IngestSettings, check_ingest
+from odradek_spark.ingest.status import Totals
+from odradek_spark.ingest.watching import IngestWatch
+from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES, TELEMETRY_TOPIC
+from odradek_spark.source.topic import Unreachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
+    from odradek_spark.ingest.run import Watch
+
+RUN_LINE_S = 60.0
+"""Lines of what goes on for days."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -32,11 +45,27 @@ def source_options(command: Command) -> Command:
         click.option("--topic", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."),
         click.option("--checkpoint", default="", help="Spark's notes; by default in the dataset."),
         click.option(
+            "--source",
+            type=click.Choice(["odradek", "kafka"]),
+            default="odradek",
+            show_default=True,
+            help="By what the topic is read; kafka is Spark's own source, whose jar has to be there.",
+        ),
+        click.option(
             "--max-bytes-per-trigger",
             type=click.IntRange(1),
-            default=IngestSettings.__dataclass_fields__["max_bytes_per_trigger"].default,
+            default=DEFAULT_TRIGGER_BYTES,
+            show_default=True,
             help="About how much one batch reads.",
         ),
+        click.option(
+            "--min-bytes-per-trigger",
+            type=click.IntRange(0),
+            default=0,
+            show_default=True,
+            help="A batch waits until there is as much; not with --once.",
+        ),
+        max_payload_option,
         click.option(
             "--starting-offsets",
             type=click.Choice(["earliest", "latest"]),
@@ -69,8 +98,12 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
         client=properties(options.pop("command_config")),
         dataset=options.pop("dataset"),
         topic=options.pop("topic"),
+        source=options.pop("source"),
+        writer=options.pop("writer", "worker"),
         checkpoint=options.pop("checkpoint"),
         max_bytes_per_trigger=options.pop("max_bytes_per_trigger"),
+        min_bytes_per_trigger=options.pop("min_bytes_per_trigger"),
+        max_payload_bytes=options.pop("max_payload_bytes"),
         starting_offsets=options.pop("starting_offsets"),
         fail_on_data_loss=not options.pop("allow_data_loss"),
         trigger_s=options.pop("trigger_interval_s"),
@@ -79,21 +112,34 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
 
 @click.command()
 @source_options
+@click.option(
+    "--writer",
+    type=click.Choice(["worker", "spark"]),
+    default="worker",
+    show_default=True,
+    help="Who writes: Spark's workers all tables, or Spark itself points as plain Parquet and nothing else, "
+    "which no other command reads.",
+)
 @session_options
 @click.option("--once", is_flag=True, help="Stop when everything is in that is in the topic now.")
 def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, **options: Any) -> None:
     """Decode the telemetry topic into the tables, each push once."""
-    settings = ingest_settings(options)
-    before = version(settings.dataset)
-    from odradek_spark.ingest.progress import IngestProgress
+    with explained():
+        settings = ingest_settings(options)
+        looked_at(settings, remote, once=once)
+        with (
+            session(master, remote, conf) as spark,
+            Shown(sys.stderr) as shown,
+            IngestWatch(settings, shown.show) as watch,
+        ):
+            ingesting(spark, settings, once=once, stop=stop_on_signals(), say=shown.say, watch=watch)
+        click.echo(ingested(watch.total, settings))
 
-    with session(master, remote, conf) as spark, IngestProgress(settings, sys.stderr) as progress:
-        ingesting(spark, settings, once=once, stop=stop_on_signals(), watch=progress)
-    totals = batches_since(settings.dataset, before)
-    click.echo(
-        f"ingested {totals.pushes} pushes, {totals.points} points, {totals.dead_letters} dead letters "
-        f"in {totals.batches} batches"
-    )
+
+def ingested(total: Totals, settings: IngestSettings) -> str:
+    """What an ingest brought, in one line; Spark's own writer does not tell dead letters apart."""
+    dead = "" if settings.writer == "spark" else f", {total.dead_letters} dead letters"
+    return f"ingested {total.pushes} pushes, {total.points} points{dead} in {total.batches} batches"
 
 
 @click.command()
@@ -109,14 +155,42 @@ def run(
     **options: Any,
 ) -> None:
     """Ingest and keep the tables, in one session, until SIGTERM or SIGINT."""
-    settings = ingest_settings(options)
-    stop = stop_on_signals()
-    if until_stdin_ends:
-        threading.Thread(target=wait_for_end, args=(stop,), name="stdin", daemon=True).start()
-    maintenance = Maintenance(settings.dataset, **options)
-    with session(master, remote, conf) as spark:
-        say(f"ingesting {settings.topic} of {settings.bootstrap_servers} into {settings.dataset}")
-        ingesting(spark, settings, once=False, stop=stop, watch=lambda: maintenance.run_due(spark, say))
+    with explained():
+        settings = ingest_settings(options)
+        stop = stop_on_signals()
+        if until_stdin_ends:
+            threading.Thread(target=wait_for_end, args=(stop,), name="stdin", daemon=True).start()
+        maintenance = Maintenance(settings.dataset, **options)
+        looked_at(settings, remote, once=False)
+        with (
+            session(master, remote, conf) as spark,
+            Shown(sys.stderr, RUN_LINE_S) as shown,
+            IngestWatch(settings, shown.show) as progress,
+        ):
+
+            def watch(query: StreamingQuery) -> None:
+                progress(query)
+                maintenance.run_due(spark, shown.say)
+
+            say(f"ingesting {settings.topic} of {settings.bootstrap_servers} into {settings.dataset}")
+            ingesting(spark, settings, once=False, stop=stop, say=shown.say, watch=watch)
+
+
+def looked_at(settings: IngestSettings, remote: str | None, *, once: bool) -> None:
+    """Say what is wrong before Spark starts, which takes its time; a server may see what is not seen here.
+
+    Raises:
+        DatasetError: The dataset is something else.
+        TopicError: The topic cannot be read; that nobody answers is waited for, unless it is for once.
+    """
+    if remote is not None:
+        return
+    try:
+        check_ingest(settings)
+    except Unreachable as error:
+        if once:
+            raise
+        say(f"{error}; waiting")
 
 
 def ingesting(
@@ -125,7 +199,8 @@ def ingesting(
     *,
     once: bool,
     stop: threading.Event,
-    watch: Callable[[], object] = lambda: None,
+    say: Callable[[str], object],
+    watch: Watch,
 ) -> None:
     """Ingest, with failures that are explained."""
     from odradek_spark.ingest.run import IngestFailed, run_ingest

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +16,16 @@ from odradek_spark.cli.options import (
     client_config_option,
     dataset_option,
     kept_days,
+    max_payload_option,
     properties,
     retention_option,
 )
 from odradek_spark.cli.session import explained, session, session_options
+from odradek_spark.cli.times import Moment
+from odradek_spark.ingest.progress import Shown
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_spark.source.offsets import OffsetRange
-from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES, TELEMETRY_TOPIC, SourceOptions
+from odradek_spark.source.options import TELEMETRY_TOPIC, SourceOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,11 +122,15 @@ def vacuum(dataset: str, hours: int) -> None:
     "found",
     multiple=True,
     metavar="PARTITION:START-END",
-    help="Offsets, without the end. May be repeated. By default those that are dead letters.",
+    help="Offsets, without the end. May be repeated. By default those of dead letters.",
 )
 @click.option(
-    "--max-payload-bytes", type=click.IntRange(1), default=DEFAULT_PAYLOAD_BYTES, help="Larger ones stay out."
+    "--since",
+    type=Moment(),
+    metavar="TIME",
+    help="All that the host received from then on: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
 )
+@max_payload_option
 @session_options
 def replay(
     bootstrap_server: str,
@@ -129,24 +138,28 @@ def replay(
     dataset: str,
     topic: str,
     found: tuple[str, ...],
+    since: datetime | None,
     max_payload_bytes: int,
     master: str,
     remote: str | None,
     conf: tuple[str, ...],
 ) -> None:
     """Decode records of the topic again and add what is not there."""
-    from odradek_spark.jobs.replay import run_replay
+    from odradek_spark.jobs.replay import check_replay, ranges_since, run_replay
 
+    if found and since is not None:
+        raise click.UsageError("options --range and --since: one of them")
     client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
     options = SourceOptions(client=client, topic=topic, max_payload_bytes=max_payload_bytes)
     wanted = [offset_range(each) for each in found] or None
-    with session(master, remote, conf) as spark:
-        done = run_replay(spark, dataset, options, wanted)
-    if done is None:
-        click.echo(NOTHING)
-        return
-    rows = ", ".join(f"{count} rows of {table}" for table, count in done.added.items() if count)
-    click.echo(f"replay: {done.records} records, added {rows}")
+    with explained():
+        check_replay(dataset, options)
+        if since is not None:
+            wanted = ranges_since(dataset, options, since)
+    with session(master, remote, conf) as spark, Shown(sys.stderr) as shown:
+        done = run_replay(spark, dataset, options, wanted, shown.show)
+    added = ", ".join(f"{count} rows of {table}" for table, count in done.added.items() if count)
+    click.echo(f"replay: {done.decoded.records} records, added {added or 'nothing'}")
 
 
 def offset_range(text: str) -> OffsetRange:

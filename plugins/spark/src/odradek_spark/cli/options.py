@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from odradek_spark.jobs.expire import KEPT_DAYS
+from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES
 
 dataset_option = click.option(
     "--dataset", required=True, metavar="URI", help="Where the tables are: a path, s3://, gs:// or abfss://."
@@ -18,6 +19,13 @@ client_config_option = click.option(
     "--command-config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
+)
+max_payload_option = click.option(
+    "--max-payload-bytes",
+    type=click.IntRange(1),
+    default=DEFAULT_PAYLOAD_BYTES,
+    show_default=True,
+    help="Larger pushes, decompressed, are dead letters.",
 )
 retention_option = click.option(
     "--retention-days",

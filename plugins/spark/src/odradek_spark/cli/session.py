@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from deltalake.exceptions import DeltaError
 
 from odradek_spark.ingest.session import (
     NoSpark,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-EXPECTED = (NoSpark, DatasetError, TopicError, OptionError, RuleError, OSError)
+EXPECTED = (NoSpark, DatasetError, TopicError, OptionError, RuleError, DeltaError, OSError)
 """What the user can do something about; the message is enough."""
 
 

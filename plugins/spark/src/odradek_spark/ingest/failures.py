@@ -16,9 +16,12 @@ DAMAGED = (
     "Failed to read log file",
     "Incomplete log file",
     "StreamMetadata",
+    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",  # its first entry was cut off
     "INCLUDE_SOURCE_IN_LOCATION",  # Jackson, of JSON that it cannot read: here only checkpoints are read so
 )
 """What Spark says of a checkpoint that it cannot read."""
+NO_KAFKA = re.compile(r"data source: `?kafka\b")
+KAFKA_JAR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,12 @@ def explain(error: BaseException, checkpoint: str) -> Failure:
     if ours:
         name, message = ours[-1]
         return Failure(NOISE.sub("", message), name in PASSING)
+    if NO_KAFKA.search(text):
+        return Failure(
+            "Spark's own Kafka source is not in this session: bring its jar, of Spark's version, by "
+            f"--conf spark.jars.packages={KAFKA_JAR}:VERSION, or read by --source odradek, which needs none",
+            is_passing=False,
+        )
     if any(each in text for each in DAMAGED):
         return Failure(
             f"the checkpoint {checkpoint} is damaged: delete that folder and start again. Nothing is lost "

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from odradek_spark.source.options import OptionError
-from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.dataset import DatasetError
 from odradek_spark.tables.files import exists
 from odradek_spark.tables.schemas import POINTS
 
@@ -28,14 +27,8 @@ def plain_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWri
     """The streaming query, not started yet.
 
     Raises:
-        DatasetError: The dataset has Delta tables; or the checkpoint is gone: the sink counts batches, and
-            passes over those it has had.
-        OptionError: The source is another one.
+        DatasetError: The checkpoint is gone: the sink counts batches, and passes over those it has had.
     """
-    if settings.source != "odradek":
-        raise OptionError("writer=spark reads by the source odradek")
-    if Dataset(settings.dataset).open(POINTS) is not None:
-        raise DatasetError(f"{settings.dataset} has Delta tables: writer=spark needs a dataset of its own")
     points = f"{settings.dataset.rstrip('/')}/{POINTS.name}"
     if exists(f"{points}/{SINK_LOG}") and not exists(f"{settings.checkpoint_location}/metadata"):
         raise DatasetError(
@@ -45,8 +38,9 @@ def plain_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWri
         )
     options = settings.options() | {"rows": "points", "dataset": ""}
     rows = spark.readStream.format("odradek").options(**options).load()
-    return (
-        rows.writeStream.format("parquet")
-        .partitionBy(*POINTS.partitions)
-        .option("path", points)
-    )
+    return rows.writeStream.format("parquet").partitionBy(*POINTS.partitions).option("path", points)
+
+
+def is_plain(root: str) -> bool:
+    """Whether this writer has been at work."""
+    return exists(f"{root.rstrip('/')}/{POINTS.name}/{SINK_LOG}")

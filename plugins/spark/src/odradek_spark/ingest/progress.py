@@ -1,29 +1,24 @@
-"""How far ingest is, for whoever watches: a bar on a terminal, lines elsewhere.
-
-What is shown comes from the tables and the topic; the query itself is not asked.
-"""
+"""How far something long is, for whoever watches: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from odradek_spark.ingest.query import IngestSettings
-from odradek_spark.ingest.status import batches_since, version
-from odradek_spark.source.offsets import Offsets, backlog
-from odradek_spark.source.options import read_options
-from odradek_spark.source.topic import TopicError, TopicReader
-from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.schemas import PUSHES
+from odradek_spark.ingest.status import Totals
 
 MINUTE_S, HOUR_S = 60, 3600
+LINE_S = 10.0
+"""Lines do not come faster."""
+SAMPLES = 10
+"""The rate is that since so many states before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,8 @@ class Reached:
     waiting: int | None
     """Records of the topic that are not in yet; None if the broker does not say."""
     elapsed_s: float
+    before: Reached | None = None
+    """An earlier state, since which the rates are; None for the start."""
 
     @property
     def records(self) -> int:
@@ -45,15 +42,19 @@ class Reached:
 
     @property
     def points_per_s(self) -> float:
-        """The mean since the start."""
-        return self.points / self.elapsed_s if self.elapsed_s > 0 else 0.0
+        """The mean of late."""
+        return self.rate(self.points - (self.before.points if self.before else 0))
 
     @property
     def left_s(self) -> float | None:
         """Until nothing waits, if it goes on like that."""
-        if self.waiting is None or not self.records or self.elapsed_s <= 0:
-            return None
-        return self.waiting * self.elapsed_s / self.records
+        records_per_s = self.rate(self.records - (self.before.records if self.before else 0))
+        return self.waiting / records_per_s if self.waiting is not None and records_per_s > 0 else None
+
+    def rate(self, came: int) -> float:
+        """So many since the state before, by the second."""
+        passed_s = self.elapsed_s - (self.before.elapsed_s if self.before else 0.0)
+        return came / passed_s if passed_s > 0 else 0.0
 
     def line(self) -> str:
         """All of it in one line."""
@@ -76,23 +77,24 @@ def duration(seconds: float) -> str:
     return f"{whole} s"
 
 
-class IngestProgress:
-    """Give it to `run_ingest` as ``watch``, inside ``with``.
+class Shown:
+    """Shows states inside ``with``.
 
     Args:
-        settings: Of the ingest.
-        out: Where to show it.
+        out: Where to show them.
+        line_s: Seconds from line to line, at least; the last state is always shown.
         now_s: A clock that only goes forward.
     """
 
     def __init__(
-        self, settings: IngestSettings, out: TextIO, now_s: Callable[[], float] = time.monotonic
+        self, out: TextIO, line_s: float = LINE_S, now_s: Callable[[], float] = time.monotonic
     ) -> None:
-        self.settings, self.out, self.now_s = settings, out, now_s
-        self.dataset = Dataset(settings.dataset)
-        self.first_version = self.seen_version = version(settings.dataset)
+        self.out, self.line_s, self.now_s = out, line_s, now_s
         self.start_s = now_s()
-        self.topic: TopicReader | None = None
+        self.said_s = float("-inf")
+        self.held: Reached | None = None
+        """What no line has said yet."""
+        self.states: deque[Reached] = deque([Reached(0, 0, 0, 0, None, 0.0)], maxlen=SAMPLES)
         self.bar: Progress | None = None
 
     def __enter__(self) -> Self:
@@ -108,51 +110,30 @@ class IngestProgress:
     ) -> None:
         if self.bar is not None:
             self.bar.stop()
-        if self.topic is not None:
-            self.topic.close()
+        if self.held is not None:
+            self.say(self.held.line())
 
-    def __call__(self) -> None:
-        """Look whether a batch came, and show it."""
-        at = version(self.settings.dataset)
-        if at == self.seen_version:
-            return
-        self.seen_version = at
-        reached = self.reached()
-        if not reached.batches:
-            return
-        if self.bar is None:
-            print(reached.line(), file=self.out, flush=True)
-            return
-        total = None if reached.waiting is None else reached.records + reached.waiting
-        self.bar.update(
-            self.bar.task_ids[0], total=total, completed=reached.records, description=reached.line()
-        )
+    def show(self, came: Totals, waiting: int | None) -> None:
+        """A new state: what came since the start, and how many records wait; None for who knows."""
+        passed_s = self.now_s() - self.start_s
+        now = Reached(came.batches, came.pushes, came.points, came.dead_letters, waiting, passed_s)
+        reached = replace(now, before=self.states[0])
+        self.states.append(now)
+        if self.bar is not None:
+            total = None if waiting is None else reached.records + waiting
+            self.bar.update(
+                self.bar.task_ids[0], total=total, completed=reached.records, description=reached.line()
+            )
+        elif passed_s - self.said_s >= self.line_s:
+            self.said_s, self.held = passed_s, None
+            self.say(reached.line())
+        else:
+            self.held = reached
 
-    def reached(self) -> Reached:
-        """Where it is now."""
-        came = batches_since(self.settings.dataset, self.first_version)
-        return Reached(
-            came.batches,
-            came.pushes,
-            came.points,
-            came.dead_letters,
-            self.waiting(),
-            self.now_s() - self.start_s,
-        )
-
-    def waiting(self) -> int | None:
-        """Records that are in the topic and not in the tables."""
-        with suppress(TopicError):
-            if self.topic is None:
-                self.topic = TopicReader(read_options(self.settings.options()))
-            ends = self.topic.watermarks(self.topic.partitions())
-            return backlog(self.done({part: first for part, (first, _) in ends.items()}), latest(ends))
-        return None
-
-    def done(self, first: Offsets) -> Offsets:
-        """Up to where the tables have each partition."""
-        return first | self.dataset.source_offsets(PUSHES, self.settings.topic, list(first))
-
-
-def latest(marks: dict[int, tuple[int, int]]) -> Offsets:
-    return {part: end for part, (_, end) in marks.items()}
+    def say(self, line: str) -> None:
+        """A line of its own, above the bar."""
+        whole = " ".join(line.split())
+        if self.bar is not None and self.bar.live.is_started:
+            self.bar.console.print(whole, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(whole, file=self.out, flush=True)

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 
 from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.dataset_root import check_root
-from odradek_spark.ingest.kafka_source import streamed
-from odradek_spark.ingest.plain_writer import plain_writer
+from odradek_spark.ingest.plain_writer import is_plain, plain_writer
 from odradek_spark.source.options import (
     DEFAULT_PAYLOAD_BYTES,
     DEFAULT_TRIGGER_BYTES,
     TELEMETRY_TOPIC,
+    OptionError,
+    read_options,
 )
-from odradek_spark.tables.dataset import Dataset
+from odradek_spark.source.topic import TopicReader
+from odradek_spark.tables.dataset import Dataset, DatasetError
+from odradek_spark.tables.schemas import POINTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +51,19 @@ class IngestSettings:
     client: Mapping[str, str] = field(default_factory=dict)
     """More options of librdkafka: TLS, SASL."""
 
+    def __post_init__(self) -> None:
+        """Refuse what does not go together.
+
+        Raises:
+            OptionError: It does not.
+        """
+        if self.source == "kafka" and self.writer == "spark":
+            raise OptionError("writer=spark reads by the source odradek")
+        if self.source == "kafka" and self.min_bytes_per_trigger:
+            raise OptionError(
+                "the source kafka knows no sizes: min.bytes.per.trigger is for the source odradek"
+            )
+
     @property
     def checkpoint_location(self) -> str:
         """The checkpoint that counts."""
@@ -71,6 +87,36 @@ class IngestSettings:
         }
 
 
+def check_ingest(settings: IngestSettings) -> None:
+    """See that there is something to read and somewhere to write, which needs no Spark.
+
+    Raises:
+        DatasetError: The dataset is something else, or was written by the other writer.
+        TopicError: There is no such topic, or it may not be read.
+        Unreachable: Nobody answers; that may pass.
+    """
+    check_dataset(settings)
+    reader = TopicReader(read_options(settings.options()))
+    try:
+        reader.partitions()
+    finally:
+        reader.close()
+
+
+def check_dataset(settings: IngestSettings) -> None:
+    """See that a dataset is ours, and the writer its own.
+
+    Raises:
+        DatasetError: It is not.
+    """
+    check_root(settings.dataset)
+    is_delta = Dataset(settings.dataset).open(POINTS) is not None
+    if settings.writer == "spark" and is_delta:
+        raise DatasetError(f"{settings.dataset} has Delta tables: writer=spark needs a dataset of its own")
+    if settings.writer != "spark" and not is_delta and is_plain(settings.dataset):
+        raise DatasetError(f"{settings.dataset} has points by Spark's own writer: go on with writer=spark")
+
+
 def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -> StreamingQuery:
     """Start to ingest.
 
@@ -82,7 +128,7 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
     Raises:
         DatasetError: The dataset cannot be written, or is something else.
     """
-    check_root(settings.dataset)
+    check_dataset(settings)
     plain = settings.writer == "spark"
     writer = plain_writer(spark, settings) if plain else committing_writer(spark, settings)
     writer = writer.queryName("odradek-ingest").option("checkpointLocation", settings.checkpoint_location)
@@ -96,6 +142,8 @@ def committing_writer(spark: SparkSession, settings: IngestSettings) -> DataStre
     Dataset(settings.dataset).create()
     of_kafka = settings.source == "kafka"
     if of_kafka:
+        from odradek_spark.ingest.kafka_source import streamed
+
         rows = streamed(spark, settings)
     else:
         rows = spark.readStream.format("odradek").options(**settings.options()).load()

@@ -12,11 +12,13 @@ from pyspark.errors import PySparkException
 
 from odradek_spark.ingest.failures import Failure, explain
 from odradek_spark.ingest.query import IngestSettings, start_ingest
+from odradek_spark.source.topic import TopicError, Unreachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+Watch = Callable[["StreamingQuery"], object]
 BACKOFF_S = 1.0
 BACKOFF_MAX_S = 60.0
 ATTEMPTS_ONCE = 4
@@ -35,7 +37,7 @@ def run_ingest(
     once: bool,
     stop: threading.Event | None = None,
     say: Callable[[str], object] = print,
-    watch: Callable[[], object] = lambda: None,
+    watch: Watch = lambda query: None,
 ) -> None:
     """Ingest until there is nothing left, or until it is told to stop.
 
@@ -45,11 +47,12 @@ def run_ingest(
         once: Return when everything is in that was in the topic at the start.
         stop: Set to end it; what was under way is then done by the next run.
         say: Takes a line whenever it has to wait.
-        watch: Called every second, to show how far it is.
+        watch: Called every second with the query, to show how far it is.
 
     Raises:
         IngestFailed: Something is wrong that does not pass by itself; with ``once`` also what did not pass.
         DatasetError: The dataset cannot be written.
+        OptionError: An option makes no sense.
     """
     stopped = stop or threading.Event()
     failures = 0
@@ -70,22 +73,24 @@ def attempt(
     settings: IngestSettings,
     once: bool,
     stopped: threading.Event,
-    watch: Callable[[], object],
+    watch: Watch,
 ) -> tuple[StreamingQuery | None, Failure | None]:
     """One query, from its start to its end; and why it failed, if it did."""
     query = None
     try:
         query = start_ingest(spark, settings, once=once)
         while not query.awaitTermination(POLL_S):
-            watch()
+            watch(query)
             if stopped.is_set():
                 break
     except (PySparkException, Py4JError) as error:
         return query, explain(error, settings.checkpoint_location)
+    except TopicError as error:  # the driver asks for offsets too
+        return query, Failure(str(error), isinstance(error, Unreachable))
     finally:
         if query is not None and query.isActive:
             query.stop()
-    watch()
+    watch(query)
     return query, None
 
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from odradek_spark.ingest.startup_noise import without_noise
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -133,7 +135,8 @@ def local_session(
     for key, value in (values | dict(settings or {})).items():
         builder = builder.config(key, value)
     try:
-        session = builder.getOrCreate()
+        with without_noise():
+            session = builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise NoSpark(f"no Spark session: {error}") from error
     return with_source(session)

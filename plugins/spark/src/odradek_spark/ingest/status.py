@@ -36,6 +36,22 @@ class Totals:
     points: int
     dead_letters: int
 
+    @property
+    def records(self) -> int:
+        """Of the topic."""
+        return self.pushes + self.dead_letters
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(
+            self.batches + other.batches,
+            self.pushes + other.pushes,
+            self.points + other.points,
+            self.dead_letters + other.dead_letters,
+        )
+
+
+NOTHING = Totals(0, 0, 0, 0)
+
 
 def version(root: str) -> int:
     """The version of the table that marks batches as done; -1 if there is none."""
@@ -49,17 +65,19 @@ def last_batch(root: str) -> Batch | None:
     return None if found is None else next(batches(found.history(RECENT)), None)
 
 
-def batches_since(root: str, before: int) -> Totals:
-    """What came since a version."""
+def batches_since(root: str, before: int) -> tuple[Totals, int]:
+    """What came since a version, and up to which."""
     found = Dataset(root).open(PUSHES)
-    limit = 0 if found is None else found.version() - before
-    came = list(batches(found.history(limit))) if found is not None and limit > 0 else []
-    return Totals(
+    if found is None or found.version() <= before:
+        return NOTHING, before
+    came = list(batches(found.history(found.version() - before)))
+    total = Totals(
         len(came),
         sum(each.pushes for each in came),
         sum(each.points for each in came),
         sum(each.dead_letters for each in came),
     )
+    return total, found.version()
 
 
 def batches(history: list[dict[str, Any]]) -> Iterator[Batch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Protocol
@@ -18,6 +18,8 @@ from odradek_spark.tables.schemas import INGESTED
 
 MANIFEST_SCHEMA = pa.schema([pa.field("kind", pa.string()), pa.field("body", pa.string())])
 FILE, RANGE = "file", "range"
+Wanted = Callable[[str, pa.RecordBatch], pa.RecordBatch]
+"""The rows of a table that are to be written, of those that were decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,11 @@ def ingest_records(chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: 
     return manifest_rows(manifests, written.report(found, 0))
 
 
+def everything(table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """All rows of a table."""
+    return rows
+
+
 @dataclass(slots=True)
 class Written:
     """What a task has written."""
@@ -85,15 +92,17 @@ class Written:
     first: int = -1
     last: int = -1
 
-    def files(self, chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str) -> list[Manifest]:
-        """Decode records and write their rows."""
+    def files(
+        self, chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str, wanted: Wanted = everything
+    ) -> list[Manifest]:
+        """Decode records and write their rows, those that are wanted."""
         with ExitStack() as writing:
             files = {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
             for records in chunks:
                 decoded = decoder.decode(records)
                 self.count(records, decoded)
                 for name, rows in decoded.batches():
-                    files[name].write(rows)
+                    files[name].write(wanted(name, rows))
         return [each for table in files.values() for each in table.manifests]
 
     def count(self, records: Sequence[TopicRecord], decoded: Decoded) -> None:

@@ -6,17 +6,20 @@ later than its topic. Nothing that is there is written again: a replay that fail
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from odradek_spark.ingest.status import NOTHING, Totals
+from odradek_spark.ingest.task import FILE, MANIFEST_SCHEMA, RangeReport, Written, manifest_rows
+from odradek_spark.jobs.absent import Absent
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.following import REPLAY
-from odradek_spark.jobs.writing import write_frame
 from odradek_spark.source.data_source import decoder
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import TASK_BYTES, SourceOptions
@@ -24,28 +27,123 @@ from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.load import load_dataset
-from odradek_spark.tables.schemas import BY_NAME, DEAD_LETTER, INGESTED, PUSHES, Table
+from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROW_KEY = {
-    "points": [*SOURCE_KEY, "src_idx"],
-    "histograms": [*SOURCE_KEY, "src_idx"],
-    "dead_letter": SOURCE_KEY,
-    "pushes": SOURCE_KEY,
-}
-"""What makes a row of a table the same row."""
+WAVE_ROUNDS = 4
+"""A wave, which ends with a commit, has so many times as many tasks as a shuffle has."""
+Show = Callable[[Totals, int], object]
+"""Takes what was decoded since the start, and how many records wait."""
+
+
+@dataclass(slots=True)
+class Replayed:
+    """What a run did."""
+
+    decoded: Totals = NOTHING
+    """What was in the records; ``batches`` are commits."""
+    added: dict[str, int] = field(default_factory=lambda: {table.name: 0 for table in INGESTED})
+    """Rows, by table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """What a run added."""
+class ReplayTask:
+    """What ``mapInArrow`` runs: each row is the number of a range, decoded once for all tables."""
 
-    records: int
-    """That were decoded again, at most."""
-    added: dict[str, int]
-    """Rows, by table."""
+    root: str
+    options: SourceOptions
+    pieces: tuple[OffsetRange, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The files that were written, as ingest names them."""
+        reader = TopicReader(self.options)
+        try:
+            for batch in batches:
+                for number in batch["id"].to_pylist():
+                    yield self.replayed(reader, self.pieces[number])
+        finally:
+            reader.close()
+
+    def replayed(self, reader: TopicReader, found: OffsetRange) -> pa.RecordBatch:
+        """Write what the tables do not have of a range."""
+        written = Written()
+        absent = Absent(Dataset(self.root), found)
+        records = reader.read(found)
+        manifests = written.files(records, decoder(self.options.max_payload_bytes), self.root, absent)
+        return manifest_rows(manifests, written.report(found, reader.lost))
+
+
+def run_replay(
+    spark: SparkSession,
+    root: str,
+    options: SourceOptions,
+    wanted: Sequence[OffsetRange] | None = None,
+    show: Show = lambda decoded, waiting: None,
+) -> Replayed:
+    """Decode records again and add what is not there, wave by wave: each ends with a commit.
+
+    Args:
+        spark: The session.
+        root: Of the dataset.
+        options: Where the topic is, and how large a payload may be.
+        wanted: The records, all of them such that ingest has passed; None for those that are dead letters.
+        show: Called after each wave.
+
+    Raises:
+        DatasetError: Nothing has been ingested, or ingest has not come that far; or another replay
+            was faster.
+        TopicError: The topic cannot be read, or does not have the records any more.
+    """
+    dataset = Dataset(root)
+    found = dead_letter_ranges(spark, root) if wanted is None else list(wanted)
+    pieces = readable(dataset, options, found)
+    done = Replayed()
+    at_once = WAVE_ROUNDS * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    for first in range(0, len(pieces), at_once):
+        add_wave(spark, dataset, options, pieces[first : first + at_once], done)
+        show(done.decoded, sum(each.records for each in pieces[first + at_once :]))
+    return done
+
+
+def add_wave(
+    spark: SparkSession,
+    dataset: Dataset,
+    options: SourceOptions,
+    pieces: Sequence[OffsetRange],
+    done: Replayed,
+) -> None:
+    """Decode some pieces, all at the same time, and commit."""
+    numbers = {table.name: dataset.committed(table, REPLAY) for table in INGESTED}
+    task = ReplayTask(dataset.root, options, tuple(pieces))
+    one_each = spark.range(0, len(pieces), 1, len(pieces))
+    found = one_each.mapInArrow(task, from_arrow_schema(MANIFEST_SCHEMA)).collect()
+    manifests = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
+    reports = [RangeReport.parse(row["body"]) for row in found if row["kind"] != FILE]
+    if manifests:
+        commit(dataset, manifests, numbers)
+    done.decoded += Totals(
+        int(bool(manifests)),
+        sum(each.pushes for each in reports),
+        sum(each.points for each in reports),
+        sum(each.dead_letters for each in reports),
+    )
+    for each in manifests:
+        done.added[each.table] += each.rows
+
+
+def commit(dataset: Dataset, manifests: Sequence[Manifest], numbers: dict[str, int | None]) -> None:
+    """Commit to all tables, ``pushes`` last; those who follow ``points`` wait for it.
+
+    Raises:
+        DatasetError: Another replay committed since ``numbers`` were read, and may have added the same.
+    """
+    number = 1 + max(each or 0 for each in numbers.values())
+    for table in INGESTED:
+        files = [each for each in manifests if each.table == table.name]
+        if not dataset.commit_next(table, files, REPLAY, numbers[table.name], number, {"job": REPLAY}):
+            raise DatasetError(f"{dataset.root}: another replay is at work; start again when it is through")
 
 
 def missing(decoded: DataFrame, there: DataFrame, key: Sequence[str]) -> DataFrame:
@@ -75,100 +173,46 @@ def unresolved(dead_letter: DataFrame, pushes: DataFrame) -> DataFrame:
     return missing(dead_letter.select(*SOURCE_KEY).distinct(), pushes, SOURCE_KEY)
 
 
-@dataclass(frozen=True, slots=True)
-class RangeDecoder:
-    """What a task does: each row is a range of offsets; its records become rows of a table."""
-
-    options: SourceOptions
-    table: str
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reader = TopicReader(self.options)
-        schema = BY_NAME[self.table].schema
-        try:
-            for batch in batches:
-                for row in batch.to_pylist():
-                    for records in reader.read(OffsetRange(**row)):
-                        decoded = decoder(self.options.max_payload_bytes).decode(records)
-                        yield dict(decoded.batches())[self.table].cast(schema)
-        finally:
-            reader.close()
-
-
-def decoded_again(
-    spark: SparkSession, options: SourceOptions, found: Sequence[OffsetRange], table: Table
-) -> DataFrame:
-    """The records of some ranges as rows of a table."""
-    rows = [(each.partition, each.start, each.end) for each in found]
-    pieces = spark.createDataFrame(rows, "partition int, start bigint, end bigint").repartition(len(rows))
-    return pieces.mapInArrow(RangeDecoder(options, table.name), from_arrow_schema(table.schema))
-
-
-def run_replay(
-    spark: SparkSession, root: str, options: SourceOptions, wanted: Sequence[OffsetRange] | None = None
-) -> Replayed | None:
-    """Decode records again and add what is not there.
-
-    Args:
-        spark: The session.
-        root: Of the dataset.
-        options: Where the topic is, and how large a payload may be.
-        wanted: The records, all of them such that ingest has passed; None for those that are dead letters.
-
-    Returns:
-        None if everything is there, or if another run was faster.
-
-    Raises:
-        DatasetError: Nothing has been ingested, or ingest has not come that far.
-        TopicError: The topic cannot be read, or does not have the records any more.
-    """
-    dataset = Dataset(root)
-    numbers = {table.name: dataset.committed(table, REPLAY) for table in INGESTED}
-    found = dead_letter_ranges(spark, root) if wanted is None else list(wanted)
-    pieces = readable(dataset, options, found)
-    if not pieces:
-        return None
-    manifests = {
-        table.name: write_frame(
-            missing(
-                decoded_again(spark, options, pieces, table), known(spark, root, table), ROW_KEY[table.name]
-            ),
-            root,
-            table,
-        )
-        for table in INGESTED
-    }
-    if not any(manifests.values()) or not committed(dataset, manifests, numbers):
-        return None
-    return Replayed(
-        sum(each.records for each in pieces),
-        {name: sum(each.rows for each in files) for name, files in manifests.items()},
-    )
-
-
-def known(spark: SparkSession, root: str, table: Table) -> DataFrame:
-    """The keys that a table has; what is a push is no dead letter either."""
-    there = load_dataset(spark, root, table.name).select(*ROW_KEY[table.name])
-    if table is DEAD_LETTER:
-        return there.unionByName(load_dataset(spark, root, PUSHES.name).select(*SOURCE_KEY))
-    return there
-
-
-def committed(dataset: Dataset, manifests: dict[str, list[Manifest]], numbers: dict[str, int | None]) -> bool:
-    """Commit to all tables, ``pushes`` last; those who follow ``points`` wait for it."""
-    number = 1 + max(each or 0 for each in numbers.values())
-    info = {"job": REPLAY}
-    return all(
-        dataset.commit_next(table, manifests[table.name], REPLAY, numbers[table.name], number, info)
-        for table in INGESTED
-    )
-
-
 def dead_letter_ranges(spark: SparkSession, root: str) -> list[OffsetRange]:
     """Where the dead letters are in the topic."""
     dead_letter, pushes = (load_dataset(spark, root, table.name) for table in (DEAD_LETTER, PUSHES))
     rows = unresolved(dead_letter, pushes).collect()
     return joined(sorted((row["src_partition"], row["src_offset"]) for row in rows))
+
+
+def check_replay(root: str, options: SourceOptions) -> None:
+    """See that there is a dataset and a topic, which needs no Spark.
+
+    Raises:
+        DatasetError: Nothing has been ingested.
+        TopicError: The topic cannot be read.
+    """
+    Dataset(root).existing(PUSHES)
+    reader = TopicReader(options)
+    try:
+        reader.partitions()
+    finally:
+        reader.close()
+
+
+def ranges_since(root: str, options: SourceOptions, since: datetime) -> list[OffsetRange]:
+    """What the topic has from a time on, as far as ingest has come.
+
+    Args:
+        root: Of the dataset.
+        options: Where the topic is.
+        since: When the host received the first of them; with a time zone.
+
+    Raises:
+        TopicError: The topic cannot be read.
+    """
+    reader = TopicReader(options)
+    try:
+        partitions = reader.partitions()
+        begin = reader.offsets_since(partitions, round(since.timestamp() * 1000))
+    finally:
+        reader.close()
+    return ranges(begin, Dataset(root).source_offsets(PUSHES, options.topic, partitions))
 
 
 def joined(offsets: Iterable[tuple[int, int]]) -> list[OffsetRange]:
