@@ -6,10 +6,13 @@ so that files may as well be in memory: a host starts and stops there in half of
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -37,6 +40,18 @@ def be_patient() -> None:
         "patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("patient")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the thousands of tests, which stay to the end, out of every garbage collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 keep_files_in_memory()
