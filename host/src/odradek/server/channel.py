@@ -254,7 +254,7 @@ class Channel(asyncio.Protocol):
         elif self.buffer is not None:
             # in a turn of its own: a chain of answered requests must not grow the stack
             self.listener.loop.call_soon(self.pump)
-        else:
+        elif self.reading_paused:
             self.limit_read_ahead()
 
     def pause_writing(self) -> None:
