@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-log = logging.getLogger(__name__)
+LOOK_S = 10.0
+"""How long a broker may take to answer before anything has begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +91,18 @@ def check_ingest(settings: IngestSettings) -> None:
     """See that there is something to read and somewhere to write, which needs no Spark.
 
     Raises:
-        DatasetError: The dataset is something else, or was written by the other writer.
+        DatasetError: The dataset cannot be written, is something else, or was written by the other writer.
         TopicError: There is no such topic, or it may not be read.
         Unreachable: Nobody answers; that may pass.
     """
     check_dataset(settings)
-    reader = TopicReader(read_options(settings.options()))
+    reader = TopicReader(read_options(settings.options()), LOOK_S)
     try:
         reader.partitions()
     finally:
         reader.close()
+    if settings.writer != "spark":
+        Dataset(settings.dataset).create()
 
 
 def check_dataset(settings: IngestSettings) -> None:

@@ -21,8 +21,8 @@ from odradek_spark.source.options import SourceOptions
 
 TIMEOUT_S = 30.0
 POLL_S = 0.5
-POLLED = 1_000
-"""Records that are taken from librdkafka at once."""
+POLLED = 100
+"""Records that are taken from librdkafka at once; each may be as large as the topic lets it."""
 CHUNK_BYTES = 16 << 20
 """About what is decoded together."""
 SAMPLE = 50
@@ -103,7 +103,7 @@ class TopicReader:
         """
         asked = [TopicPartition(self.options.topic, partition, at_ms) for partition in partitions]
         with self.speaking_of(f"offsets of {self.options.topic}"):
-            found = self.consumer.offsets_for_times(asked, timeout=TIMEOUT_S)
+            found = self.consumer.offsets_for_times(asked, timeout=self.timeout_s)
         return {each.partition: each.offset for each in found if each.offset >= 0}
 
     def sizes(self, found: Sequence[OffsetRange]) -> dict[int, float]:
@@ -128,7 +128,8 @@ class TopicReader:
         try:
             yield from self.chunks(found)
         finally:
-            self.consumer.unassign()
+            with contextlib.suppress(RuntimeError):  # closed before: whoever read has failed
+                self.consumer.unassign()
 
     def chunks(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
         chunk: list[TopicRecord] = []
@@ -143,13 +144,13 @@ class TopicReader:
                 if message.error() is None and message.offset() < found.end:
                     chunk.append(record_of(message))
                     held += len(chunk[-1].value or b"")
+                    if held >= CHUNK_BYTES:
+                        yield chunk
+                        chunk, held = [], 0
             if at > before:
-                since_s = time.monotonic()
+                since_s = time.monotonic()  # behind what was done with the chunks
             elif time.monotonic() - since_s > self.timeout_s:
                 raise self.unreachable(f"{self.options.topic}-{found.partition} at offset {at}", "no answer")
-            if held >= CHUNK_BYTES:
-                yield chunk
-                chunk, held = [], 0
         if chunk:
             yield chunk
 

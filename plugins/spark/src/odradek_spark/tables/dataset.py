@@ -8,6 +8,7 @@ writer is seen to be one.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,7 @@ from odradek_spark.tables.schemas import INGESTED, Table
 COMMIT_ATTEMPTS = 20
 """Each one that fails was beaten by another writer, who got on."""
 CHECKPOINT_INTERVAL = 10
+SAID = re.compile(r'Os \{.*message: "([^"]+)"')
 
 Ranges = Mapping[int, tuple[int, int]]
 """By partition of the topic: the first offset, and the one behind the last."""
@@ -65,7 +67,7 @@ class Dataset:
                     storage_options=self.storage_options,
                 )
             except Exception as error:
-                raise DatasetError(f"{self.uri(table)}: cannot be made: {error}") from error
+                raise DatasetError(f"{self.uri(table)}: cannot be made: {cause(error)}") from error
 
     def open(self, table: Table) -> DeltaTable | None:
         """A table as it is now; None if it is not there."""
@@ -268,6 +270,12 @@ class Dataset:
             return {}
         found = {part: current.transaction_version(source_id(topic, part)) for part in partitions}
         return {part: end for part, end in found.items() if end is not None}
+
+
+def cause(error: Exception) -> str:
+    """What the system said, where `deltalake` wraps it in words of Rust."""
+    found = SAID.search(str(error))
+    return found[1] if found else str(error)
 
 
 def source_id(topic: str, partition: int) -> str:

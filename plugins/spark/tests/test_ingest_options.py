@@ -1,0 +1,164 @@
+"""The options of ``ingest``, ``run`` and ``replay``, and what is refused before Spark starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from spark_dataset import Push, ingested
+from spark_topics import TOPIC
+
+import odradek.testing
+from odradek.testing import RunningHost
+from odradek_spark.cli import session
+from odradek_spark.cli.ingest import ingest_settings
+from odradek_spark.cli.main import spark
+from odradek_spark.ingest import query
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[RunningHost]:
+    with odradek.testing.host() as running:
+        running.topics.create(TOPIC)
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What gets as far as Spark is told from what was refused."""
+
+    def started(*arguments: object) -> object:
+        raise session.NoSpark("it would start")
+
+    monkeypatch.setattr(session, "opened", started)
+
+
+def called(command: str, bootstrap: str, dataset: object, *options: str) -> Result:
+    return CliRunner().invoke(
+        spark,
+        [command, "--bootstrap-server", bootstrap, "--topic", TOPIC, "--dataset", str(dataset), *options],
+    )
+
+
+def given(*options: str, command: str = "ingest") -> Any:
+    context = spark.commands[command].make_context(
+        command, ["--bootstrap-server", "b:1", "--dataset", "d", *options]
+    )
+    return ingest_settings(dict(context.params))
+
+
+def test_options_are_settings() -> None:
+    settings = given(
+        *("--source", "kafka", "--max-bytes-per-trigger", "7", "--max-payload-bytes", "9"),
+        *("--allow-data-loss", "--starting-offsets", "latest", "--checkpoint", "c"),
+    )
+
+    assert (settings.source, settings.writer) == ("kafka", "worker")
+    assert (settings.max_bytes_per_trigger, settings.max_payload_bytes) == (7, 9)
+    assert (settings.fail_on_data_loss, settings.starting_offsets) == (False, "latest")
+    assert settings.checkpoint_location == "c"
+
+
+def test_a_batch_may_wait() -> None:
+    assert given("--min-bytes-per-trigger", "5", command="run").min_bytes_per_trigger == 5
+    assert given("--writer", "spark").writer == "spark"
+
+
+@pytest.mark.parametrize("command", ["ingest", "run", "replay"])
+def test_what_is_in_order_gets_as_far_as_spark(command: str, host: RunningHost, tmp_path: Path) -> None:
+    ingested(str(tmp_path), [Push(client=1, value=1.0)])
+
+    result = called(command, host.bootstrap, tmp_path)
+
+    assert (result.exit_code, result.stderr) == (1, "Error: it would start\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "line"),
+    [
+        (("ingest", "--source", "kafka", "--writer", "spark"), 1, "writer=spark reads by the source odradek"),
+        (("run", "--source", "kafka", "--min-bytes-per-trigger", "5"), 1, "the source kafka knows no sizes"),
+        (("run", "--writer", "spark"), 2, "No such option"),
+        (("ingest", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),
+        (("run", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),
+        (("replay",), 1, "no such table; has anything been ingested?"),
+        (("replay", "--since", "1h", "--range", "0:1-2"), 2, "--range and --since: one of them"),
+        (("replay", "--since", "soon"), 2, "expected 90s, 30m, 2h, 7d"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_what_makes_no_sense_is_said_in_a_line(
+    options: tuple[str, ...], status: int, line: str, host: RunningHost, tmp_path: Path
+) -> None:
+    command, *rest = options
+
+    result = called(command, host.bootstrap, tmp_path, *rest)
+
+    assert result.exit_code == status
+    assert line in result.stderr
+    assert "it would start" not in result.stderr
+    assert isinstance(result.exception, SystemExit)
+
+
+@pytest.mark.parametrize("command", ["ingest", "run"])
+def test_a_folder_of_somebody_else_is_refused(command: str, host: RunningHost, tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").touch()
+
+    result = called(command, host.bootstrap, tmp_path)
+
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {tmp_path} holds something else (diary.txt): take an empty folder\n"
+
+
+def test_a_folder_that_cannot_be_made_is_said(host: RunningHost) -> None:
+    result = called("ingest", host.bootstrap, "/proc/tables")
+
+    assert result.exit_code == 1
+    assert result.stderr == "Error: /proc/tables/points: cannot be made: No such file or directory\n"
+
+
+def test_the_tables_of_one_writer_are_not_those_of_the_other(host: RunningHost, tmp_path: Path) -> None:
+    ingested(str(tmp_path / "delta"), [Push(client=1, value=1.0)])
+    (tmp_path / "plain" / "points" / "_spark_metadata").mkdir(parents=True)
+
+    by_spark = called("ingest", host.bootstrap, tmp_path / "delta", "--writer", "spark")
+    by_worker = called("ingest", host.bootstrap, tmp_path / "plain")
+
+    assert "has Delta tables: writer=spark needs a dataset of its own" in by_spark.stderr
+    assert "has points by Spark's own writer: go on with writer=spark" in by_worker.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("ingest", "--once"), "Error: topic telemetry: 127.0.0.1:1: "),
+        (("ingest",), "; waiting\nError: it would start"),
+        (("run",), "; waiting\nError: it would start"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_broker_that_is_away_is_waited_for_unless_it_is_for_once(
+    options: tuple[str, ...], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query, "LOOK_S", 0.2)
+    command, *rest = options
+
+    result = called(command, NOBODY, tmp_path, *rest)
+
+    assert result.exit_code == 1
+    assert line in result.stderr
+
+
+@pytest.mark.parametrize("command", sorted(spark.commands))
+def test_every_command_says_what_it_is_for(command: str) -> None:
+    result = CliRunner().invoke(spark, [command, "--help"], terminal_width=200)
+
+    assert result.exit_code == 0
+    options = [each for each in spark.commands[command].params if each.param_type_name == "option"]
+    assert [each.opts for each in options if not getattr(each, "help", "")] == []
+    assert spark.commands[command].help
