@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Message, Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 from spark_topics import TOPIC, fill, options, records
 
@@ -55,6 +56,70 @@ def test_a_range_is_read_to_its_end_and_no_further(host: RunningHost) -> None:
     assert [(each.partition, each.offset) for each in found] == [(1, offset) for offset in range(5, 17)]
     assert [each.value for each in found] == [each.value for each in records(60, partitions=2)[11:35:2]]
     assert dict(found[0].headers)["client_id"] == b"client-2"
+
+
+def test_a_range_may_be_left_in_the_middle(host: RunningHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic, "CHUNK_BYTES", 1)
+    fill(host.bootstrap, records(3_000))
+    reader = TopicReader(options(host.bootstrap))
+    reading = reader.read(OffsetRange(0, 0, 3_000))
+    found = next(reading)
+    reader.close()
+
+    reading.close()
+
+    assert found[0].offset == 0
+
+
+class Pausing:
+    """A consumer that has nothing for once."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self.consumer = consumer
+        self.has_paused = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.consumer, name)
+
+    def consume(self, number: int, timeout_s: float) -> list[Message]:
+        if not self.has_paused:
+            self.has_paused = True
+            return []
+        return self.consumer.consume(number, timeout_s)
+
+
+def test_the_time_that_a_chunk_takes_is_not_that_of_the_broker(
+    host: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(topic, "POLLED", 10)
+    monkeypatch.setattr(topic, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(topic.time, "monotonic", lambda: now_s[0])
+    fill(host.bootstrap, records(300))
+    reader = TopicReader(options(host.bootstrap))
+    reader.consumer = pausing = Pausing(reader.consumer)  # type: ignore[assignment]
+    offsets = []
+
+    for chunk in reader.read(OffsetRange(0, 0, 300)):
+        offsets += [each.offset for each in chunk]
+        now_s[0] += 100.0
+        pausing.has_paused = False
+    reader.close()
+
+    assert offsets == list(range(300))
+
+
+def test_large_records_are_few_in_a_chunk(host: RunningHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    size, count = 100_000, 60
+    monkeypatch.setattr(topic, "CHUNK_BYTES", 10 * size)
+    fill(host.bootstrap, [each._replace(value=bytes(size)) for each in records(count)])
+    reader = TopicReader(options(host.bootstrap))
+
+    chunks = [len(chunk) for chunk in reader.read(OffsetRange(0, 0, count))]
+    reader.close()
+
+    assert sum(chunks) == count
+    assert max(chunks) <= 11
 
 
 def test_marks_of_transactions_are_passed_over(host: RunningHost) -> None:
