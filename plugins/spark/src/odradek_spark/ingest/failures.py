@@ -9,7 +9,9 @@ OURS = re.compile(r"odradek_spark\.[\w.]*\.(\w+): (.+)")
 """The last line of a traceback in which this package raised something itself."""
 PASSING = ("Unreachable",)
 SPARK = re.compile(r"terminated with exception: (.+)")
-PYTHON = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+RAISED = re.compile(r"^(?:: )?(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+"""In Python; or in the JVM, where Py4J puts a colon before it."""
+NO_STORE = re.compile(r'No FileSystem for scheme "(\w+)"')
 NOISE = re.compile(r"( SQLSTATE: \w+)+\s*$")
 DAMAGED = (
     "MALFORMED_LOG_FILE",
@@ -51,13 +53,20 @@ def explain(error: BaseException, checkpoint: str) -> Failure:
             f"--conf spark.jars.packages={KAFKA_JAR}:VERSION, or read by --source odradek, which needs none",
             is_passing=False,
         )
+    no_store = NO_STORE.search(text)
+    if no_store is not None:
+        return Failure(
+            f"Spark has no jar for {no_store[1]}:// and cannot keep the checkpoint {checkpoint} there: name "
+            "a folder that it can write by --checkpoint; the tables need no jar",
+            is_passing=False,
+        )
     if any(each in text for each in DAMAGED):
         return Failure(
             f"the checkpoint {checkpoint} is damaged: delete that folder and start again. Nothing is lost "
             "and nothing comes twice: the tables know up to where the topic is in them",
             is_passing=False,
         )
-    found = PYTHON.findall(text)
+    found = RAISED.findall(text)
     if found:
         name, message = found[-1]
         return Failure(f"{name}: {NOISE.sub('', message)}", is_passing=name != "PermissionError")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's users know
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.files import file_system
 from odradek_spark.tables.log import file_paths
 from odradek_spark.tables.schemas import BY_NAME, Table
 
@@ -18,6 +24,8 @@ if TYPE_CHECKING:
 
 CLOCK_SKEW_MAX = timedelta(minutes=15)
 """How far ``ts`` may be from the receive time that the folders are named after; the decoder's default."""
+NO_FILE_SYSTEM = "No FileSystem for scheme"
+"""What the JVM says of a store whose jar it does not have."""
 
 
 def load_dataset(
@@ -54,13 +62,56 @@ def load_dataset(
 def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str]) -> DataFrame:
     """Some files of a table, by their whole paths.
 
+    Where Spark does not have the jar for their store, the workers read them: whole, but without a jar.
+
     Returns:
         The columns of the table, those that are folders included.
     """
     schema = from_arrow_schema(table.schema)
     if not files:
         return spark.createDataFrame([], schema)
-    return spark.read.schema(schema).option("basePath", f"{root.rstrip('/')}/{table.name}").parquet(*files)
+    base = f"{root.rstrip('/')}/{table.name}"
+    try:
+        frame = spark.read.schema(schema).option("basePath", base).parquet(*files)
+        frame.schema  # noqa: B018  Spark Connect looks at the files only now
+    except (PySparkException, Py4JError) as error:
+        if NO_FILE_SYSTEM not in str(error):
+            raise
+        paths = spark.createDataFrame([(each,) for each in files], "path string").repartition(len(files))
+        return paths.mapInArrow(FileReader(table), schema)
+    return frame
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """What a task does: each row is the whole path of a file."""
+
+    table: Table
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for path in batch.column(0).to_pylist():
+                yield from file_rows(self.table, path)
+
+
+def file_rows(table: Table, path: str) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, with the columns that its path names; one that it does not have is null."""
+    folders = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
+    system, place = file_system(path)
+    with pq.ParquetFile(place, filesystem=system) as file:
+        known = [name for name in table.file_schema.names if name in file.schema_arrow.names]
+        for rows in file.iter_batches(columns=known):
+            yield pa.RecordBatch.from_arrays(
+                [column(rows, each, folders) for each in table.schema], schema=table.schema
+            )
+
+
+def column(rows: pa.RecordBatch, field: pa.Field, folders: Mapping[str, str]) -> pa.Array:
+    """One column of a table, from some rows of a file."""
+    if field.name in rows.schema.names:
+        return rows[field.name].cast(field.type)
+    value = pa.scalar(folders.get(field.name), pa.string()).cast(field.type)
+    return pa.repeat(value, rows.num_rows)
 
 
 def live_files(

@@ -1,0 +1,38 @@
+"""Ingest into an object store, and read back what is there.
+
+Usage: ingest_to_store.py BOOTSTRAP DATASET CHECKPOINT. Prints JSON: what was said of a checkpoint that Spark
+cannot write, what verification says, and how many points there are by family.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+from spark_topics import TOPIC
+
+from odradek_spark.ingest.query import IngestSettings
+from odradek_spark.ingest.run import IngestFailed, run_ingest
+from odradek_spark.ingest.session import archive_path, local_session
+from odradek_spark.jobs.verify import run_verify
+from odradek_spark.tables.load import load_dataset
+
+
+def main(bootstrap: str, dataset: str, checkpoint: str) -> None:
+    spark = local_session("store", "local[2]", {"spark.sql.shuffle.partitions": "2"}, archive=archive_path())
+    given = IngestSettings(bootstrap_servers=bootstrap, dataset=dataset, topic=TOPIC)
+    refused = ""
+    try:
+        run_ingest(spark, given, once=True)
+    except IngestFailed as error:
+        refused = str(error)
+    run_ingest(spark, replace(given, checkpoint=checkpoint), once=True)
+    verified = run_verify(spark, dataset).text()
+    families = load_dataset(spark, dataset).groupBy("family", "hour").count().collect()
+    print(json.dumps({"refused": refused, "verified": verified, "families": families}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
