@@ -133,6 +133,24 @@ def test_the_tables_of_one_writer_are_not_those_of_the_other(host: RunningHost, 
     assert "has points by Spark's own writer: go on with writer=spark" in by_worker.stderr
 
 
+@pytest.mark.parametrize("command", ["rollup", "inventory", "compact", "verify"])
+def test_a_job_without_a_dataset_is_not_begun(command: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(spark, [command, "--dataset", str(tmp_path)])
+
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {tmp_path}/pushes: no such table; has anything been ingested?\n"
+
+
+def test_rules_that_make_no_sense_are_said_first(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text("rule = 5")
+
+    result = CliRunner().invoke(spark, ["detect", "--dataset", str(tmp_path), "--rules-file", str(rules)])
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {rules}: ")
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ from odradek_spark.ingest.progress import Shown
 from odradek_spark.jobs.expire import VACUUM_HOURS
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import TELEMETRY_TOPIC, SourceOptions
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import PUSHES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,15 +38,27 @@ OFFSET_RANGE = re.compile(r"(\d+):(\d+)-(\d+)")
 
 
 def reported(
+    dataset: str,
     master: str,
     remote: str | None,
     conf: tuple[str, ...],
     job: Callable[[SparkSession], str | None],
 ) -> None:
     """Run a job in a session of its own and print what it did."""
-    with session(master, remote, conf) as spark:
+    with session_on(dataset, master, remote, conf) as spark:
         line = job(spark)
     click.echo(line or NOTHING)
+
+
+@contextmanager
+def session_on(
+    dataset: str, master: str, remote: str | None, conf: tuple[str, ...]
+) -> Iterator[SparkSession]:
+    """A session, which takes its time to start, once it is known that there is a dataset."""
+    with explained():
+        Dataset(dataset).existing(PUSHES)
+    with session(master, remote, conf) as spark:
+        yield spark
 
 
 @click.command()
@@ -51,7 +66,7 @@ def reported(
 @session_options
 def rollup(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
     """Add up what is new, in buckets of five minutes and of an hour."""
-    reported(master, remote, conf, lambda spark: reports.rolled_up(spark, dataset))
+    reported(dataset, master, remote, conf, lambda spark: reports.rolled_up(spark, dataset))
 
 
 @click.command()
@@ -59,7 +74,7 @@ def rollup(dataset: str, master: str, remote: str | None, conf: tuple[str, ...])
 @session_options
 def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
     """Note which instance is which client, version, address and principal, over time."""
-    reported(master, remote, conf, lambda spark: reports.inventoried(spark, dataset))
+    reported(dataset, master, remote, conf, lambda spark: reports.inventoried(spark, dataset))
 
 
 @click.command()
@@ -73,9 +88,9 @@ def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ..
 @session_options
 def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
     """Open and close anomalies: values beyond a threshold for longer than a rule allows."""
-    with session(master, remote, conf) as spark:
-        line = reports.detected(spark, dataset, reports.read_rules(rules_file))
-    click.echo(line or NOTHING)
+    with explained():
+        rules = reports.read_rules(rules_file)
+    reported(dataset, master, remote, conf, lambda spark: reports.detected(spark, dataset, rules))
 
 
 @click.command()
@@ -83,7 +98,7 @@ def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf
 @session_options
 def compact(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
     """Put the files of each hour that is over together, sorted by client."""
-    reported(master, remote, conf, lambda spark: reports.compacted(spark, dataset))
+    reported(dataset, master, remote, conf, lambda spark: reports.compacted(spark, dataset))
 
 
 @click.command()
@@ -181,7 +196,7 @@ def verify(dataset: str, master: str, remote: str | None, conf: tuple[str, ...])
     """Prove on the data that every push is there exactly once. Exit status 1 if one is not."""
     from odradek_spark.jobs.verify import run_verify
 
-    with session(master, remote, conf) as spark:
+    with session_on(dataset, master, remote, conf) as spark:
         report = run_verify(spark, dataset)
     click.echo(report.text())
     if report.exit_code:
