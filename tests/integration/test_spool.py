@@ -308,7 +308,7 @@ def test_a_full_topic_throttles_clients_until_retention_makes_room(tmp_path: Pat
 def test_what_retention_takes_from_a_slow_forwarder_is_counted(tmp_path: Path) -> None:
     far = FarSide(behavior=down)
 
-    with hosting(tmp_path, far=far) as host:
+    with hosting(tmp_path, "telemetry.linger.ms=0", far=far) as host:
         push_all(host, range(3))
         until(host, lambda: far.calls > 0)
         push_all(host, range(3, 300))

@@ -204,7 +204,7 @@ def test_transactions_survive_kill_9_in_the_middle(tmp_path: Path, outcome: str)
     first = ServeProcess(*arguments, f"listeners={LOOPBACK}")
     port = first.ready.rpartition(":")[2].split()[0]
     bootstrap = f"127.0.0.1:{port}"
-    producer = producer_of(bootstrap, "survivor")
+    producer = producer_of(bootstrap, "survivor", **{"reconnect.backoff.max.ms": 200})
     producer.begin_transaction()
     produce(producer, "kept", "before")
     first.kill()
