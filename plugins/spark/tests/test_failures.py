@@ -62,3 +62,10 @@ def test_an_error_without_words_is_no_trouble() -> None:
     failure = explain(RuntimeError(), "/c")
 
     assert failure.message == "RuntimeError"
+
+
+def test_without_the_jar_of_kafka_it_is_asked_for() -> None:
+    failure = explain(RuntimeError("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: `kafka`. Make"))
+
+    assert "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:" in failure.message
+    assert not failure.is_passing

@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake.exceptions import DeltaError
+from pyspark.errors import PySparkException
 
 from odradek_spark.cli.ingest import stop_on_signals
 from odradek_spark.cli.maintenance import Due, Maintenance
@@ -54,8 +56,20 @@ def test_a_job_runs_when_it_is_due_and_not_before(scripted: Scripted) -> None:
     assert scripted.ran == ["often", "often", "seldom", "often"]
 
 
-def test_a_job_that_fails_is_said_and_comes_again(scripted: Scripted) -> None:
-    scripted.job("bad", 10.0, DatasetError("no such table\nat all"))
+@pytest.mark.parametrize(
+    "error",
+    [
+        DatasetError("no such table\nat all"),
+        DeltaError("no such table"),
+        PySparkException(
+            "[TASK] failed\nTraceback (most recent call last):\n"
+            "odradek_spark.tables.dataset.DatasetError: no such table"
+        ),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_job_that_fails_is_said_and_comes_again(scripted: Scripted, error: Exception) -> None:
+    scripted.job("bad", 10.0, error)
     scripted.job("good", 10.0)
 
     scripted.pass_time(10.0)

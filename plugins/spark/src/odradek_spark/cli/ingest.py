@@ -42,8 +42,15 @@ def source_options(command: Command) -> Command:
         click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
         client_config_option,
         dataset_option,
-        click.option("--topic", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."),
-        click.option("--checkpoint", default="", help="Spark's notes; by default in the dataset."),
+        click.option(
+            "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
+        ),
+        click.option(
+            "--checkpoint",
+            metavar="URI",
+            default="",
+            help="Where Spark notes how far it is; by default in the dataset.",
+        ),
         click.option(
             "--source",
             type=click.Choice(["odradek", "kafka"]),
@@ -53,6 +60,7 @@ def source_options(command: Command) -> Command:
         ),
         click.option(
             "--max-bytes-per-trigger",
+            metavar="BYTES",
             type=click.IntRange(1),
             default=DEFAULT_TRIGGER_BYTES,
             show_default=True,
@@ -60,6 +68,7 @@ def source_options(command: Command) -> Command:
         ),
         click.option(
             "--min-bytes-per-trigger",
+            metavar="BYTES",
             type=click.IntRange(0),
             default=0,
             show_default=True,
@@ -80,6 +89,7 @@ def source_options(command: Command) -> Command:
         ),
         click.option(
             "--trigger-interval-s",
+            metavar="SECONDS",
             type=click.FloatRange(0.1),
             default=60.0,
             show_default=True,
@@ -154,7 +164,10 @@ def run(
     until_stdin_ends: bool,
     **options: Any,
 ) -> None:
-    """Ingest and keep the tables, in one session, until SIGTERM or SIGINT."""
+    """Ingest, and run all jobs when they are due, in one session.
+
+    SIGTERM or SIGINT ends it; what was under way is done by the next run.
+    """
     with explained():
         settings = ingest_settings(options)
         stop = stop_on_signals()

@@ -73,7 +73,10 @@ def rollup(dataset: str, master: str, remote: str | None, conf: tuple[str, ...])
 @dataset_option
 @session_options
 def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Note which instance is which client, version, address and principal, over time."""
+    """Note which instance is which client, over time.
+
+    And of which version, at which address, as which principal.
+    """
     reported(dataset, master, remote, conf, lambda spark: reports.inventoried(spark, dataset))
 
 
@@ -87,7 +90,10 @@ def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ..
 )
 @session_options
 def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Open and close anomalies: values beyond a threshold for longer than a rule allows."""
+    """Open and close anomalies: values too bad for too long.
+
+    The rules say beyond which threshold, and for how long.
+    """
     with explained():
         rules = reports.read_rules(rules_file)
     reported(dataset, master, remote, conf, lambda spark: reports.detected(spark, dataset, rules))
@@ -97,7 +103,10 @@ def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf
 @dataset_option
 @session_options
 def compact(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Put the files of each hour that is over together, sorted by client."""
+    """Put the files of hours that are over together.
+
+    What is read of one client is together then, too.
+    """
     reported(dataset, master, remote, conf, lambda spark: reports.compacted(spark, dataset))
 
 
@@ -131,7 +140,9 @@ def vacuum(dataset: str, hours: int) -> None:
 @click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers.")
 @client_config_option
 @dataset_option
-@click.option("--topic", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic.")
+@click.option(
+    "--topic", metavar="NAME", default=TELEMETRY_TOPIC, show_default=True, help="The telemetry topic."
+)
 @click.option(
     "--range",
     "found",
@@ -159,7 +170,10 @@ def replay(
     remote: str | None,
     conf: tuple[str, ...],
 ) -> None:
-    """Decode records of the topic again and add what is not there."""
+    """Decode records of the topic again and add what is not there.
+
+    What is there is not written again: a replay that was stopped is started again.
+    """
     from odradek_spark.jobs.replay import check_replay, ranges_since, run_replay
 
     if found and since is not None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from deltalake.exceptions import DeltaError
 
 from odradek_spark.cli import reports
 from odradek_spark.cli.options import kept_days, retention_option
+from odradek_spark.ingest.failures import explain
 from odradek_spark.jobs.expire import VACUUM_HOURS
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ def maintenance_options(command: Command) -> Command:
         ),
         click.option(
             "--maintenance-interval-s",
+            metavar="SECONDS",
             type=click.FloatRange(1.0),
             default=5 * MINUTE_S,
             show_default=True,
@@ -103,5 +106,7 @@ def attempted(due: Due, spark: SparkSession) -> str | None:
 
     try:
         return due.job(spark)
-    except (PySparkException, Py4JError, DatasetError, OSError) as error:
+    except (PySparkException, Py4JError) as error:
+        return f"{due.name} failed: {explain(error).message}"
+    except (DatasetError, DeltaError, OSError) as error:
         return f"{due.name} failed: {str(error).splitlines()[0]}"

@@ -22,6 +22,7 @@ client_config_option = click.option(
 )
 max_payload_option = click.option(
     "--max-payload-bytes",
+    metavar="BYTES",
     type=click.IntRange(1),
     default=DEFAULT_PAYLOAD_BYTES,
     show_default=True,

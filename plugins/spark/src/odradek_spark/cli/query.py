@@ -208,7 +208,10 @@ def anomalies(
 @asking
 @click.argument("statement")
 def sql(dataset: str, since: datetime | None, until: datetime | None, form: str, statement: str) -> None:
-    """Any SQL of DuckDB, on the tables and on v_points, v_clients, v_rollup and v_totals."""
+    """Any SQL of DuckDB, on the tables and the views.
+
+    The views are v_points, v_clients, v_rollup and v_totals.
+    """
     with reading(dataset, since, until) as (reader, _):
         try:
             rows: pa.Table = reader.ask(statement)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from deltalake.exceptions import DeltaError
 
+from odradek_spark.ingest.failures import explain
 from odradek_spark.ingest.session import (
     NoSpark,
     archive_path,
@@ -33,7 +34,13 @@ EXPECTED = (NoSpark, DatasetError, TopicError, OptionError, RuleError, DeltaErro
 def session_options(command: Command) -> Command:
     """Add the options that say where Spark runs."""
     options = (
-        click.option("--master", default="local[*]", show_default=True, help="Spark's master."),
+        click.option(
+            "--master",
+            metavar="MASTER",
+            default="local[*]",
+            show_default=True,
+            help="Where Spark runs: local[CORES], spark://HOST:PORT, yarn, k8s://...",
+        ),
         click.option(
             "--remote", metavar="sc://HOST:PORT", help="A Spark Connect server, instead of a master."
         ),
@@ -61,7 +68,7 @@ def session(master: str, remote: str | None, conf: tuple[str, ...]) -> Iterator[
         try:
             yield spark
         except PySparkException as error:
-            raise click.ClickException(f"Spark: {str(error).splitlines()[0]}") from error
+            raise click.ClickException(explain(error).message) from error
         finally:
             with suppress(Py4JError, OSError):
                 spark.stop()

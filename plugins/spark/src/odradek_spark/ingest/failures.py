@@ -35,12 +35,12 @@ class Failure:
     """Whether it is worth trying again."""
 
 
-def explain(error: BaseException, checkpoint: str) -> Failure:
+def explain(error: BaseException, checkpoint: str = "") -> Failure:
     """Read what Spark raised: a text that holds the tracebacks of its workers.
 
     Args:
-        error: Of the query.
-        checkpoint: Where the query keeps what it has planned.
+        error: Of a query, or of a job.
+        checkpoint: Where the query keeps what it has planned; a job has none.
     """
     text = str(error)
     ours = OURS.findall(text)
