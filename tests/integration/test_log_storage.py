@@ -50,6 +50,7 @@ def records_of(bootstrap: str, topic: str) -> list[tuple[int, bytes | None, byte
             "group.id": "reader",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 50,
             "auto.offset.reset": "earliest",
         }
     )

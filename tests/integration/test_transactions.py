@@ -46,6 +46,7 @@ def values_of(bootstrap: str, topic: str, isolation: str = "read_committed") -> 
             "group.id": "reader",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 50,
             "isolation.level": isolation,
         }
     )
