@@ -58,6 +58,13 @@ def test_a_damaged_checkpoint_is_to_be_deleted(text: str) -> None:
     assert not failure.is_passing
 
 
+def test_a_damaged_checkpoint_of_the_writer_of_spark_is_not_to_be_deleted() -> None:
+    failure = explain(RuntimeError(STREAM + "[MALFORMED_LOG_FILE]"), "/c", is_plain=True)
+
+    assert failure.message.startswith("the checkpoint /c is damaged: bring back a copy, or begin in an empty")
+    assert not failure.is_passing
+
+
 def test_an_error_without_words_is_no_trouble() -> None:
     failure = explain(RuntimeError(), "/c")
 

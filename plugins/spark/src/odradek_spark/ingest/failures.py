@@ -35,12 +35,13 @@ class Failure:
     """Whether it is worth trying again."""
 
 
-def explain(error: BaseException, checkpoint: str = "") -> Failure:
+def explain(error: BaseException, checkpoint: str = "", *, is_plain: bool = False) -> Failure:
     """Read what Spark raised: a text that holds the tracebacks of its workers.
 
     Args:
         error: Of a query, or of a job.
         checkpoint: Where the query keeps what it has planned; a job has none.
+        is_plain: Whether Spark's own writer writes, which has nothing but the checkpoint to go by.
     """
     text = str(error)
     ours = OURS.findall(text)
@@ -61,11 +62,13 @@ def explain(error: BaseException, checkpoint: str = "") -> Failure:
             is_passing=False,
         )
     if any(each in text for each in DAMAGED):
-        return Failure(
-            f"the checkpoint {checkpoint} is damaged: delete that folder and start again. Nothing is lost "
-            "and nothing comes twice: the tables know up to where the topic is in them",
-            is_passing=False,
+        what_to_do = (
+            "bring back a copy, or begin in an empty folder: Spark's own writer cannot go on without it"
+            if is_plain
+            else "delete that folder and start again. Nothing is lost and nothing comes twice: the tables "
+            "know up to where the topic is in them"
         )
+        return Failure(f"the checkpoint {checkpoint} is damaged: {what_to_do}", is_passing=False)
     found = RAISED.findall(text)
     if found:
         name, message = found[-1]

@@ -84,7 +84,8 @@ def attempt(
             if stopped.is_set():
                 break
     except (PySparkException, Py4JError) as error:
-        return query, explain(error, settings.checkpoint_location)
+        is_plain = settings.writer == "spark"
+        return query, explain(error, settings.checkpoint_location, is_plain=is_plain)
     except TopicError as error:  # the driver asks for offsets too
         return query, Failure(str(error), isinstance(error, Unreachable))
     finally:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -23,8 +22,6 @@ class Batch:
     pushes: int
     points: int
     dead_letters: int
-    source_offsets: Mapping[int, int]
-    """By partition of the topic: the offset behind the last that was in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,4 @@ def batches(history: list[dict[str, Any]]) -> Iterator[Batch]:
                 pushes=int(each["pushes"]),
                 points=int(each["points"]),
                 dead_letters=int(each.get("deadLetters", 0)),
-                source_offsets={
-                    int(part): int(end) for part, end in json.loads(each.get("sourceOffsets", "{}")).items()
-                },
             )
