@@ -1,15 +1,18 @@
 """Ingest against its peers, on one topic in one run: ``python plugins/spark/bench/ingest.py [PUSHES ...]``.
 
 A host serves the topic. ``worker writer`` is the whole pipeline on ``local[2]``; ``spark writer`` lets
-Spark's own Parquet writer take the rows (``rows=points``). The peers have no Spark, no commits and write
-points alone: two processes read the same ranges, decode and write with pyarrow, DuckDB or polars. CPU is
-that of all processes of a way. *Marginal* compares the largest topic with the smallest, so that starts
-cancel out.
+Spark's own Parquet writer take the rows (``rows=points``). The peers have no Spark and no commits: two
+processes read the same ranges, decode and write. ``pyarrow``, ``duckdb`` and ``polars`` write points alone,
+``tables`` writes all four tables as a task of the pipeline does: what the pipeline costs above that is Spark
+and the commits. CPU is that of all processes of a way. *Marginal* compares the largest topic with the
+smallest, so that starts cancel out. ``4000 16000 64000 200000`` are the sizes that the goals are about;
+200,000 pushes are 29 million points, 5 GB that take 0.7 GB of disk.
 Linux only: CPU of processes that are not children comes from /proc.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import multiprocessing
@@ -19,11 +22,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from confluent_kafka import Producer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parent))
@@ -31,12 +36,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from decode import java_like, librdkafka_like  # type: ignore[import-not-found]
 from ingested import settings
 from spark_payloads import RECEIVED_MS, topic_record
-from spark_topics import TOPIC, fill, options
+from spark_topics import TOPIC, options
 
 import odradek.testing
 from odradek_spark.decoder.decode import Decoder
+from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
+from odradek_spark.ingest.task import ingest_range
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.files import TableFiles
@@ -44,11 +51,23 @@ from odradek_spark.tables.schemas import POINTS
 
 HERE = Path(__file__).resolve()
 PUSHES = (1_000, 4_000, 16_000)
-CLIENTS, PARTITIONS = 200, 2
-PEERS = ("pyarrow", "duckdb", "polars")
+CLIENTS, PARTITIONS, FILLED = 200, 2, 5_000
+PEERS = ("pyarrow", "tables", "duckdb", "polars")
+OURS, JVM_WRITER = "worker writer", "spark writer"
+WAYS = ("pyarrow", "tables", OURS, JVM_WRITER, "duckdb", "polars")
+"""pyarrow first: it counts the points."""
+OPTIMIZING_JVM = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+"""A JVM that writes has to be one that optimizes; that of ``worker writer`` starts fast instead."""
+FILLER = {
+    "enable.metrics.push": False,
+    "linger.ms": 20,
+    "compression.type": "lz4",
+    "batch.size": 1 << 20,
+    "message.max.bytes": 2 << 20,
+}
 
 
-def records(count: int, first: int) -> list[Any]:
+def records(first: int, end: int) -> list[TopicRecord]:
     """Six Java producers for four of librdkafka."""
     source = random.Random(first)
     java = [java_like(source).SerializeToString() for _ in range(50)]
@@ -60,8 +79,17 @@ def records(count: int, first: int) -> list[Any]:
             client=number % CLIENTS,
             received_ms=RECEIVED_MS + number,
         )
-        for number in range(first, first + count)
+        for number in range(first, end)
     ]
+
+
+def fill(producer: Producer, first: int, end: int) -> None:
+    """Bring the topic to so many pushes."""
+    for begin in range(first, end, FILLED):
+        for each in records(begin, min(begin + FILLED, end)):
+            producer.poll(0)
+            producer.produce(TOPIC, each.value, each.key, partition=each.partition, headers=[*each.headers])
+        assert producer.flush(300) == 0
 
 
 def write(way: str, root: str, rows: pa.RecordBatch, number: int, files: TableFiles) -> None:
@@ -91,6 +119,10 @@ def write(way: str, root: str, rows: pa.RecordBatch, number: int, files: TableFi
 def peer(way: str, bootstrap: str, partition: int, end: int, root: str) -> None:
     """One process of a peer: a partition of the topic to files. Prints what it used."""
     reader, decoder, points = TopicReader(options(bootstrap)), Decoder(), 0
+    if way == "tables":
+        ingest_range(reader, decoder, root, OffsetRange(partition, 0, end))
+        print(json.dumps({}))
+        return
     with TableFiles(root, POINTS) as files:
         for number, chunk in enumerate(reader.read(OffsetRange(partition, 0, end))):
             decoded = decoder.decode(chunk).points
@@ -103,10 +135,10 @@ def peer(way: str, bootstrap: str, partition: int, end: int, root: str) -> None:
 def ours(way: str, bootstrap: str, root: str) -> None:
     """The pipeline in a process of its own."""
     started_s = time.monotonic()
-    heap = {"spark.driver.memory": "2g"} if way == "spark writer" else {}
-    session = local_session("bench", "local[2]", heap, archive=archive_path())
+    jvm = OPTIMIZING_JVM if way == JVM_WRITER else {}
+    session = local_session("bench", "local[2]", jvm, archive=archive_path())
     ready_s = time.monotonic()
-    if way == "spark writer":
+    if way == JVM_WRITER:
         source = {"bootstrap.servers": bootstrap, "topic": TOPIC}
         rows = session.readStream.format("odradek").options(**source).load()
         writer = rows.writeStream.partitionBy("date", "hour", "family").trigger(availableNow=True)
@@ -115,26 +147,32 @@ def ours(way: str, bootstrap: str, root: str) -> None:
     else:
         run_ingest(session, settings(bootstrap, Path(root)), once=True)
     done_s = time.monotonic()
-    said = {"session_s": ready_s - started_s, "wall_s": done_s - ready_s, "cpu_s": tree_cpu_s(os.getpid())}
-    print(json.dumps(said), flush=True)
+    parts = tree_cpu_s(os.getpid())
+    said = {"session_s": ready_s - started_s, "wall_s": done_s - ready_s, "cpu_s": sum(parts.values())}
+    print(json.dumps(said | {f"of {name}": cpu for name, cpu in parts.items()}), flush=True)
     session.stop()
 
 
-def tree_cpu_s(root: int) -> float:
-    """CPU of a process, of those under it, and of those that these have outlived."""
-    parents, used = {}, {}
+def tree_cpu_s(root: int) -> dict[str, float]:
+    """CPU of a process, of the JVM under it, and of Python under that, and of what these have outlived."""
+    parents, used, names = {}, {}, {}
     for each in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             fields = each.read_text().rpartition(")")[2].split()
             pid = int(each.parent.name)
             parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+            names[pid] = (each.parent / "comm").read_text().strip()
     family = {root}
     for _ in parents:
         more = {pid for pid, parent in parents.items() if parent in family} - family
         if not more:
             break
         family |= more
-    return sum(used[pid] for pid in family) / os.sysconf("SC_CLK_TCK")
+    parts = {"driver": 0.0, "JVM": 0.0, "Python": 0.0}
+    for pid in family:
+        part = "driver" if pid == root else "JVM" if names.get(pid) == "java" else "Python"
+        parts[part] += used[pid] / os.sysconf("SC_CLK_TCK")
+    return parts
 
 
 def measured(commands: list[list[str]]) -> dict[str, float]:
@@ -171,40 +209,88 @@ def serve(done: Any, told: Any) -> None:
         done.wait()
 
 
-def report(sizes: tuple[int, ...], names: tuple[str, ...]) -> None:
-    results: dict[str, list[tuple[int, dict[str, float]]]] = {name: [] for name in names}
+def report(sizes: Sequence[int], names: Sequence[str]) -> None:
+    """Measure every way at every size, smallest first."""
+    results: dict[str, list[Found]] = {name: [] for name in names}
     done = multiprocessing.Event()
     told, tell = multiprocessing.Pipe()
-    serving = multiprocessing.Process(target=serve, args=(done, tell))
+    serving = multiprocessing.Process(target=serve, args=(done, tell), daemon=True)
     serving.start()
     bootstrap, sent, points = told.recv(), 0, 0
+    producer = Producer(FILLER | {"bootstrap.servers": bootstrap})
     print(f"{'':14}{'pushes':>8}{'points':>11}{'wall s':>9}{'CPU s':>9}{'us/point':>10}", flush=True)
     for size in sizes:
-        for first in range(sent, size, 1_000):
-            fill(bootstrap, records(min(1_000, size - first), first))
+        fill(producer, sent, size)
         sent = size
         for name in names:
             found = way(name, bootstrap, size // PARTITIONS)
             points = int(found.get("points", points))
             results[name].append((points, found))
-            print(
-                f"{name:14}{size:8}{points:11}{found['wall_s']:9.1f}{found['cpu_s']:9.1f}"
-                f"{found['cpu_s'] / points * 1e6:10.2f}"
-                + (f"   session ready in {found['session_s']:.1f} s" if "session_s" in found else ""),
-                flush=True,
-            )
+            print(line(name, size, points, found), flush=True)
+    producer.close()
     done.set()
     serving.join()
-    marginal(results)
+    print()
+    for name in names:
+        print(f"{name:14} {slopes(results[name])}")
+    for goal in goals(results):
+        print(goal)
 
 
-def marginal(results: dict[str, list[tuple[int, dict[str, float]]]]) -> None:
-    """What a further point costs."""
-    for name, found in results.items():
-        (few, least), (many, most) = found[0], found[-1]
-        cpu = (most["cpu_s"] - least["cpu_s"]) / (many - few) * 1e6
-        wall = (most["wall_s"] - least["wall_s"]) / (many - few) * 1e6
-        print(f"{name:14} marginal {cpu:.2f} us CPU, {wall:.2f} us wall per point")
+Found = tuple[int, dict[str, float]]
+"""How many points there were, and what was measured."""
+
+
+def line(name: str, size: int, points: int, found: dict[str, float]) -> str:
+    """One measurement."""
+    text = (
+        f"{name:14}{size:8}{points:11}{found['wall_s']:9.1f}{found['cpu_s']:9.1f}"
+        f"{found['cpu_s'] / points * 1e6:10.2f}"
+    )
+    if "session_s" in found:
+        parts = ", ".join(f"{each[3:]} {found[each]:.1f}" for each in found if each.startswith("of "))
+        text += f"   session ready in {found['session_s']:.1f} s; CPU of {parts}"
+    return text
+
+
+def marginal(found: Sequence[Found], what: str) -> float:
+    """What a further point costs, from the smallest topic to the largest, in microseconds."""
+    (few, least), (many, most) = found[0], found[-1]
+    return (most[what] - least[what]) / (many - few) * 1e6
+
+
+def slopes(found: Sequence[Found]) -> str:
+    """What a further point costs: over all, and the time from each size to the next."""
+    steps = [marginal(pair, "wall_s") for pair in pairwise(found)]
+    fixed_s = found[0][1]["wall_s"] - steps[0] * found[0][0] / 1e6
+    return (
+        f"marginal {marginal(found, 'cpu_s'):.2f} us CPU, {marginal(found, 'wall_s'):.2f} us wall per point; "
+        f"from size to size {', '.join(f'{step:.2f}' for step in steps)} us wall; fixed {fixed_s:.1f} s"
+    )
+
+
+def goals(results: dict[str, list[Found]]) -> list[str]:
+    """The ratios that count, and what they are to be."""
+    ours, bare, jvm = (results.get(name, []) for name in (OURS, "pyarrow", JVM_WRITER))
+    lines = []
+    if ours and bare:
+        points, at_most = ours[-1]
+        cpu = marginal(ours, "cpu_s") / marginal(bare, "cpu_s")
+        lines.append(f"marginal CPU, {OURS} / pyarrow: {cpu:.2f} (goal: at most 1.3)")
+        wall = at_most["wall_s"] / bare[-1][1]["wall_s"]
+        lines.append(
+            f"wall at {points / 1e6:.1f} M points, {OURS} / pyarrow: {wall:.2f} (goal: at most 1.5 at 29 M)"
+        )
+    if ours and jvm:
+        cpu = marginal(jvm, "cpu_s") / marginal(ours, "cpu_s")
+        lines.append(f"marginal CPU, {JVM_WRITER} / {OURS}: {cpu:.2f} (goal: at least 4)")
+    if len(ours) > 2:
+        steps = [marginal(pair, "wall_s") for pair in pairwise(ours)]
+        ratio = max(later / earlier for earlier, later in pairwise(steps))
+        lines.append(
+            f"slope of {OURS}, from size to size: {ratio:.2f} (goal: at most 1.3; fixed at most 6 s)"
+        )
+    return lines
 
 
 ROLES: dict[str, Callable[..., None]] = {
@@ -212,13 +298,18 @@ ROLES: dict[str, Callable[..., None]] = {
     "ours": ours,
 }
 
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("pushes", type=int, nargs="*", default=PUSHES, help="sizes, at least two, ascending")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="pyarrow is always among them")
+    arguments = parser.parse_args()
+    report(arguments.pushes, [name for name in WAYS if name in ("pyarrow", *arguments.ways)])
+
+
 if __name__ == "__main__":
     role = ROLES.get(sys.argv[1]) if len(sys.argv) > 1 else None
-    if role is not None:
-        role(*sys.argv[2:])
+    if role is None:
+        main()
     else:
-        # pyarrow first: it counts the points
-        report(
-            tuple(map(int, sys.argv[1:])) or PUSHES,
-            ("pyarrow", "worker writer", "spark writer", "duckdb", "polars"),
-        )
+        role(*sys.argv[2:])

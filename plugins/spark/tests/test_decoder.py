@@ -363,3 +363,16 @@ def two_kinds() -> bytes:
     points.add(time_unix_nano=TIME_NS, as_double=0.5).attributes.add(key="topic").value.string_value = "t"
     points.add(as_int=-3)
     return data.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "kept_s"), [(-901, -900), (-900, -900), (-1, -1), (0, 0), (899, 899), (901, 900)]
+)
+def test_ts_is_the_clients_clock_as_far_as_it_may_be_right(ahead_s: int, kept_s: int) -> None:
+    data = MetricsData()
+    points = data.resource_metrics.add().scope_metrics.add().metrics.add(name="m").gauge.data_points
+    points.add(time_unix_nano=TIME_NS + ahead_s * 10**9, as_double=1)
+
+    (row,) = Decoder().decode([topic_record(data.SerializeToString())]).points.to_pylist()
+
+    assert (row["ts"] - row["recv_ts"]).total_seconds() == kept_s
