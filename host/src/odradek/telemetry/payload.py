@@ -1,8 +1,9 @@
 """The payload of a push: decompressed within bounds, found to be OTLP, labeled.
 
 Strategy: never an object per metric. Java clients repeat the same Resource in a ResourceMetrics of its own
-for each metric; they become one ResourceMetrics with one labeled Resource. Different resources, and schema
-URLs, stay apart: that is done on bytes, entry by entry, and bounded, since no client is known to send them.
+for each metric; they become one ResourceMetrics with one labeled Resource. librdkafka sends one
+entry of one scope, whose Resource is found by its length. Different resources, and schema URLs, stay apart:
+that is done on bytes, entry by entry, and bounded, since no client is known to send them.
 
 Pure functions of their arguments: they may run in another process.
 """
