@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,3 +203,58 @@ def test_values_that_are_no_numbers_are_no_samples(spark: SparkSession, dataset:
     ingest(dataset, slow(*range(0, 240, 30), value=float("nan")), 0)
 
     assert detected(spark, dataset).opened == []
+
+
+def test_what_a_sample_speaks_for_does_not_reach_beyond_the_one_before(
+    spark: SparkSession, dataset: Dataset
+) -> None:
+    since_start = [gauge(Told(60), 3.0), *steps((-600.0, 90.0), (-600.0, 120.0))]
+    fine = counted(Told(61), 1.0, 0)
+    ingest(dataset, [since_start[0], fine, *since_start[1:]], 0)
+
+    found = detected(spark, dataset, BUSY)
+
+    assert (found.opened, found.going_on) == ([], 0)  # at 61 s it was fine: 59 s
+
+
+@pytest.mark.parametrize(("end_s", "fired"), [(190.0, 0), (191.0, 1)])
+@pytest.mark.parametrize("clock_s", [-7_200.0, 7_200.0])
+def test_a_clock_that_is_hours_off_makes_no_step_longer(
+    spark: SparkSession, dataset: Dataset, clock_s: float, end_s: float, fired: int
+) -> None:
+    told = [replace(each, clock_s=clock_s) for each in steps((10.0, 70.0), (70.0, 130.0), (130.0, end_s))]
+    ingest(dataset, told, 0)
+
+    assert len(detected(spark, dataset, BUSY).opened) == fired
+
+
+def test_an_episode_whose_rule_is_gone_stays_as_it_was(spark: SparkSession, dataset: Dataset) -> None:
+    end = ingest(dataset, slow(*range(0, 240, 30)), 0)
+    detected(spark, dataset, SLOW)
+    end = ingest(dataset, slow(240), end)
+
+    gone = detected(spark, dataset, BUSY)
+    ingest(dataset, slow(310), end)
+    later = detected(spark, dataset, BUSY)
+
+    (row,) = load_dataset(spark, dataset.root, "anomalies").collect()
+    assert (gone.opened, gone.closed, gone.going_on) == ([], [], 1)
+    assert (row.op, row.threshold, row.worst) == (">", 100.0, 250.0)
+    assert [each["reason"] for each in later.closed] == ["silent"]
+
+
+def test_pushes_that_left_before_they_were_looked_at_are_no_fault(
+    spark: SparkSession, dataset: Dataset
+) -> None:
+    from odradek_spark.jobs.expire import run_expire
+
+    end = ingest(dataset, slow(0, 30), 0)
+    detected(spark, dataset)
+    end = ingest(dataset, slow(60, 90), end)
+    run_expire(dataset.root, datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(days=9))
+
+    nothing = detected(spark, dataset)
+    ingest(dataset, slow(*range(864_000, 864_240, 30)), end)
+
+    assert (nothing.opened, nothing.closed) == ([], [])
+    assert len(detected(spark, dataset).opened) == 1

@@ -113,3 +113,16 @@ def test_a_first_run_does_not_see_half_a_batch(dataset: Dataset) -> None:
 
 def test_a_table_that_has_nothing_is_no_news(dataset: Dataset) -> None:
     assert news(dataset, PUSHES, ROLLUP_5M, JOB) is None
+
+
+def test_a_first_run_needs_no_log_from_long_ago(dataset: Dataset) -> None:
+    ingest(dataset, batch(10), 0)
+    dataset.commit(POINTS, [], "maintenance", 1)
+    dataset.existing(POINTS).create_checkpoint()
+    for number in (0, 1):
+        Path(f"{dataset.uri(POINTS)}/_delta_log/{number:020d}.json").unlink()
+
+    found = news(dataset, POINTS, ROLLUP_5M, JOB)
+
+    assert found is not None
+    assert found.rows == 1

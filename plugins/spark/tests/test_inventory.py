@@ -95,3 +95,35 @@ def test_only_the_files_of_those_who_pushed_are_made_anew(spark: SparkSession, d
     after = {each.path for each in live(dataset.existing(CLIENTS))}
     assert len(before - after) == len(after - before) == 1
     assert len(rows(spark, dataset)) == 29
+
+
+@pytest.mark.parametrize("farewell_first", [False, True])
+def test_a_farewell_in_the_same_millisecond_is_the_last_word(
+    spark: SparkSession, dataset: Dataset, farewell_first: bool
+) -> None:
+    from odradek_spark.jobs.inventory import run_inventory
+
+    told = [Told(10, terminating=terminating) for terminating in (farewell_first, not farewell_first)]
+    ingest(dataset, told, 0)
+
+    run_inventory(spark, dataset.root)
+
+    assert rows(spark, dataset) == [("app", "4.0.0", 10, None, 10, 2, 0, True)]
+
+
+def test_a_client_that_comes_back_and_goes_to_and_fro_is_told_in_order(
+    spark: SparkSession, dataset: Dataset
+) -> None:
+    from odradek_spark.jobs.inventory import run_inventory
+
+    end = ingest(dataset, [Told(10, version="a"), Told(10, version="b"), Told(20, version="a")], 0)
+    run_inventory(spark, dataset.root)
+    ingest(dataset, [Told(30, version="a", terminating=True), Told(40, version="a")], end)
+
+    run_inventory(spark, dataset.root)
+
+    assert rows(spark, dataset) == [
+        ("app", "a", 10, 10, 10, 1, 0, False),
+        ("app", "a", 20, None, 40, 3, 0, False),
+        ("app", "b", 10, 20, 10, 1, 0, False),
+    ]

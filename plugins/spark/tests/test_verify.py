@@ -125,3 +125,17 @@ def test_a_long_list_is_cut() -> None:
     report = Report(1, 1, 0, 1, [Fault("there twice", "points", 0, number, 1, 2) for number in range(25)])
 
     assert report.text().splitlines()[-1] == "  and 5 more"
+
+
+@pytest.mark.parametrize("with_push", [False, True])
+def test_dead_letters_that_left_are_not_missed(spark: SparkSession, tmp_path: Path, with_push: bool) -> None:
+    from odradek_spark.jobs.expire import run_expire
+
+    dataset = Dataset(str(tmp_path / "dataset"))
+    pushed = [gauge(Told(86_401.0), 1.0)] if with_push else []
+    ingest_batches(dataset, [[Told(86_399.0, raw=b"\xff\xff"), *pushed], [gauge(Told(90_000.0), 1.0)]])
+    run_expire(dataset.root, datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(days=8))
+
+    report = verified(spark, dataset)
+
+    assert (report.faults, report.pushes, report.dead_letters) == ([], 1 + with_push, 0)

@@ -1,14 +1,14 @@
 """Anomalies: values beyond a threshold for longer than a rule allows (proactive monitoring, KIP-714).
 
 Gaps and islands. A sample speaks for an interval: a step of a sum for the time since its start, anything else
-for the time since the sample before. Samples beyond the threshold that follow each other are an island; a
-sample that is not, or a silence, ends it. An island that is long enough is an episode, which is opened once,
-goes on with later runs and is closed once.
+for the time since the sample before; never for what the sample before spoke for. Samples beyond the threshold
+that follow each other are an island; a sample that is not, or a silence, ends it. An island that is long
+enough is an episode, which is opened once, goes on with later runs and is closed once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
 
@@ -38,10 +38,21 @@ SAMPLE = [
     "worst",
     "samples",
     "push_interval_ms",
+    "op",
+    "threshold",
     "beyond",
     "fired_ts",
 ]
-AT_LAST = ["value", "recv_ts", "next_beyond", "next_gap", "push_interval_ms", "client_id"]
+AT_LAST = [
+    "value",
+    "recv_ts",
+    "next_beyond",
+    "next_gap",
+    "push_interval_ms",
+    "client_id",
+    "op",
+    "threshold",
+]
 
 
 def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime) -> DataFrame:
@@ -71,7 +82,7 @@ def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: date
     """
     found = unseen(samples(points, rules), known)
     rows = found.select(*SAMPLE).unionByName(carried(known).select(*SAMPLE))
-    return told(islands(rows, rules), rules, now).select(*ANOMALIES.schema.names)
+    return told(islands(rows, rules), now).select(*ANOMALIES.schema.names)
 
 
 def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
@@ -80,7 +91,7 @@ def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     Returns:
         ``rule``, ``client_instance_id``, ``name``, ``attrs``, ``client_id``, ``value`` double; ``ts``;
         ``start_ts``: since when it speaks, null for since the sample before; ``recv_ts``;
-        ``push_interval_ms``; ``beyond`` boolean: the threshold.
+        ``push_interval_ms``; ``op``, ``threshold``: the rule's; ``beyond`` boolean: the threshold.
     """
     frames = [compared(points, rule) for rule in rules]
     return reduce(DataFrame.unionByName, frames)
@@ -94,7 +105,8 @@ def compared(points: DataFrame, rule: Rule) -> DataFrame:
     for key, label in rule.attrs.items():
         rows = rows.where(F.get_json_object("attrs", f"$['{key}']") == label)
     covers_interval = (F.col("temporality") == DELTA) | (F.col("kind") == GAUGE)
-    start = F.when(covers_interval & (F.col("start_ts") <= F.col("ts")), F.col("start_ts"))
+    moved = F.col("ts") - F.col("client_ts")  # a clock that is far off moves the beginning with the end
+    start = F.when(covers_interval & (F.col("start_ts") <= F.col("client_ts")), F.col("start_ts") + moved)
     attrs = F.col("attrs") if rule.agg is Aggregate.EACH else F.lit(None).cast("string")
     joined = F.max if rule.agg is Aggregate.EACH else getattr(F, rule.agg.value)
     return (
@@ -109,6 +121,8 @@ def compared(points: DataFrame, rule: Rule) -> DataFrame:
             F.max("recv_ts").alias("recv_ts"),
             F.max("push_interval_ms").alias("push_interval_ms"),
         )
+        .withColumn("op", F.lit(rule.op.value))
+        .withColumn("threshold", F.lit(rule.threshold))
         .withColumn("beyond", beyond(F.col("value"), rule))
     )
 
@@ -151,6 +165,8 @@ def carried(known: DataFrame) -> DataFrame:
         "worst",
         "samples",
         "push_interval_ms",
+        "op",
+        "threshold",
         F.lit(True).alias("beyond"),
         "fired_ts",
     )
@@ -169,9 +185,10 @@ def islands(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     silence_ms = F.unix_millis(F.coalesce("start_ts", "ts")) - F.unix_millis(before)
     gap = F.coalesce(silence_ms > SILENCE_INTERVALS * F.col("push_interval_ms"), F.lit(False))
     breaks = F.col("gap") | ~F.coalesce(F.lag("beyond").over(in_order), F.lit(False))
+    since = F.when(F.col("start_ts").isNotNull(), F.greatest("start_ts", before))
     numbered = (
         rows.withColumn("gap", gap)
-        .withColumn("begin", F.coalesce("start_ts", F.when(~F.col("gap"), before), "ts"))
+        .withColumn("begin", F.coalesce(since, F.when(~F.col("gap"), before), "ts"))
         .withColumn("next_beyond", F.lead("beyond").over(in_order))
         .withColumn("next_gap", F.lead("gap").over(in_order))
         .withColumn("island", F.sum(breaks.cast("int")).over(in_order))
@@ -180,14 +197,14 @@ def islands(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     whole = Window.partitionBy(*SERIES, "island")
     lasted_ms = F.unix_millis("ts") - F.unix_millis("from_ts")
     return numbered.withColumn("from_ts", F.min("begin").over(whole)).withColumn(
-        "long", lasted_ms > of_rule(rules, lambda rule: rule.for_s * MS_PER_S)
+        "long", lasted_ms > hold_ms(rules)
     )
 
 
-def told(rows: DataFrame, rules: Sequence[Rule], now: datetime) -> DataFrame:
-    """A row for each island that is an episode."""
+def told(rows: DataFrame, now: datetime) -> DataFrame:
+    """A row for each island that is an episode; one whose rule is gone stays until it is silent."""
     last = F.max_by(F.struct(*AT_LAST), "ts")
-    upward = of_rule(rules, lambda rule: rule.op.upward)
+    upward = F.col("op").isin(*(each.value for each in Op if each.upward))
     found = (
         rows.groupBy(*SERIES, "island", F.col("from_ts").alias("started_ts"))
         .agg(
@@ -210,8 +227,6 @@ def told(rows: DataFrame, rules: Sequence[Rule], now: datetime) -> DataFrame:
         found.withColumn("reason", reason)
         .withColumn("state", F.when(F.col("reason").isNull(), F.lit(OPEN)).otherwise(F.lit(CLOSED)))
         .withColumn("closed_ts", F.when(F.col("reason").isNotNull(), F.col("last_ts")))
-        .withColumn("op", of_rule(rules, lambda rule: rule.op.value))
-        .withColumn("threshold", of_rule(rules, lambda rule: rule.threshold))
         .withColumn("worst", F.when(upward, F.col("highest")).otherwise(F.col("lowest")))
         .withColumnRenamed("value", "last")
         .withColumnRenamed("recv_ts", "last_recv_ts")
@@ -219,7 +234,7 @@ def told(rows: DataFrame, rules: Sequence[Rule], now: datetime) -> DataFrame:
     )
 
 
-def of_rule(rules: Sequence[Rule], what: Callable[[Rule], bool | float | str]) -> Column:
-    """Something of the rule of each row."""
-    pairs = [F.lit(each) for rule in rules for each in (rule.id, what(rule))]
+def hold_ms(rules: Sequence[Rule]) -> Column:
+    """How long the rule of each row has to hold; null where it is gone."""
+    pairs = [F.lit(each) for rule in rules for each in (rule.id, rule.for_s * MS_PER_S)]
     return F.create_map(*pairs)[F.col("rule")]

@@ -99,6 +99,8 @@ def recent_and_changed(
     pushes = load_dataset(spark, root, "pushes", since=since)
     latest = pushes.agg(F.max("recv_ts").alias("now"), F.max("push_interval_ms").alias("interval_ms"))
     ((now, interval_ms),) = (tuple(row.values()) for row in latest.toArrow().to_pylist())
+    if now is None:  # they left the table before they were looked at
+        return known.limit(0), known.limit(0)
     begin = since - look_back(rules, interval_ms)
     points = accepted(
         load_dataset(spark, root, "points", since=begin - CLOCK_SKEW_MAX).where(

@@ -84,7 +84,10 @@ def last_whole(dataset: Dataset, uri: str, until: int) -> int:
     """The last version that has no part of a batch; ingest commits one after the other."""
     number = until
     for candidate in range(until, 0, -1):
-        (found,) = versions(uri, candidate - 1, candidate)
+        try:
+            (found,) = versions(uri, candidate - 1, candidate)
+        except LogGone:  # what is so old is whole
+            break
         if not whole_batches(dataset, [found]):
             number = candidate - 1
         elif any(is_batch(app_id) for app_id in found.numbers):

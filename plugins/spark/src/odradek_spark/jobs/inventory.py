@@ -59,7 +59,8 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
     described = F.struct(*TRACKED)
     changed = ~F.lag(described).over(in_order).eqNullSafe(described)
     rows = spans.withColumn("era", F.sum(changed.cast("int")).over(in_order))
-    latest = F.max_by(F.struct("push_interval_ms", "terminated"), "last_seen")
+    said = F.struct("push_interval_ms", "terminated")
+    latest = F.max_by(said, F.struct("last_seen", "terminated"))  # nothing comes after a farewell
     eras = rows.groupBy("client_instance_id", *TRACKED, "era").agg(
         F.min("valid_from").alias("valid_from"),
         F.max("last_seen").alias("last_seen"),

@@ -8,7 +8,7 @@ contradict another.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from odradek_spark.jobs.expire import EXPIRED_BEFORE
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.log import Version, first_version, versions
-from odradek_spark.tables.schemas import INGESTED, PUSHES, Table
+from odradek_spark.tables.schemas import DEAD_LETTER, INGESTED, PUSHES, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,18 +180,31 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
     return fault(counted, LOST, "pushes")
 
 
-def noted_batches(found: Iterable[Version], kept_from: str) -> list[Batch]:
+def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kept_from: str) -> list[Batch]:
     """What ingest noted, of the batches that are there whole still.
 
     Args:
-        found: The versions of the table ``pushes``.
+        pushes: The versions of the table ``pushes``.
+        dead_letter: Those of the table ``dead_letter``.
         kept_from: The first day that is kept.
     """
+    gone = {each.info.get(SOURCE_RANGES) for each in dead_letter if not is_kept(each, kept_from)}
     return [
         Batch(each.number, ranges_of(each), int(each.info["pushes"]) + int(each.info["deadLetters"]))
-        for each in found
-        if SOURCE_RANGES in each.info and all(file.partition["date"] >= kept_from for file in each.added)
+        for each in pushes
+        if SOURCE_RANGES in each.info and is_kept(each, kept_from) and each.info[SOURCE_RANGES] not in gone
     ]
+
+
+def is_kept(found: Version, kept_from: str) -> bool:
+    """Whether all days that a version brought are kept."""
+    return all(file.partition["date"] >= kept_from for file in found.added)
+
+
+def all_versions(dataset: Dataset, table: Table) -> Iterator[Version]:
+    """What the log of a table has still."""
+    uri = dataset.uri(table)
+    return versions(uri, first_version(uri) - 1, dataset.existing(table).version())
 
 
 def ranges_of(found: Version) -> tuple[tuple[int, int, int], ...]:
@@ -221,10 +234,10 @@ def run_verify(spark: SparkSession, root: str) -> Report:
         DatasetError: Nothing has been ingested.
     """
     dataset = Dataset(root)
-    current = dataset.existing(PUSHES)
+    dataset.existing(PUSHES)
     day = kept_from(dataset)
-    uri = dataset.uri(PUSHES)
-    batches = noted_batches(versions(uri, first_version(uri) - 1, current.version()), day)
+    dead_letter = all_versions(dataset, DEAD_LETTER) if day else ()
+    batches = noted_batches(all_versions(dataset, PUSHES), dead_letter, day)
     pushes, dead, points, histograms = (
         load_dataset(spark, root, name).where(F.col("date") >= day)
         for name in ("pushes", "dead_letter", "points", "histograms")

@@ -1,0 +1,68 @@
+"""The views give the same rows in Spark and in DuckDB."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from telemetry_rows import Told, counted, gauge, ingest
+
+from odradek_spark.query.reader import Reader
+from odradek_spark.query.views import VIEWS
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import ROLLUP_1H, ROLLUP_5M
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Repeated pushes, values that are no numbers or beyond doubles, names with signs of SQL; two rollups."""
+    from odradek_spark.jobs.rollup import run_rollup
+
+    made = Dataset(str(tmp_path_factory.mktemp("views") / "dataset"))
+    first = gauge(gauge(Told(10), 1.5, topic="a'b"), float("nan"), topic='"')
+    batches = [
+        [first, replace(first, at_s=11), replace(first, at_s=12), replace(first, at_s=200)],
+        [
+            counted(Told(310, client_id="$x"), 2**53 + 1, 10),
+            counted(Told(320, client_id="o'x"), float("inf"), 20),
+        ],
+        [counted(Told(20, client=3, version="5"), 0.5, 0), gauge(Told(4_000), -0.0), Told(4_001)],
+    ]
+    end = 0
+    for batch in batches:
+        end = ingest(made, batch, end)
+        for table in (ROLLUP_5M, ROLLUP_1H):
+            run_rollup(spark, made.root, table)
+    return made.root
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return (value if value.tzinfo else value.astimezone()).astimezone(UTC).isoformat()
+    return repr(value)
+
+
+def sorted_rows(rows: list[dict[str, Any]]) -> list[list[tuple[str, Any]]]:
+    return sorted([(name, plain(value)) for name, value in row.items()] for row in rows)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_the_same_in_both_engines(spark: SparkSession, root: str, view: str) -> None:
+    from odradek_spark.query.views import register_views
+
+    register_views(spark, root)
+    reader = Reader(root)
+
+    in_spark = spark.table(view).toArrow().to_pylist()
+    in_duckdb = reader.ask(f"SELECT * FROM {view}").to_pylist()
+    reader.close()
+
+    assert len(in_spark) > 1
+    assert sorted_rows(in_spark) == sorted_rows(in_duckdb)
