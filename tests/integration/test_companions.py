@@ -103,6 +103,25 @@ def test_a_host_runs_it_as_long_as_it_runs(tmp_path: Path) -> None:
     assert not runs(starts[0][0])
 
 
+def test_a_host_of_ipv6_is_told_in_brackets(tmp_path: Path) -> None:
+    program = Program(WAITS, tmp_path / "starts")
+    plugins = HostPluginManager()
+    plugins.add("beside", Plugin(program), "odradek-beside", "1.0")
+    config = load_config(None, ["listeners=PLAINTEXT://[::1]:0", f"data.dir={tmp_path}"])
+
+    async def scenario() -> tuple[list[tuple[int, str]], int]:
+        host = Host(config, plugins=plugins)
+        try:
+            await host.start()
+            return await program.until(bool), host.listeners[0].bound_port
+        finally:
+            await host.stop()
+
+    starts, port = asyncio.run(scenario())
+
+    assert [address for _, address in starts] == [f"[::1]:{port}"]
+
+
 def test_it_is_started_again_when_it_ends(tmp_path: Path) -> None:
     program = Program(ENDS, tmp_path / "starts")
     runner = CompanionRunner("beside", program, SystemClock(), backoff_s=0.01)

@@ -59,7 +59,7 @@ def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status]:
     config = load_config(config_file)
     found = activate(load_plugins(), config.plugins, config.requested_plugins)
     listener = config.listeners[0]
-    return found, statuses(found, f"{listener.host or 'localhost'}:{listener.port}")
+    return found, statuses(found, listener.nearby(listener.port))
 
 
 def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:

@@ -252,9 +252,8 @@ class Host:
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()
-        self.companions.start(
-            f"{self.listeners[0].address.host or 'localhost'}:{self.listeners[0].bound_port}"
-        )
+        first = self.listeners[0]
+        self.companions.start(first.address.nearby(first.bound_port))
 
     async def listen(self, listener: Listener) -> None:
         """Open one listener and settle what its clients are told."""

@@ -33,8 +33,16 @@ class ListenerAddress:
     security_protocol: str = "PLAINTEXT"
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.name}://{host}:{self.port}"
+        return f"{self.name}://{self.bracketed}:{self.port}"
+
+    @property
+    def bracketed(self) -> str:
+        """The host as it stands before a port."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    def nearby(self, port: int) -> str:
+        """``HOST:PORT`` for clients on this machine; the port that was bound."""
+        return f"{self.bracketed or 'localhost'}:{port}"
 
 
 class Listener:

@@ -43,7 +43,7 @@ def from_json(offsets: Mapping[str, int]) -> Offsets:
         return {int(partition): int(offset) for partition, offset in offsets.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ForeignOffsets(
-            f"the checkpoint holds {offsets!r} for offsets: it is damaged, or that of another source; delete it"
+            f"the checkpoint holds {offsets!r} as offsets: it is damaged or that of another source. Delete it"
         ) from error
 
 
