@@ -20,6 +20,8 @@ from odradek.server.plugins import HostPluginManager
 from odradek.testing.host_thread import HostThread
 
 LOOPBACK = "PLAINTEXT://127.0.0.1:0"
+READY_TIMEOUT_S = 60
+"""A busy machine imports slowly."""
 EVERYTHING = ("subscriptions.all.metrics=*", "subscriptions.all.interval.ms=200")
 """A subscription for every client, short enough for a test."""
 
@@ -80,7 +82,7 @@ class ServeProcess:
             RuntimeError: The process ended without one, or took too long.
         """
         try:
-            line = self.lines.get(timeout=20)
+            line = self.lines.get(timeout=READY_TIMEOUT_S)
         except queue.Empty:
             self.kill()
             raise RuntimeError("serve is not ready: " + "\n".join(self.errors)) from None
