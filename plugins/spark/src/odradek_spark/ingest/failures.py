@@ -9,8 +9,10 @@ OURS = re.compile(r"odradek_spark\.[\w.]*\.(\w+): (.+)")
 """The last line of a traceback in which this package raised something itself."""
 PASSING = ("Unreachable",)
 SPARK = re.compile(r"terminated with exception: (.+)")
-RAISED = re.compile(r"^(?:: )?(?:\w+\.)*(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+RAISED = re.compile(r"^(?:: )?(?:\w+\.)*(\w+(?:Error|Exception)): (.+(?:\n.*↳.*)*)$", re.MULTILINE)
 """In Python; or in the JVM, where Py4J puts a colon before it."""
+DEEPER = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")
+"""Between what ``deltalake`` says and why: on lines of their own, in color."""
 NO_STORE = re.compile(r'No FileSystem for scheme "(\w+)"')
 NOISE = re.compile(r"( SQLSTATE: \w+)+\s*$")
 DAMAGED = (
@@ -72,7 +74,8 @@ def explain(error: BaseException, checkpoint: str = "", *, is_plain: bool = Fals
     found = RAISED.findall(text)
     if found:
         name, message = found[-1]
-        return Failure(f"{name}: {NOISE.sub('', message)}", is_passing=name != "PermissionError")
+        message = DEEPER.sub(": ", NOISE.sub("", message))
+        return Failure(f"{name}: {message}", is_passing=name != "PermissionError")
     said = SPARK.search(text)
     last = said[1] if said else (text.splitlines() or [type(error).__name__])[0]
     return Failure(NOISE.sub("", last), is_passing=True)
