@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -181,3 +182,41 @@ def test_a_push_is_known_as_a_repeated_one_across_midnight(tmp_path: Path) -> No
 
 def test_lines_of_nothing_are_a_heading() -> None:
     assert list(lines(pa.table({"a": pa.array([], pa.int64())}))) == ["a"]
+
+
+def shown(rows: pa.Table, columns: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The lines on a terminal, without its bold."""
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    show(rows, "table", "nothing")
+    return [re.sub("\x1b\\[\\d+m", "", line).rstrip() for line in screen.getvalue().splitlines()]
+
+
+WIDE = pa.table(
+    {"client_id": ["a", "bb"], "instance": ["x" * 22, "y" * 22], "unit": ["", None], "n": [1, 20]}
+)
+
+
+def test_a_table_that_fits_has_a_line_for_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = shown(WIDE, 40, monkeypatch)
+
+    assert found == [
+        "client_id  instance                 n",
+        f"a          {'x' * 22}   1",
+        f"bb         {'y' * 22}  20",
+    ]
+
+
+def test_on_a_narrow_terminal_each_row_is_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = shown(WIDE, 36, monkeypatch)
+
+    assert found == [
+        "client_id  a",
+        f"instance   {'x' * 22}",
+        "n          1",
+        "",
+        "client_id  bb",
+        f"instance   {'y' * 22}",
+        "n          20",
+    ]

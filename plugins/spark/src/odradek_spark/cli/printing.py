@@ -18,6 +18,8 @@ from odradek_spark.query.questions import PREFIX
 
 FORMATS = ("table", "json", "csv")
 NUMBERS = (int, float, Decimal)
+MAX_COLUMNS = 1 << 16
+"""Of a line that nobody cuts."""
 
 
 def show(rows: pa.Table, form: str, nothing: str) -> None:
@@ -106,15 +108,34 @@ def lines(rows: pa.Table) -> Iterator[str]:
 
 
 def show_rich(rows: pa.Table) -> None:
-    """The rows as wide as the terminal."""
+    """The rows on a terminal: a line for each, or a block for each where a line is too long.
+
+    Columns in which no row has anything are left out.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    columns = rows.to_pydict()
-    table = Table(box=None, header_style="bold")
+    told = rows.select([name for name in rows.column_names if is_told(rows[name].to_pylist())])
+    columns = told.to_pydict()
+    texts = [[Text(cell(name, value)) for name, value in row.items()] for row in told.to_pylist()]
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     for name, values in columns.items():
-        table.add_column(name, justify="right" if is_number(values) else "left", overflow="fold")
-    for row in rows.to_pylist():
-        table.add_row(*(Text(cell(name, value)) for name, value in row.items()))
-    Console().print(table)
+        table.add_column(name, justify="right" if is_number(values) else "left")
+    for row in texts:
+        table.add_row(*row)
+    console = Console()
+    unbound = console.options.update(max_width=MAX_COLUMNS)
+    if console.measure(table, options=unbound).maximum <= console.width:
+        console.print(table)
+        return
+    for number, row in enumerate(texts):
+        block = Table.grid(padding=(0, 2, 0, 0))
+        for name, text in zip(columns, row, strict=True):
+            block.add_row(Text(name, style="bold"), text)
+        console.print(*([""] if number else []), block, sep="\n")
+
+
+def is_told(values: Sequence[Any]) -> bool:
+    """Whether a column says anything."""
+    return any(value not in (None, "") for value in values)
