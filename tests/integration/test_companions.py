@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -103,6 +104,16 @@ def test_a_host_runs_it_as_long_as_it_runs(tmp_path: Path) -> None:
     assert not runs(starts[0][0])
 
 
+def has_ipv6() -> bool:
+    """Whether this machine has an address of that kind."""
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on this machine")
 def test_a_host_of_ipv6_is_told_in_brackets(tmp_path: Path) -> None:
     program = Program(WAITS, tmp_path / "starts")
     plugins = HostPluginManager()
