@@ -251,7 +251,7 @@ def life(members: int) -> Life:
     )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     steps=st.lists(
         st.tuples(

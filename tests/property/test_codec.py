@@ -191,7 +191,7 @@ def test_wide_strings_stay_within_the_bound(rare: str) -> None:
     assert peak < 6 * len(data) + 10 * ELEMENT_BYTES
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(case=cases, seed=seeds)
 def test_lengths_that_lie_take_no_memory(case: tuple[type[Any], int], seed: int) -> None:
     source = random.Random(seed)

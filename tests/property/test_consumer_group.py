@@ -207,7 +207,7 @@ class LifeOfAGroup:
 
 @pytest.mark.parametrize("interval_ms", [0, 1_000])
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(seed=st.integers(0, 2**32))
 def test_no_partition_has_two_owners_and_the_group_comes_to_rest(
     assignor: str, interval_ms: int, seed: int

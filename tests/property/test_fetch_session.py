@@ -87,7 +87,7 @@ class SessionClient:
                 self.records[index] += taken
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(steps=STEPS)
 def test_a_session_tells_what_whole_requests_would(steps: list[tuple[str, int]]) -> None:
     client = BrokerClient(make_broker())
@@ -117,7 +117,7 @@ def test_a_session_tells_what_whole_requests_would(steps: list[tuple[str, int]])
         assert reader.positions[index] == max(end, 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     steps=st.lists(
         st.tuples(

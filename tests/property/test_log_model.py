@@ -236,6 +236,6 @@ class LogAsADict(LogWorld):
 
 
 TestLogAsAList = LogAsAList.TestCase
-TestLogAsAList.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestLogAsAList.settings = settings(max_examples=50, stateful_step_count=40)
 TestLogAsADict = LogAsADict.TestCase
-TestLogAsADict.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestLogAsADict.settings = settings(max_examples=50, stateful_step_count=40)

@@ -41,7 +41,7 @@ def filled(path: Path, written: list[list[bytes]]) -> tuple[PartitionLog, list[t
 
 
 @given(batches, st.data(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_cut_at_any_byte_keeps_every_batch_before_it(
     written: list[list[bytes]], data: st.DataObject, clean: bool
 ) -> None:
@@ -65,7 +65,7 @@ def test_a_cut_at_any_byte_keeps_every_batch_before_it(
 
 
 @given(batches, st.data(), st.integers(1, 255), st.binary(max_size=200))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_a_flipped_byte_anywhere_keeps_every_batch_before_it(
     written: list[list[bytes]], data: st.DataObject, flip: int, tail: bytes
 ) -> None:
@@ -176,4 +176,4 @@ class LogAsAList(RuleBasedStateMachine):
 
 
 TestLogAsAList = LogAsAList.TestCase
-TestLogAsAList.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestLogAsAList.settings = settings(max_examples=60, stateful_step_count=40)

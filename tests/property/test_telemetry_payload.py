@@ -89,7 +89,7 @@ def obvious(data: MetricsData, wanted: dict[str, str]) -> list[ResourceMetrics]:
     return list(groups.values())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=payloads(), wanted=labels)
 def test_labels_are_those_of_the_obvious_way(data: MetricsData, wanted: dict[str, str]) -> None:
     labeled = label(data.SerializeToString(), encode_labels(wanted), LIMITS)
@@ -97,7 +97,7 @@ def test_labels_are_those_of_the_obvious_way(data: MetricsData, wanted: dict[str
     assert list(MetricsData.FromString(labeled).resource_metrics) == obvious(data, wanted)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     data=payloads(),
     cut=st.integers(0, 200),
@@ -131,7 +131,7 @@ def accepted_by_protobuf(raw: bytes) -> bool:
     return True
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     codec=st.integers(0, 4),
     data=st.one_of(st.binary(max_size=300), payloads().map(lambda data: data.SerializeToString())),

@@ -291,4 +291,4 @@ class Transactions(RuleBasedStateMachine):
 
 
 TestTransactions = Transactions.TestCase
-TestTransactions.settings = settings(max_examples=25, stateful_step_count=30, deadline=None, derandomize=True)
+TestTransactions.settings = settings(max_examples=25, stateful_step_count=30, derandomize=True)

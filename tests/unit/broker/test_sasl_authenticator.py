@@ -378,7 +378,7 @@ def shared_gate() -> Gate:
     return Gate()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(FRAMES, max_size=4))
 def test_any_bytes_are_answered_or_close_and_never_let_in(frames: list[bytes]) -> None:
     gate = shared_gate()

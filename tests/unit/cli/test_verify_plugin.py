@@ -75,7 +75,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, object], None]:
             return manager
 
         monkeypatch.setattr(verify_plugin, "load_plugins", load)
-        # a busy machine must not pass for a plugin that hangs: the command would end the process, and all tests
+        # a busy machine is no plugin that hangs: the command would end the process, and all tests with it
         monkeypatch.setattr(verify_plugin, "LIMIT_S", 100)
 
     return added

@@ -247,7 +247,7 @@ def test_a_failed_fsync_refuses(world: World) -> None:
     assert world.writer.held_bytes == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 2), st.binary(max_size=300), st.integers(0, 30)), max_size=60))
 def test_nothing_is_lost_or_reordered(pushes: list[tuple[int, bytes, int]]) -> None:
     world = World()

@@ -149,7 +149,7 @@ def test_water_stands_level(floors: list[int], amount: int, level: tuple[int, in
 SUBSCRIPTIONS = st.frozensets(st.sampled_from([A, B, C]))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(
     wants=st.lists(SUBSCRIPTIONS, min_size=1, max_size=6),
     counts=st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
@@ -186,7 +186,7 @@ def test_every_partition_has_one_taker_and_a_second_look_moves_nothing(
     assert again == targets
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(owners=st.lists(st.integers(0, 4), min_size=1, max_size=30), members=st.integers(1, 5))
 def test_equal_subscriptions_differ_by_one_at_most_and_move_as_few_as_possible(
     owners: list[int], members: int

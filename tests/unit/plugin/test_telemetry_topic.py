@@ -63,7 +63,7 @@ def fields_of(record: TelemetryRecord) -> dict[str, object]:
     return dataclasses.asdict(record)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(RECORDS)
 def test_what_is_written_is_read_back(record: TelemetryRecord) -> None:
     key, headers = record_key(record.payload.client_instance_id), encode_headers(record)

@@ -228,7 +228,7 @@ def test_the_client_refuses_a_server_that_proves_nothing(message: bytes) -> None
         client.finish(message)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.one_of(st.binary(max_size=200), st.sampled_from([CLIENT_FIRST, SERVER_FIRST])), max_size=3)
 )
