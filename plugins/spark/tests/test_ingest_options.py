@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +19,8 @@ from odradek.testing import RunningHost
 from odradek_spark.cli import session
 from odradek_spark.cli.ingest import ingest_settings
 from odradek_spark.cli.main import spark
-from odradek_spark.ingest import query
+from odradek_spark.ingest import query, run
+from odradek_spark.ingest.session import NoSpark
 
 NOBODY = "127.0.0.1:1"
 
@@ -33,7 +37,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What gets as far as Spark is told from what was refused."""
 
     def started(*arguments: object) -> object:
-        raise session.NoSpark("it would start")
+        raise NoSpark("it would start")
 
     monkeypatch.setattr(session, "opened", started)
 
@@ -131,6 +135,32 @@ def test_the_tables_of_one_writer_are_not_those_of_the_other(host: RunningHost, 
 
     assert "has Delta tables: writer=spark needs a dataset of its own" in by_spark.stderr
     assert "has points by Spark's own writer: go on with writer=spark" in by_worker.stderr
+
+
+@pytest.mark.parametrize("command", ["ingest", "run"])
+def test_a_signal_ends_it_in_order_though_spark_has_taken_it(
+    command: str, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[bool] = []
+
+    def as_spark_does(*arguments: object) -> object:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return SimpleNamespace(stop=lambda: None)
+
+    def interrupted(*arguments: object, stop: threading.Event, **options: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+        ended.append(stop.is_set())
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    monkeypatch.setattr(session, "opened", as_spark_does)
+    monkeypatch.setattr(run, "run_ingest", interrupted)
+    try:
+        result = called(command, host.bootstrap, tmp_path / "tables")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    assert (result.exit_code, ended) == (0, [True])
 
 
 @pytest.mark.parametrize("command", ["rollup", "inventory", "compact", "verify"])

@@ -110,10 +110,11 @@ def test_settings_of_spark_are_pairs() -> None:
 
 def test_a_signal_stops_it() -> None:
     import signal
+    import threading
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        stop = stop_on_signals()
+        stop = stop_on_signals(threading.Event())
         signal.raise_signal(signal.SIGTERM)
     finally:
         for number, handler in before.items():

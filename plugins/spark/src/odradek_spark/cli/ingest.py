@@ -142,7 +142,14 @@ def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, *
             Shown(sys.stderr) as shown,
             IngestWatch(settings, shown.show) as watch,
         ):
-            ingesting(spark, settings, once=once, stop=stop_on_signals(), say=shown.say, watch=watch)
+            ingesting(
+                spark,
+                settings,
+                once=once,
+                stop=stop_on_signals(threading.Event()),
+                say=shown.say,
+                watch=watch,
+            )
         click.echo(ingested(watch.total, settings))
 
 
@@ -170,7 +177,7 @@ def run(
     """
     with explained():
         settings = ingest_settings(options)
-        stop = stop_on_signals()
+        stop = threading.Event()
         if until_stdin_ends:
             threading.Thread(target=wait_for_end, args=(stop,), name="stdin", daemon=True).start()
         maintenance = Maintenance(settings.dataset, **options)
@@ -185,6 +192,7 @@ def run(
                 progress(query)
                 maintenance.run_due(spark, shown.say)
 
+            stop_on_signals(stop)
             say(f"ingesting {settings.topic} of {settings.bootstrap_servers} into {settings.dataset}")
             ingesting(spark, settings, once=False, stop=stop, say=shown.say, watch=watch)
 
@@ -229,9 +237,8 @@ def say(line: str) -> None:
     click.echo(" ".join(line.split()), err=True)
 
 
-def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set."""
-    stop = threading.Event()
+def stop_on_signals(stop: threading.Event) -> threading.Event:
+    """Have SIGTERM and SIGINT set an event. A session of Spark takes SIGINT for itself: begin it before."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     return stop
