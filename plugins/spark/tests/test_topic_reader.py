@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ def test_a_range_may_be_left_in_the_middle(host: RunningHost, monkeypatch: pytes
     found = next(reading)
     reader.close()
 
+    assert isinstance(reading, Generator)
     reading.close()
 
     assert found[0].offset == 0
@@ -85,7 +86,7 @@ class Pausing:
         if not self.has_paused:
             self.has_paused = True
             return []
-        return self.consumer.consume(number, timeout_s)
+        return [*self.consumer.consume(number, timeout_s)]
 
 
 def test_the_time_that_a_chunk_takes_is_not_that_of_the_broker(
@@ -94,10 +95,10 @@ def test_the_time_that_a_chunk_takes_is_not_that_of_the_broker(
     now_s = [0.0]
     monkeypatch.setattr(topic, "POLLED", 10)
     monkeypatch.setattr(topic, "CHUNK_BYTES", 1)
-    monkeypatch.setattr(topic.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr("odradek_spark.source.topic.time.monotonic", lambda: now_s[0])
     fill(host.bootstrap, records(300))
     reader = TopicReader(options(host.bootstrap))
-    reader.consumer = pausing = Pausing(reader.consumer)  # type: ignore[assignment]
+    reader.consumer = pausing = Pausing(reader.consumer)
     offsets = []
 
     for chunk in reader.read(OffsetRange(0, 0, 300)):
