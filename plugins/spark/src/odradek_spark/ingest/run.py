@@ -58,7 +58,7 @@ def run_ingest(
     failures = 0
     while not stopped.is_set():
         query, failure = attempt(spark, settings, once, stopped, watch)
-        if failure is None:
+        if failure is None or stopped.is_set():
             return
         failures = 1 if advanced(query) else failures + 1
         if not failure.is_passing or (once and failures >= ATTEMPTS_ONCE):
@@ -83,15 +83,16 @@ def attempt(
             watch(query)
             if stopped.is_set():
                 break
+        watch(query)
     except (PySparkException, Py4JError) as error:
         is_plain = settings.writer == "spark"
         return query, explain(error, settings.checkpoint_location, is_plain=is_plain)
     except TopicError as error:  # the driver asks for offsets too
         return query, Failure(str(error), isinstance(error, Unreachable))
     finally:
-        if query is not None and query.isActive:
-            query.stop()
-    watch(query)
+        with suppress(PySparkException, Py4JError):  # Spark may be gone already
+            if query is not None and query.isActive:
+                query.stop()
     return query, None
 
 

@@ -1,0 +1,45 @@
+"""How an ingest ends, with a query that is none of Spark's."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ingested import settings
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+from odradek_spark.ingest import run
+
+NO_SESSION: Any = None
+
+
+class Query:
+    """One whose JVM is gone once it is told to stop, as where a signal went to all processes."""
+
+    recentProgress: tuple[dict[str, int], ...] = ()  # noqa: N815  Spark's name
+
+    def __init__(self, stop: threading.Event) -> None:
+        self.told = stop
+
+    def awaitTermination(self, timeout_s: float) -> bool:
+        self.told.set()
+        raise Py4JError("Answer from Java side is empty")
+
+    @property
+    def isActive(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        raise Py4JError("Cannot call methods on a stopped SparkContext.")
+
+
+def test_a_jvm_that_was_stopped_too_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = threading.Event()
+    said: list[str] = []
+    monkeypatch.setattr(run, "start_ingest", lambda *_, **__: Query(stop))
+
+    run.run_ingest(NO_SESSION, settings("b:1", tmp_path), once=True, stop=stop, say=said.append)
+
+    assert said == []
