@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from odradek_spark.decoder.decode import Decoded, Decoder
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import Manifest, TableFiles, write_files
 from odradek_spark.tables.load import live_files
+from odradek_spark.tables.log import first_version
 from odradek_spark.tables.schemas import INGESTED, POINTS, PUSHES
 
 RECEIVED = datetime.fromtimestamp(RECEIVED_MS / 1000, UTC)
@@ -236,6 +238,25 @@ def test_what_is_written_in_vain_is_taken_away(dataset: Dataset) -> None:
         raise OSError("full")
 
     assert list(Path(dataset.root).rglob("*.parquet")) == []
+
+
+def test_offsets_outlive_the_log_that_brought_them(dataset: Dataset) -> None:
+    dataset.commit_ranges(POINTS, [], "t", {1: (0, 7)})
+    for at in range(25):
+        dataset.commit_ranges(POINTS, [], "t", {0: (at, at + 1)})
+    log = Path(dataset.root) / "points" / "_delta_log"
+    for each in log.iterdir():
+        os.utime(each, (0, 0))
+    dataset.existing(POINTS).cleanup_metadata()
+
+    oldest = first_version(dataset.uri(POINTS))
+    again = [
+        dataset.commit_ranges(POINTS, [], "t", ranges) for ranges in ({0: (24, 25)}, {0: (25, 26), 1: (7, 8)})
+    ]
+
+    assert oldest > 10
+    assert again == [False, True]
+    assert dataset.source_offsets(POINTS, "t", [0, 1, 2]) == {0: 26, 1: 8}
 
 
 def test_a_table_that_knows_nothing_of_a_partition_begins_at_its_start(dataset: Dataset) -> None:
