@@ -10,8 +10,18 @@ import click
 from odradek_spark.jobs.expire import KEPT_DAYS
 from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES
 
+
+def whole_path(_: click.Context, __: click.Parameter, dataset: str) -> str:
+    """A dataset as every process finds it: the working directory of a worker is another one."""
+    return dataset if "://" in dataset else str(Path(dataset).absolute())
+
+
 dataset_option = click.option(
-    "--dataset", required=True, metavar="URI", help="Where the tables are: a path, s3://, gs:// or abfss://."
+    "--dataset",
+    required=True,
+    metavar="URI",
+    callback=whole_path,
+    help="Where the tables are: a path, s3://, gs:// or abfss://.",
 )
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyarrow import fs
+
 from odradek_spark.ingest.task import FILE, RangeReport
-from odradek_spark.tables.dataset import Dataset, Ranges
-from odradek_spark.tables.files import Manifest
+from odradek_spark.tables.dataset import Dataset, DatasetError, Ranges
+from odradek_spark.tables.files import Manifest, file_system
 from odradek_spark.tables.schemas import INGESTED
 
 if TYPE_CHECKING:
@@ -31,13 +33,14 @@ class CommitBatch:
         """Commit the files that the tasks of a batch wrote.
 
         Raises:
-            DatasetError: Somebody else ingests into this dataset.
+            DatasetError: Somebody else ingests into this dataset, or the workers wrote somewhere else.
         """
         found = [(row.kind, row.body) for row in rows.select("kind", "body").collect()]
         manifests = [Manifest.parse(body) for kind, body in found if kind == FILE]
         reports = [RangeReport.parse(body) for kind, body in found if kind != FILE]
         if reports:
             dataset = Dataset(self.root)
+            check_written(dataset, manifests)
             covered = spanned(dataset, self.topic, reports) if self.has_gaps else None
             commit_batch(dataset, self.topic, manifests, reports, batch_id, covered)
 
@@ -74,6 +77,21 @@ def commit_batch(
     for table in INGESTED:
         files = [manifest for manifest in manifests if manifest.table == table.name]
         dataset.commit_ranges(table, files, topic, covered, info)
+
+
+def check_written(dataset: Dataset, manifests: Iterable[Manifest]) -> None:
+    """See that the files are where the tables are: a path may mean another disk to each worker.
+
+    Raises:
+        DatasetError: One is not.
+    """
+    system, base = file_system(dataset.root)
+    for found in system.get_file_info([f"{base}/{each.table}/{each.path}" for each in manifests]):
+        if found.type is not fs.FileType.File:
+            raise DatasetError(
+                f"{found.path}: a worker wrote it and it is not there; driver and workers need the same "
+                "store: take a folder that they share, or a URI"
+            )
 
 
 def joined(reports: Iterable[RangeReport]) -> Ranges:

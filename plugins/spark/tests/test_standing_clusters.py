@@ -1,0 +1,134 @@
+"""Clusters that are there already, as the how-to names them: a standalone one, and a Spark Connect server."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+from ingested import every, is_exactly, until
+from spark_topics import TOPIC, fill, records
+
+import odradek.testing
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+SPARK_HOME = Path(pyspark.__file__).parent
+PATIENCE_S = 100
+ENVIRONMENT = {
+    "SPARK_HOME": str(SPARK_HOME),
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "SPARK_NO_DAEMONIZE": "1",
+    "PYSPARK_PYTHON": sys.executable,
+    "PYTHONPATH": os.pathsep.join(each for each in sys.path if each),
+}
+
+
+@contextmanager
+def standing(folder: Path, name: str, *command: str) -> Iterator[Path]:
+    """A process and what it writes to its streams; at the end it and its children are gone."""
+    said = folder / f"{name}.log"
+    with said.open("w") as out:
+        process = subprocess.Popen(
+            command,
+            stdout=out,
+            stderr=out,
+            cwd=folder,
+            env=os.environ | ENVIRONMENT,
+            start_new_session=True,
+        )
+        try:
+            yield said
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    """A master and a worker, each a process of its own."""
+    program = str(SPARK_HOME / "bin" / "spark-class")
+    where = ("--host", "127.0.0.1", "--webui-port", "0")
+    with ExitStack() as cluster:
+        said = cluster.enter_context(
+            standing(
+                tmp_path, "master", program, "org.apache.spark.deploy.master.Master", *where, "--port", "0"
+            )
+        )
+        until(lambda: "spark://" in said.read_text(), PATIENCE_S)
+        url = re.findall(r"spark://[\d.:]+\d", said.read_text())[0]
+        size = ("--cores", "2", "--memory", "1g", "--work-dir", str(tmp_path / "work"))
+        cluster.enter_context(
+            standing(tmp_path, "worker", program, "org.apache.spark.deploy.worker.Worker", *where, *size, url)
+        )
+        yield url
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[str]:
+    """A Spark Connect server, started by Spark's own script."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    script = str(SPARK_HOME / "sbin" / "start-connect-server.sh")
+    confs = (f"spark.connect.grpc.binding.port={port}", "spark.ui.enabled=false")
+    options = [part for each in confs for part in ("--conf", each)]
+    with standing(tmp_path, "connect", "bash", script, "--master", "local[2]", *options):
+        until(lambda: answers(port), PATIENCE_S)
+        yield f"sc://127.0.0.1:{port}"
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
+
+
+def ingested_by(command: str, folder: Path, **more: str) -> str:
+    """What a command of the how-to prints, run by a shell; its dataset is ``tables``."""
+    with odradek.testing.host() as host:
+        host.topics.create(TOPIC, 2)
+        fill(host.bootstrap, records(20, partitions=2))
+        variables: Mapping[str, str] = {"BOOTSTRAP": host.bootstrap, "TOPIC": TOPIC, **more}
+        done = subprocess.run(
+            ["bash", "-c", command],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=folder,
+            env=os.environ | ENVIRONMENT | variables,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    return done.stdout
+
+
+PYTHON = shlex.quote(sys.executable)
+INGEST = 'ingest --once --bootstrap-server "$BOOTSTRAP" --topic "$TOPIC" --dataset tables'
+
+
+def test_a_standalone_cluster_ingests(master: str, tmp_path: Path) -> None:
+    submit = shlex.quote(str(SPARK_HOME / "bin" / "spark-submit"))
+    command = f'{submit} --master "$MASTER" $({PYTHON} -m odradek_spark.submit_args) {INGEST}'
+
+    printed = ingested_by(command, tmp_path, MASTER=master)
+
+    assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
+    assert is_exactly(tmp_path / "tables", every(20, 2))
+
+
+def test_a_connect_server_ingests(remote: str, tmp_path: Path) -> None:
+    printed = ingested_by(f'{PYTHON} -m odradek spark {INGEST} --remote "$REMOTE"', tmp_path, REMOTE=remote)
+
+    assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
+    assert is_exactly(tmp_path / "tables", every(20, 2))
