@@ -1,7 +1,8 @@
 """Ingest through Spark's own Kafka source, where its jar is at hand: the same decoding and the same files.
 
 The jar is ``org.apache.spark:spark-sql-kafka-0-10_2.13`` (``--packages``, or ``spark.jars``). A task learns
-its range from its records, so a range may begin behind where the table ends: offsets between had none.
+its range from its records, so a range may begin behind where the table ends: offsets between had none. So a
+checkpoint that is further than the tables, which the source ``odradek`` refuses, cannot be told here.
 """
 
 from __future__ import annotations
