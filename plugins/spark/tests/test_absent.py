@@ -33,7 +33,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 
 def test_rows_of_a_range_that_are_there_are_left_out(dataset: Dataset) -> None:
-    absent = Absent(dataset, OffsetRange(0, 1, 6))
+    absent = Absent(dataset, OffsetRange(0, 1, 6), {})
     decoded = Decoder().decode([PUSHES[offset].record(offset) for offset in range(1, 6)])
 
     found = {table: absent(table, rows) for table, rows in decoded.batches()}
@@ -45,9 +45,18 @@ def test_rows_of_a_range_that_are_there_are_left_out(dataset: Dataset) -> None:
 
 @pytest.mark.parametrize("offset", [1, 3])
 def test_what_is_a_push_or_a_dead_letter_is_no_dead_letter_again(dataset: Dataset, offset: int) -> None:
-    absent = Absent(dataset, OffsetRange(0, 0, 6))
+    absent = Absent(dataset, OffsetRange(0, 0, 6), {})
     dead = Decoder().decode([Told(0.0, raw=b"\xff").record(each) for each in (offset, 4)]).dead_letter
 
     found = absent("dead_letter", dead)
 
     assert found["src_offset"].to_pylist() == [4]
+
+
+def test_days_that_were_taken_out_do_not_come_back(dataset: Dataset) -> None:
+    absent = Absent(dataset, OffsetRange(0, 4, 6), {"points": "2026-09-23", "pushes": "2026-09-22"})
+    decoded = Decoder().decode([PUSHES[offset].record(offset) for offset in (4, 5)])
+
+    found = {table: absent(table, rows).num_rows for table, rows in decoded.batches()}
+
+    assert found == {"points": 0, "histograms": 0, "dead_letter": 0, "pushes": 2}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,18 +23,21 @@ class Absent:
     Args:
         dataset: Whose tables they are, as they are now.
         found: The records; rows of others are not known.
+        kept_from: By table, the first day that it keeps. Rows of days before were taken out, and those who
+            follow the table have had them.
     """
 
-    def __init__(self, dataset: Dataset, found: OffsetRange) -> None:
-        self.dataset, self.found = dataset, found
+    def __init__(self, dataset: Dataset, found: OffsetRange, kept_from: Mapping[str, str]) -> None:
+        self.dataset, self.found, self.kept_from = dataset, found, kept_from
         self.known: dict[str, NDArray[np.int64]] = {}
 
     def __call__(self, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows, decoded again, that a table does not have."""
         if table not in self.known:
             self.known[table] = self.keys_of(table)
-        keys = packed(rows, self.found.start)
-        return rows.filter(pa.array(~np.isin(keys, self.known[table])))
+        is_new = pa.array(~np.isin(packed(rows, self.found.start), self.known[table]))
+        is_kept = pc.greater_equal(rows["date"].cast(pa.string()), self.kept_from.get(table, ""))
+        return rows.filter(pc.and_(is_new, is_kept))
 
     def keys_of(self, table: str) -> NDArray[np.int64]:
         """What a table has of the range; files that cannot have any are passed over."""

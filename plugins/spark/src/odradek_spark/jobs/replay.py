@@ -1,12 +1,13 @@
 """Replay: records of the topic are decoded again, and what the tables do not have of them is added.
 
 For what an older decoder could not read, for rows that verification misses, and for a dataset that began
-later than its topic. Nothing that is there is written again: a replay that failed halfway is repeated.
+later than its topic. Nothing that is there is written again: a replay that failed halfway is repeated. Nor is
+what retention took out of the tables: the rollups have it, and would count it twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from odradek_spark.ingest.task import FILE, MANIFEST_SCHEMA, RangeReport, Writte
 from odradek_spark.jobs.absent import Absent
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.following import REPLAY
+from odradek_spark.jobs.verify import expired_before
 from odradek_spark.source.data_source import decoder
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import TASK_BYTES, SourceOptions
@@ -55,6 +57,7 @@ class ReplayTask:
     root: str
     options: SourceOptions
     pieces: tuple[OffsetRange, ...]
+    kept_from: Mapping[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The files that were written, as ingest names them."""
@@ -69,7 +72,7 @@ class ReplayTask:
     def replayed(self, reader: TopicReader, found: OffsetRange) -> pa.RecordBatch:
         """Write what the tables do not have of a range."""
         written = Written()
-        absent = Absent(Dataset(self.root), found)
+        absent = Absent(Dataset(self.root), found, self.kept_from)
         records = reader.read(found)
         manifests = written.files(records, decoder(self.options.max_payload_bytes), self.root, absent)
         return manifest_rows(manifests, written.report(found, reader.lost))
@@ -116,7 +119,8 @@ def add_wave(
 ) -> None:
     """Decode some pieces, all at the same time, and commit."""
     numbers = {table.name: dataset.committed(table, REPLAY) for table in INGESTED}
-    task = ReplayTask(dataset.root, options, tuple(pieces))
+    kept_from = {table.name: expired_before(dataset, table) for table in INGESTED}
+    task = ReplayTask(dataset.root, options, tuple(pieces), kept_from)
     one_each = spark.range(0, len(pieces), 1, len(pieces))
     found = one_each.mapInArrow(task, from_arrow_schema(MANIFEST_SCHEMA)).collect()
     manifests = [Manifest.parse(row["body"]) for row in found if row["kind"] == FILE]
