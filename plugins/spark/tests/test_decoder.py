@@ -155,13 +155,30 @@ def test_a_clock_that_is_wrong_moves_ts_no_further_than_the_bound() -> None:
     points = data.resource_metrics.add().scope_metrics.add().metrics.add(name="m").gauge.data_points
     points.add(time_unix_nano=TIME_NS + 10**16, as_double=1)
     points.add(as_double=2)
+    points.add(as_double=3, time_unix_nano=2**64 - 1, start_time_unix_nano=2**63)
 
-    first, second = Decoder().decode([topic_record(data.SerializeToString())]).points.to_pylist()
+    first, second, third = Decoder().decode([topic_record(data.SerializeToString())]).points.to_pylist()
 
     assert (first["ts"] - first["recv_ts"]).total_seconds() == 900
     assert (first["client_ts"] - first["recv_ts"]).total_seconds() == 10**7
-    assert (second["ts"] - second["recv_ts"]).total_seconds() == -900
+    assert second["ts"] == second["recv_ts"]  # that it has no time does not make it old
     assert second["client_ts"] is None
+    assert (third["ts"] - third["recv_ts"]).total_seconds() == 900
+    assert (third["client_ts"].year, third["start_ts"].year, third["time_unix_nano"]) == (2554, 2262, -1)
+
+
+def test_a_histogram_has_its_times_as_a_point_has() -> None:
+    data = MetricsData()
+    metrics = data.resource_metrics.add().scope_metrics.add().metrics
+    for time_ns, start_ns in ((0, 0), (TIME_NS + 10**16, TIME_NS), (2**64 - 1, 2**63)):
+        for name in ("gauge", "histogram"):
+            points = getattr(metrics.add(name=name), name).data_points
+            points.add(time_unix_nano=time_ns, start_time_unix_nano=start_ns)
+
+    decoded = Decoder().decode([topic_record(data.SerializeToString())])
+
+    times = ["recv_ts", "ts", "client_ts", "start_ts", "time_unix_nano", "start_unix_nano"]
+    assert decoded.histograms.select(times).to_pylist() == decoded.points.select(times).to_pylist()
 
 
 def test_receive_times_of_a_partition_do_not_go_back() -> None:

@@ -199,33 +199,39 @@ def time_columns(
     received = np.repeat(receive_times(pushes) * US_PER_MS, counts)
     times = joined([each.times for each in found], np.int64)
     starts = joined([each.starts for each in found], np.int64)
-    measured = times // NS_PER_US
+    measured = in_us(times)
     return {
         "recv_ts": microseconds(received),
         "client_ts": microseconds(measured, times == 0),
         "ts": microseconds(clamped(measured, received, skew_ms * US_PER_MS)),
-        "start_ts": microseconds(starts // NS_PER_US, starts == 0),
+        "start_ts": microseconds(in_us(starts), starts == 0),
         "time_unix_nano": times,
         "start_unix_nano": starts,
     }
 
 
 def clamped(measured: Int64s, received: Int64s, skew: int) -> Int64s:
-    """What was measured, no further than ``skew`` from when it was received."""
+    """What was measured, no further than ``skew`` from when it was received; then, where no time was sent."""
     ahead = measured - received
     if not len(ahead) or (ahead.min() >= -skew and ahead.max() <= skew):
         return measured  # clocks that are right: a fifth of the time
-    return np.clip(measured, received - skew, received + skew)
+    return np.where(measured == 0, received, np.clip(measured, received - skew, received + skew))
+
+
+def in_us(times_ns: Int64s) -> Int64s:
+    """Unsigned nanoseconds, in 64 bits that are signed, as microseconds."""
+    return (times_ns.view(np.uint64) // NS_PER_US).view(np.int64)
 
 
 def clamped_times(time_ns: int, start_ns: int, recv_ms: int, skew_ms: int) -> dict[str, Any]:
     """As `time_columns`, of one row."""
-    received, measured, skew = recv_ms * US_PER_MS, time_ns // NS_PER_US, skew_ms * US_PER_MS
+    received = np.array([recv_ms * US_PER_MS])
+    measured, start = in_us(np.array([time_ns])), in_us(np.array([start_ns]))
     return {
-        "recv_ts": received,
-        "client_ts": measured if time_ns else None,
-        "ts": min(max(measured, received - skew), received + skew),
-        "start_ts": start_ns // NS_PER_US if start_ns else None,
+        "recv_ts": int(received[0]),
+        "client_ts": int(measured[0]) if time_ns else None,
+        "ts": int(clamped(measured, received, skew_ms * US_PER_MS)[0]),
+        "start_ts": int(start[0]) if start_ns else None,
     }
 
 
