@@ -216,7 +216,11 @@ def client_config(options: SourceOptions) -> dict[str, Any]:
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
         "enable.metrics.push": False,
-        "fetch.message.max.bytes": 8 << 20,
+        # little is fetched in vain behind the end of a range: librdkafka's 64 MB are a whole task's
+        "fetch.message.max.bytes": 1 << 20,
+        "queued.max.messages.kbytes": 16 << 10,
+        # when so much is waiting it would sleep for a second
+        "fetch.queue.backoff.ms": 20,
         # what is read is there: a fetch that waits for more would hold up the next partition
         "fetch.wait.max.ms": 10,
         "log_level": 2,
