@@ -34,6 +34,7 @@ def test_without_a_dataset_there_is_nothing_to_run() -> None:
 def test_the_pipeline_reads_the_host_that_runs_it() -> None:
     companion = configured(
         dataset="/data",
+        checkpoint="/notes",
         trigger_interval_ms=5000,
         retention_days_points=3,
         max_bytes_per_trigger=7000,
@@ -46,7 +47,7 @@ def test_the_pipeline_reads_the_host_that_runs_it() -> None:
     assert command[:5] == [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends"]
     pairs = dict(zip(command[5::2], command[6::2], strict=True))
     assert pairs["--bootstrap-server"] == "localhost:9092"
-    assert pairs["--dataset"] == "/data"
+    assert (pairs["--dataset"], pairs["--checkpoint"]) == ("/data", "/notes")
     assert pairs["--trigger-interval-s"] == "5.0"
     sizes = [
         pairs[f"--{name}"] for name in ("max-bytes-per-trigger", "min-bytes-per-trigger", "max-payload-bytes")

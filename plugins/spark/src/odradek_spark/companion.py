@@ -25,6 +25,8 @@ class Pipeline:
     dataset: str
     topic: str
     master: str
+    checkpoint: str | None
+    """None is in the dataset."""
     bootstrap_servers: str | None
     """None is the host itself."""
     command_config: Path | None
@@ -44,6 +46,7 @@ class Pipeline:
             "--dataset": self.dataset,
             "--topic": self.topic,
             "--master": self.master,
+            "--checkpoint": self.checkpoint,
             "--command-config": self.command_config,
             "--rules-file": self.rules_file,
             "--trigger-interval-s": self.trigger_interval_ms / MS_PER_S,
@@ -101,6 +104,7 @@ def read_pipeline(config: PluginConfig) -> Pipeline | None:
         dataset=dataset or "",
         topic=config.text("topic", TELEMETRY_TOPIC) or TELEMETRY_TOPIC,
         master=config.text("master", "local[*]") or "local[*]",
+        checkpoint=config.text("checkpoint"),
         bootstrap_servers=config.text("bootstrap.servers"),
         command_config=config.file("command.config"),
         rules_file=config.file("rules.file"),
