@@ -76,7 +76,10 @@ def everything(dataset: Dataset, current: DeltaTable, uri: str) -> News | None:
     number = last_whole(dataset, uri, current.version())
     if number != current.version():
         current.load_as_version(number)
-    files = tuple(AddedFile(each.path, each.rows, each.partition, each.recv_min) for each in live(current))
+    files = tuple(
+        AddedFile(each.path, each.rows, each.partition, each.recv_min, each.recv_max)
+        for each in live(current)
+    )
     return News(None, number, files) if files else None
 
 

@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from odradek_spark.jobs.accepted import RETRIES_BEFORE, accepted
 from odradek_spark.jobs.following import News, news
-from odradek_spark.jobs.writing import write_frame
+from odradek_spark.jobs.rollup_parts import BUCKET_S, SKETCH_LG_K, PartWriter, group, planned
+from odradek_spark.jobs.writing import MANIFEST
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.load import load_dataset, read_files
-from odradek_spark.tables.schemas import AGGREGATES, POINTS, ROLLUP_1H, ROLLUP_5M, Table
+from odradek_spark.tables.files import Manifest
+from odradek_spark.tables.log import live
+from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BUCKET_S = {ROLLUP_5M.name: 300, ROLLUP_1H.name: 3600}
-SKETCH_LG_K = 10
-"""1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
 ROLLUPS = (ROLLUP_5M, ROLLUP_1H)
 
 
@@ -100,12 +98,6 @@ def merged(partials: DataFrame, table: Table) -> DataFrame:
     return dated(partials.groupBy("bucket", *group(table)).agg(*aggregates), table)
 
 
-def group(table: Table) -> list[str]:
-    """The columns that a rollup keeps apart, but for the bucket."""
-    added_up = {"bucket", "date", "instances", *(each.name for each in AGGREGATES)}
-    return [name for name in table.schema.names if name not in added_up]
-
-
 def dated(rows: DataFrame, table: Table) -> DataFrame:
     return rows.withColumn("date", F.date_format("bucket", "yyyy-MM-dd")).select(*table.schema.names)
 
@@ -136,19 +128,16 @@ def run_rollup(spark: SparkSession, root: str, table: Table) -> RolledUp | None:
     found = news(dataset, POINTS, table, app_id)
     if found is None:
         return None
-    manifests = []
-    if found.files:
-        manifests = write_frame(rollup(new_points(spark, dataset, found), table), root, table)
+    manifests = write_parts(spark, dataset, table, found) if found.files else []
     info = {"job": app_id, "points": found.rows, "pointsVersion": found.version}
     if not dataset.commit_next(table, manifests, app_id, found.after, found.version, info):
         return None
     return RolledUp(table.name, found.rows, sum(each.rows for each in manifests))
 
 
-def new_points(spark: SparkSession, dataset: Dataset, found: News) -> DataFrame:
-    """The points that came and count."""
-    files = [f"{dataset.uri(POINTS)}/{each.path}" for each in found.files]
-    points = read_files(spark, dataset.root, POINTS, files)
-    since = None if found.since is None else found.since - RETRIES_BEFORE
-    pushes = load_dataset(spark, dataset.root, "pushes", since=since)
-    return accepted(points, pushes)
+def write_parts(spark: SparkSession, dataset: Dataset, table: Table, found: News) -> list[Manifest]:
+    """Add up what came, some files in each task."""
+    parts = planned(dataset.root, found.files, live(dataset.existing(PUSHES)))
+    rows = spark.createDataFrame([(each.text(),) for each in parts], "part string").repartition(len(parts))
+    written = rows.mapInArrow(PartWriter(dataset.root, table), MANIFEST).collect()
+    return [Manifest.parse(row["manifest"]) for row in written]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from odradek_spark.query.views import VIEWS
 from odradek_spark.tables.dataset import Dataset, DatasetError
-from odradek_spark.tables.files import file_system
+from odradek_spark.tables.duckdb_files import add_table, connection
 from odradek_spark.tables.log import file_paths
 from odradek_spark.tables.schemas import BY_NAME, PUSHES, ROLLUP_1H, Table
 
@@ -21,7 +18,6 @@ CLOCK_SKEW_MAX = timedelta(minutes=15)
 """How far the time of a point may be from the receive time that the folders are named after."""
 TWO_INTERVALS = timedelta(hours=2)
 """`interval.ms` is at most an hour (KIP-714)."""
-SQL_TYPES = {pa.string(): "VARCHAR", pa.int32(): "INTEGER"}
 
 
 class Reader:
@@ -40,28 +36,17 @@ class Reader:
         self.dataset = Dataset(root)
         if self.dataset.open(PUSHES) is None:
             raise DatasetError(f"{root}: no dataset is there; has anything been ingested?")
-        self.connection = duckdb.connect()
-        self.connection.execute("SET TimeZone = 'UTC'")
-        self.connection.execute("SET enable_progress_bar = false")
+        self.connection = connection()
         for table in BY_NAME.values():
             self.add(table, since, until)
         for name, query in VIEWS.items():
             self.connection.execute(f"CREATE VIEW {name} AS {query}")
 
     def add(self, table: Table, since: datetime | None, until: datetime | None) -> None:
-        """Make a table known; one that no job has made yet is empty.
-
-        Files are read by DuckDB itself, which is many times faster than through Arrow; where they are not on
-        this machine, Arrow fetches them.
-        """
+        """Make a table known; one that no job has made yet is empty."""
         found = self.dataset.open(table)
         files = [] if found is None else file_paths(found, days(table, since, until))
-        if not files:
-            self.connection.register(table.name, table.schema.empty_table())
-        elif "://" in self.dataset.root:
-            self.connection.register(table.name, fetched(self.dataset.uri(table), table, files))
-        else:
-            self.connection.execute(f"CREATE VIEW {table.name} AS {parquet(table, files)}")
+        add_table(self.connection, self.dataset.root, table, files)
 
     def ask(self, query: str, values: Sequence[object] = ()) -> pa.Table:
         """The rows of a query; a statement that answers nothing has none.
@@ -89,35 +74,3 @@ def days(table: Table, since: datetime | None, until: datetime | None) -> list[t
     if until is not None:
         found.append(("date", "<=", f"{(until + CLOCK_SKEW_MAX).astimezone(UTC):%Y-%m-%d}"))
     return found
-
-
-def fetched(uri: str, table: Table, files: Sequence[str]) -> ds.Dataset:
-    """A table's files through Arrow. Not as `deltalake` does it, which takes a column whose range the log
-    does not have for null, and passes rows over where that column is asked for.
-    """
-    system, base = file_system(uri)
-    folders = pa.schema([table.schema.field(name) for name in table.partitions])
-    return ds.dataset(
-        [f"{base}/{each.rpartition(f'/{table.name}/')[2]}" for each in files],
-        schema=table.schema,
-        format="parquet",
-        filesystem=system,
-        partitioning=ds.partitioning(folders, flavor="hive"),
-    )
-
-
-def parquet(table: Table, files: Sequence[str]) -> str:
-    """The query that reads a table's files, columns that are folders included."""
-    paths = ", ".join(quoted(str(Path(each))) for each in files)
-    kinds = ", ".join(
-        f"{quoted(name)}: {SQL_TYPES[table.schema.field(name).type]}" for name in table.partitions
-    )
-    columns = ", ".join(f'"{name}"' for name in table.schema.names)
-    return (
-        f"SELECT {columns} FROM read_parquet([{paths}], hive_partitioning = true, hive_types = {{{kinds}}},"
-        " union_by_name = true)"
-    )
-
-
-def quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

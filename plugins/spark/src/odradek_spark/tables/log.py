@@ -40,6 +40,8 @@ class AddedFile:
     partition: Mapping[str, str]
     recv_min: datetime | None
     """The earliest receive time in it, where that is a column."""
+    recv_max: datetime | None = None
+    """And the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,7 @@ def added(action: Mapping[str, Any]) -> AddedFile:
         rows=int(stats.get("numRecords", 0)),
         partition={name: str(value) for name, value in action["partitionValues"].items()},
         recv_min=log_time(stats.get("minValues", {}).get("recv_ts")),
+        recv_max=log_time(stats.get("maxValues", {}).get("recv_ts")),
     )
 
 

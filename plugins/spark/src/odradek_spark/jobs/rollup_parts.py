@@ -1,0 +1,173 @@
+"""Parts of a rollup, made by the workers: each task reads some files, adds up in DuckDB and writes.
+
+What the columns are, `odradek_spark.jobs.rollup.rollup` says, and tests compare the two. Spark itself would
+take fifty times the CPU for it: where a group keeps a struct or a sketch, it sorts all points
+(host/docs/decisions/0018-rollups-in-the-workers.md).
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from datasketches import hll_sketch, tgt_hll_type
+
+from odradek_spark.jobs.accepted import RETRIES_BEFORE, RETRY_INTERVALS
+from odradek_spark.jobs.writing import manifest_batch
+from odradek_spark.query.views import VIEWS
+from odradek_spark.tables.duckdb_files import add_table, connection
+from odradek_spark.tables.files import Manifest, TableFiles
+from odradek_spark.tables.log import AddedFile, LiveFile
+from odradek_spark.tables.schemas import AGGREGATES, POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
+
+BUCKET_S = {ROLLUP_5M.name: 300, ROLLUP_1H.name: 3600}
+SKETCH_LG_K = 10
+"""1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
+TASK_ROWS = 4 << 20
+"""Points that a task adds up, about."""
+MEMORY = "1GB"
+"""What DuckDB holds in a task; what is more goes to the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a task reads, by whole paths."""
+
+    points: tuple[str, ...]
+    pushes: tuple[str, ...]
+    """Those of the points, and those that came so short a time before that they may be the same."""
+    since: str
+    """The first receive time of the points, ISO 8601."""
+
+    def text(self) -> str:
+        """The part as a row that Spark carries."""
+        return json.dumps(asdict(self))
+
+
+def planned(root: str, points: Iterable[AddedFile], pushes: Sequence[LiveFile]) -> list[Part]:
+    """Points in the order in which they came, about `TASK_ROWS` at a time."""
+    found: list[Part] = []
+    held: list[AddedFile] = []
+    earliest = datetime.min.replace(tzinfo=UTC)
+    for each in sorted(points, key=lambda file: (file.recv_min or earliest, file.path)):
+        if held and sum(file.rows for file in held) + each.rows > TASK_ROWS:
+            found.append(part(root, held, pushes))
+            held = []
+        held.append(each)
+    return [*found, part(root, held, pushes)] if held else found
+
+
+def part(root: str, points: Sequence[AddedFile], pushes: Sequence[LiveFile]) -> Part:
+    """Some files of points, and the pushes that say which of them count."""
+    since = min((each.recv_min for each in points if each.recv_min), default=datetime.min.replace(tzinfo=UTC))
+    until = max((each.recv_max for each in points if each.recv_max), default=datetime.max.replace(tzinfo=UTC))
+    near = [
+        each.path
+        for each in pushes
+        if (each.recv_min is None or each.recv_min <= until)
+        and (each.recv_max is None or each.recv_max + RETRIES_BEFORE >= since)
+    ]
+    return Part(
+        tuple(f"{root}/{POINTS.name}/{each.path}" for each in points),
+        tuple(f"{root}/{PUSHES.name}/{each}" for each in near),
+        since.isoformat(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PartWriter:
+    """What a task does: each row is a `Part` as JSON."""
+
+    root: str
+    table: Table
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for text in batch.column(0).to_pylist():
+                yield manifest_batch(write_part(self.root, self.table, Part(**json.loads(text))))
+
+
+def write_part(root: str, table: Table, found: Part) -> list[Manifest]:
+    """Add up some files of points and write the sums as files of a rollup.
+
+    Raises:
+        OSError: There is no room.
+    """
+    with TableFiles(root, table) as files:
+        files.write(added_up(root, table, found))
+    return files.manifests
+
+
+def added_up(root: str, table: Table, found: Part) -> pa.Table:
+    """The rows of a part, with the columns of the rollup."""
+    with tempfile.TemporaryDirectory(prefix="odradek-rollup-") as folder, connection() as opened:
+        opened.execute(f"SET threads = 1; SET memory_limit = '{MEMORY}'; SET temp_directory = '{folder}'")
+        opened.execute("SET preserve_insertion_order = false")
+        add_table(opened, root, POINTS, found.points)
+        add_table(opened, root, PUSHES, found.pushes, "near_pushes")
+        opened.execute(f"CREATE VIEW pushes AS FROM near_pushes WHERE {near(opened, found.since)}")
+        opened.execute(f"CREATE VIEW v_points AS {VIEWS['v_points']}")
+        rows = opened.sql(sums(table)).to_arrow_table()
+    if has_sketch(table):
+        at = rows.schema.get_field_index("instances")
+        rows = rows.set_column(at, "instances", sketches(rows["instances"]))
+    return rows.select(table.schema.names).cast(table.schema)
+
+
+def near(opened: duckdb.DuckDBPyConnection, since: str) -> str:
+    """Which pushes can have been repeated, as SQL: two of the longest intervals back, not two hours."""
+    (interval_ms,) = opened.execute(
+        "SELECT max(push_interval_ms) FROM near_pushes WHERE recv_ts >= CAST(? AS TIMESTAMPTZ)", [since]
+    ).fetchone() or (None,)
+    back_ms = RETRY_INTERVALS * (interval_ms or 0)
+    return f"recv_ts >= CAST('{since}' AS TIMESTAMPTZ) - INTERVAL {back_ms} MILLISECOND"
+
+
+def group(table: Table) -> list[str]:
+    """The columns that a rollup keeps apart, but for the bucket."""
+    added = {"bucket", "date", "instances", *(each.name for each in AGGREGATES)}
+    return [name for name in table.schema.names if name not in added]
+
+
+def has_sketch(table: Table) -> bool:
+    """Whether a rollup counts instances, for it does not keep them apart."""
+    return "instances" in table.schema.names
+
+
+def sums(table: Table) -> str:
+    """The query for the rows of a rollup; ``instances`` are the instances themselves."""
+    keys = ", ".join(group(table))
+    return f"""
+        SELECT * EXCLUDE (latest), latest.finite AS last, latest.ts AS last_ts,
+            strftime(bucket, '%Y-%m-%d') AS date
+        FROM (
+            SELECT time_bucket(INTERVAL {BUCKET_S[table.name]} SECOND, ts) AS bucket, {keys},
+                count(finite) AS n, count(number) - count(finite) AS not_finite,
+                sum(finite) AS sum, min(finite) AS min, max(finite) AS max,
+                max(CASE WHEN finite IS NOT NULL THEN {{'ts': ts, 'finite': finite}} END) AS latest,
+                CAST(sum(CAST(value_int AS HUGEINT)) AS DECIMAL(38, 0)) AS sum_int,
+                {"list(DISTINCT client_instance_id)" if has_sketch(table) else "NULL"} AS instances
+            FROM (SELECT *, CASE WHEN isfinite(number) THEN number END AS finite FROM v_points)
+            WHERE number IS NOT NULL
+            GROUP BY bucket, {keys}
+        )
+    """
+
+
+def sketches(instances: pa.ChunkedArray) -> pa.Array:
+    """Lists of texts as HLL sketches, as Spark's ``hll_sketch_agg`` makes them."""
+    return pa.array([sketch(each) for each in instances.to_pylist()], pa.binary())
+
+
+def sketch(texts: Iterable[str]) -> Any:
+    """A sketch of some texts."""
+    found = hll_sketch(SKETCH_LG_K, tgt_hll_type.HLL_8)
+    for each in texts:
+        found.update(each)
+    return found.serialize_compact()
