@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from odradek_spark.jobs.rollup import ROLLUPS, merged
 from odradek_spark.jobs.writing import GROUP_ROWS, MANIFEST, manifest_batch, write_frame
-from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import SORTED, Manifest, TableFiles, file_system
 from odradek_spark.tables.load import read_files
 from odradek_spark.tables.log import LiveFile, live
@@ -166,9 +166,10 @@ def run_compact(spark: SparkSession, root: str, table: Table) -> Compacted | Non
         None if there is nothing to do, or if another writer was faster.
 
     Raises:
-        DatasetError: There is no such table.
+        DatasetError: There is no such table, or it has columns that a newer version added.
     """
     dataset = Dataset(root)
+    check_columns(dataset, table)
     closed = closed_before(dataset)
     files = plan(live(dataset.existing(table)), closed) if closed is not None else []
     if not files:
@@ -188,6 +189,20 @@ def run_compact(spark: SparkSession, root: str, table: Table) -> Compacted | Non
         sum(each.file_bytes for each in old),
         sum(each.file_bytes for each in manifests),
     )
+
+
+def check_columns(dataset: Dataset, table: Table) -> None:
+    """See that no column gets lost: rows are written anew with those that this version knows.
+
+    Raises:
+        DatasetError: There are others, or there is no such table.
+    """
+    newer = {each.name for each in dataset.existing(table).schema().fields} - set(table.schema.names)
+    if newer:
+        raise DatasetError(
+            f"{dataset.uri(table)} has columns of a newer version ({', '.join(sorted(newer))}), which "
+            "compaction would lose: update odradek-spark"
+        )
 
 
 def merged_files(
