@@ -150,9 +150,9 @@ def main() -> None:
         decoder = Decoder()
         rows = decoder.decode(one).points.num_rows
         cold_rows = Decoder().decode(many).points.num_rows
-        ways = (parse_only, by_lists, decoder.decode)
-        parse, lists, warm = cpu_s(*(partial(each, one) for each in ways))
-        cold = cpu_s(lambda: Decoder().decode(many))[0] * rows / cold_rows  # noqa: B023
+        ways = (partial(each, one) for each in (parse_only, by_lists, decoder.decode))
+        parse, lists, warm, cold = cpu_s(*ways, lambda: Decoder().decode(many))  # noqa: B023
+        cold *= rows / cold_rows
         print(
             f"{name:16}{len(one[0].value or b'') / 1000:6.1f}{rows / PAYLOADS:8.0f}"
             + "".join(f"{PAYLOADS / each:10.0f}/s" for each in (parse, lists, cold, warm))
