@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -99,14 +99,14 @@ def ingested_by(command: str, folder: Path, **more: str) -> str:
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
         fill(host.bootstrap, records(20, partitions=2))
-        variables: Mapping[str, str] = {"BOOTSTRAP": host.bootstrap, "TOPIC": TOPIC, **more}
+        variables = {**os.environ, **ENVIRONMENT, "BOOTSTRAP": host.bootstrap, "TOPIC": TOPIC, **more}
         done = subprocess.run(
             ["bash", "-c", command],
             capture_output=True,
             text=True,
             timeout=300,
             cwd=folder,
-            env=os.environ | ENVIRONMENT | variables,
+            env=variables,
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
