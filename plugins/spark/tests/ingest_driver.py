@@ -1,4 +1,4 @@
-"""A driver that ingests once and is killed, or kills a worker, where the test says.
+"""A driver that ingests once and is killed, or kills a worker or an executor, where the test says.
 
 Usage: ingest_driver.py BOOTSTRAP DATASET FAULT MARK. A fault happens once: the file MARK says that it has.
 """
@@ -21,6 +21,7 @@ from odradek_spark.ingest import run
 from odradek_spark.ingest.commit import CommitBatch
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
+from odradek_spark.jobs.verify import run_verify
 from odradek_spark.source.data_source import OdradekDataSource, TopicStreamReader
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import INGESTED, Table
@@ -41,6 +42,11 @@ def die(fault: str, group: int, mark: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def parent(pid: int) -> int:
+    """The process that started another: of the daemon that forks workers it is the JVM."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 class FaultyReader(TopicStreamReader):
     """Dies where it is planned or read."""
 
@@ -57,6 +63,9 @@ class FaultyReader(TopicStreamReader):
             die(self.fault, self.driver, self.mark)
         if self.fault == "worker":
             die(self.fault, 0, self.mark)
+        if self.fault == "executor" and not Path(self.mark).exists():
+            Path(self.mark).write_text(self.fault)
+            os.kill(parent(os.getppid()), signal.SIGKILL)
         yield from written
 
 
@@ -89,12 +98,16 @@ def faulty_commits() -> None:
 
 
 def main() -> None:
-    session = local_session("killed", "local[2]", archive=archive_path())
+    if FAULT == "executor":
+        session = local_session("killed", "local-cluster[2,1,1024]")
+    else:
+        session = local_session("killed", "local[2]", archive=archive_path())
     session.dataSource.register(FaultySource)
     faulty_commits()
     run.BACKOFF_S = 0.1
     given = settings(BOOTSTRAP, Path(DATASET), max_bytes_per_trigger=BATCH_BYTES)
     run_ingest(session, given, once=True, say=lambda line: print(line, flush=True))
+    print(run_verify(session, DATASET).text(), flush=True)
     session.stop()
 
 

@@ -1,4 +1,4 @@
-"""kill -9 of the driver and of a worker at every step of a batch: nothing is lost, nothing comes twice."""
+"""kill -9 of driver, worker and executor at every step of a batch: nothing is lost, nothing comes twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DRIVER_FAULTS = (
     "after the last commit",
     "before Spark's commit log",
 )
-RUN_TIMEOUT_S = 120
+RUN_TIMEOUT_S = 200
 
 
 def ingest(bootstrap: str, dataset: Path, fault: str, folder: Path) -> tuple[int, str]:
@@ -72,6 +72,7 @@ def test_a_driver_may_be_killed_at_every_step(tmp_path: Path) -> None:
             assert len(seen) == len(set(seen)) and set(seen) <= set(every(count, 2))  # noqa: PT018
 
     assert codes == [-signal.SIGKILL] * len(DRIVER_FAULTS) + [0], said
+    assert "everything is there exactly once" in said
     assert is_exactly(dataset, every(count, 2))
     live = {file for table in INGESTED for file in Dataset(str(dataset)).existing(table).file_uris()}
     assert live < files_on_disk(dataset), "what the killed ones wrote is left for vacuum"
@@ -88,3 +89,20 @@ def test_a_worker_may_be_killed_in_the_middle_of_a_task(tmp_path: Path) -> None:
     assert status == 0, said
     assert "again in 0.1 s" in said
     assert is_exactly(dataset, every(100, 2))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the executor in /proc")
+def test_a_task_of_an_executor_that_was_killed_runs_again(tmp_path: Path) -> None:
+    dataset = tmp_path / "dataset"
+    with odradek.testing.host() as host:
+        host.topics.create(TOPIC, 2)
+        fill(host.bootstrap, records(100, partitions=2))
+
+        status, said = ingest(host.bootstrap, dataset, "executor", tmp_path)
+
+    assert status == 0, said
+    assert "again in" not in said, "Spark repeats the task, not the query"
+    assert "everything is there exactly once" in said
+    assert is_exactly(dataset, every(100, 2))
+    live = {file for table in INGESTED for file in Dataset(str(dataset)).existing(table).file_uris()}
+    assert live < files_on_disk(dataset)
