@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,40 @@ def test_a_job_that_fails_is_said_and_comes_again(scripted: Scripted, error: Exc
     assert scripted.said == ["bad failed: no such table", "good done"] * 2
 
 
+class Interruptible:
+    """A session whose jobs last until they are interrupted."""
+
+    def __init__(self) -> None:
+        self.began, self.interrupted = threading.Event(), threading.Event()
+
+    def long_job(self, _: object) -> str:
+        self.began.set()
+        self.interrupted.wait(30)
+        raise PySparkException("[JOB_CANCELLED] it was interrupted")
+
+    def interruptAll(self) -> None:
+        self.interrupted.set()
+
+
+def test_a_long_job_holds_up_neither_ingest_nor_the_end(
+    scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("odradek_spark.cli.maintenance.POLL_S", 0.01)
+    session: Any = Interruptible()
+    stop = threading.Event()
+    scripted.maintenance.due.append(Due("long", 10.0, session.long_job, 0.0))
+
+    with scripted.maintenance.beside(session, scripted.said.append, stop):
+        began = session.began.wait(10)
+        is_there = "maintenance" in {thread.name for thread in threading.enumerate()}
+
+    assert began
+    assert is_there
+    assert stop.is_set()
+    assert "maintenance" not in {thread.name for thread in threading.enumerate()}
+    assert scripted.said == []  # that it was interrupted is nobody's news
+
+
 def test_without_rules_nothing_is_detected(tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\nid = "r"\nmetric = "m"\nop = ">"\nthreshold = 1\n')
@@ -110,7 +145,6 @@ def test_settings_of_spark_are_pairs() -> None:
 
 def test_a_signal_stops_it() -> None:
     import signal
-    import threading
 
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:

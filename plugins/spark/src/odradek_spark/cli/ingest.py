@@ -27,7 +27,6 @@ from odradek_spark.source.topic import Unreachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
     from odradek_spark.ingest.run import Watch
 
@@ -185,13 +184,9 @@ def run(
         with (
             session(master, remote, conf) as spark,
             Shown(sys.stderr, RUN_LINE_S) as shown,
-            IngestWatch(settings, shown.show) as progress,
+            IngestWatch(settings, shown.show) as watch,
+            maintenance.beside(spark, shown.say, stop),
         ):
-
-            def watch(query: StreamingQuery) -> None:
-                progress(query)
-                maintenance.run_due(spark, shown.say)
-
             stop_on_signals(stop)
             say(f"ingesting {settings.topic} of {settings.bootstrap_servers} into {settings.dataset}")
             ingesting(spark, settings, once=False, stop=stop, say=shown.say, watch=watch)

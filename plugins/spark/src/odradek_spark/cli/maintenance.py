@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +16,7 @@ from deltalake.exceptions import DeltaError
 from odradek_spark.cli import reports
 from odradek_spark.cli.options import kept_days, retention_option
 from odradek_spark.ingest.failures import explain
+from odradek_spark.ingest.session import in_pool
 from odradek_spark.jobs.expire import VACUUM_HOURS
 
 if TYPE_CHECKING:
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Job = Callable[["SparkSession"], "str | None"]
+POLL_S = 1.0
+STOP_S = 10.0
+"""So long a job that is interrupted may take to notice; then it ends with the process."""
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 
@@ -84,6 +90,30 @@ class Maintenance:
             often_s = min(MINUTE_S, every_s)
             jobs.append(("detect", often_s, lambda spark: reports.detected(spark, dataset, rules)))
         self.due = [Due(name, after_s, job, clock() + after_s) for name, after_s, job in jobs]
+
+    @contextmanager
+    def beside(
+        self, spark: SparkSession, say: Callable[[str], object], stop: threading.Event
+    ) -> Iterator[None]:
+        """Run what is due, in a thread and a pool of Spark's scheduler of its own.
+
+        A long job holds up neither ingest nor the end: ``stop`` is set at the end of ``with``, and a job that
+        runs then is interrupted.
+        """
+
+        def follow() -> None:
+            in_pool(spark, "maintenance")
+            while not stop.wait(POLL_S):
+                self.run_due(spark, lambda line: stop.is_set() or say(line))
+
+        thread = threading.Thread(target=follow, name="maintenance", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            spark.interruptAll()
+            thread.join(STOP_S)
 
     def run_due(self, spark: SparkSession, say: Callable[[str], object]) -> None:
         """Run what is due. A job that fails is said, and is due again later; it stops neither ingest nor the

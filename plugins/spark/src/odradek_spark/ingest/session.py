@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.shuffle.partitions": "8",
+    # a long job and ingest share the machine; see `in_pool`
+    "spark.scheduler.mode": "FAIR",
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,text",
 }
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -173,6 +176,14 @@ def remote_session(url: str, app: str = "odradek") -> SparkSession:
     except (PySparkException, OSError, RuntimeError) as error:
         raise NoSpark(f"no Spark Connect server at {url}: {error}") from error
     return with_source(session)
+
+
+def in_pool(session: SparkSession, name: str) -> None:
+    """Have what this thread asks for share Spark's cores fairly with other pools. A Spark Connect server
+    shares them as it is set up to.
+    """
+    with suppress(AttributeError):
+        session.sparkContext.setLocalProperty("spark.scheduler.pool", name)
 
 
 def with_source(session: SparkSession) -> SparkSession:
