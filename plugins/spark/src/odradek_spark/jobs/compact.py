@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from odradek_spark.jobs.rollup import ROLLUPS, merged
-from odradek_spark.jobs.writing import GROUP_ROWS, MANIFEST, manifest_batch, write_frame
+from odradek_spark.jobs.writing import GROUP_ROWS, write_frame, write_in_tasks
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import SORTED, Manifest, TableFiles, file_system
 from odradek_spark.tables.load import read_files
@@ -112,17 +113,9 @@ def groups(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class FileMerger:
-    """What a task does: each row is a group of files as JSON, a list of paths."""
-
-    root: str
-    table: Table
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for text in batch.column(0).to_pylist():
-                yield manifest_batch(merge_files(self.root, self.table, json.loads(text)))
+def merge_assigned(root: str, table: Table, paths: str) -> list[Manifest]:
+    """`merge_files` of paths as JSON."""
+    return merge_files(root, table, json.loads(paths))
 
 
 def merge_files(root: str, table: Table, paths: Sequence[str]) -> list[Manifest]:
@@ -209,10 +202,8 @@ def merged_files(
     spark: SparkSession, root: str, table: Table, files: Sequence[Sequence[LiveFile]]
 ) -> list[Manifest]:
     """Each group of files becomes one, in a task of its own."""
-    rows = [(json.dumps([each.path for each in group]),) for group in files]
-    plans = spark.createDataFrame(rows, "paths string").repartition(len(rows))
-    found = plans.mapInArrow(FileMerger(root, table), MANIFEST).collect()
-    return [Manifest.parse(row["manifest"]) for row in found]
+    groups_of_paths = [json.dumps([each.path for each in group]) for group in files]
+    return write_in_tasks(spark, partial(merge_assigned, root, table), groups_of_paths)
 
 
 def merged_parts(

@@ -7,14 +7,15 @@ rows; readers add them up with `merged`. So late data rewrites nothing, and no s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.following import News, news
-from odradek_spark.jobs.rollup_parts import BUCKET_S, SKETCH_LG_K, PartWriter, group, planned
-from odradek_spark.jobs.writing import MANIFEST
+from odradek_spark.jobs.rollup_parts import BUCKET_S, SKETCH_LG_K, group, planned, write_part
+from odradek_spark.jobs.writing import write_in_tasks
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest
 from odradek_spark.tables.log import live
@@ -138,6 +139,4 @@ def run_rollup(spark: SparkSession, root: str, table: Table) -> RolledUp | None:
 def write_parts(spark: SparkSession, dataset: Dataset, table: Table, found: News) -> list[Manifest]:
     """Add up what came, some files in each task."""
     parts = planned(dataset.root, found.files, live(dataset.existing(PUSHES)))
-    rows = spark.createDataFrame([(each.text(),) for each in parts], "part string").repartition(len(parts))
-    written = rows.mapInArrow(PartWriter(dataset.root, table), MANIFEST).collect()
-    return [Manifest.parse(row["manifest"]) for row in written]
+    return write_in_tasks(spark, partial(write_part, dataset.root, table), [each.text() for each in parts])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +19,6 @@ import pyarrow as pa
 from datasketches import hll_sketch, tgt_hll_type
 
 from odradek_spark.jobs.accepted import RETRIES_BEFORE, RETRY_INTERVALS
-from odradek_spark.jobs.writing import manifest_batch
 from odradek_spark.query.views import VIEWS
 from odradek_spark.tables.duckdb_files import add_table, connection
 from odradek_spark.tables.files import Manifest, TableFiles
@@ -80,27 +79,19 @@ def part(root: str, points: Sequence[AddedFile], pushes: Sequence[LiveFile]) -> 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PartWriter:
-    """What a task does: each row is a `Part` as JSON."""
-
-    root: str
-    table: Table
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for text in batch.column(0).to_pylist():
-                yield manifest_batch(write_part(self.root, self.table, Part(**json.loads(text))))
-
-
-def write_part(root: str, table: Table, found: Part) -> list[Manifest]:
+def write_part(root: str, table: Table, text: str) -> list[Manifest]:
     """Add up some files of points and write the sums as files of a rollup.
+
+    Args:
+        root: Of the dataset.
+        table: The rollup.
+        text: A `Part` as JSON.
 
     Raises:
         OSError: There is no room.
     """
     with TableFiles(root, table) as files:
-        files.write(added_up(root, table, found))
+        files.write(added_up(root, table, Part(**json.loads(text))))
     return files.manifests
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from odradek_spark.tables.files import ARRIVED, Manifest, TableFiles
 from odradek_spark.tables.schemas import Table
@@ -65,4 +65,34 @@ def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED)
         pyspark.errors.PySparkException: A task failed, for lack of room for one.
     """
     written = rows.select(*table.schema.names).mapInArrow(FileWriter(root, table, prefix), MANIFEST).collect()
+    return [Manifest.parse(row["manifest"]) for row in written]
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """What a task does: each row is a text that says what files to write."""
+
+    work: Callable[[str], Iterable[Manifest]]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for text in batch.column(0).to_pylist():
+                yield manifest_batch(self.work(text))
+
+
+def write_in_tasks(
+    spark: SparkSession, work: Callable[[str], Iterable[Manifest]], assignments: Sequence[str]
+) -> list[Manifest]:
+    """Have the workers write files, for each assignment in a task of its own.
+
+    Args:
+        spark: The session.
+        work: Writes what an assignment says; it goes to the workers, so it is a function of a module.
+        assignments: One or more.
+
+    Raises:
+        pyspark.errors.PySparkException: A task failed, for lack of room for one.
+    """
+    rows = spark.createDataFrame([(each,) for each in assignments], "assignment string")
+    written = rows.repartition(len(assignments)).mapInArrow(Assigned(work), MANIFEST).collect()
     return [Manifest.parse(row["manifest"]) for row in written]
