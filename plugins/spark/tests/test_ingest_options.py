@@ -145,7 +145,7 @@ def test_a_signal_ends_it_in_order_though_spark_has_taken_it(
 
     def as_spark_does(*arguments: object) -> object:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        return SimpleNamespace(stop=lambda: None)
+        return SimpleNamespace(stop=lambda: None, interruptAll=lambda: None)
 
     def interrupted(*arguments: object, stop: threading.Event, **options: object) -> None:
         signal.raise_signal(signal.SIGINT)
