@@ -39,7 +39,7 @@ def test_a_home_of_java_without_java_is_said(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("version", "problem"),
     [
-        ('java version "1.8.0_392"', "is Java 1; the pipeline needs 17 or newer"),
+        ('java version "1.8.0_392"', "is Java 8; the pipeline needs 17 or newer"),
         ('openjdk version "11.0.21" 2023-10-17', "is Java 11; the pipeline needs 17 or newer"),
         ("Error: could not find libjava.so", "is Java of no known version; the pipeline needs 17"),
     ],

@@ -60,7 +60,7 @@ def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
     """
     kafka = client_library()
     if with_spark:
-        installed_command("spark")  # or say what to install, before anything is started
+        check_pipeline()
     log_to_stderr("warning")
     view = ClientView()
     with tempfile.TemporaryDirectory(prefix="odradek-demo-") as folder, otlp_sink() as sink:
@@ -82,6 +82,18 @@ def client_library() -> Any:
         return importlib.import_module("confluent_kafka")
     except ImportError:
         raise click.UsageError("the demo needs confluent-kafka: pip install 'odradek[demo]'") from None
+
+
+def check_pipeline() -> None:
+    """See that the pipeline can be started at the end, before anything else is.
+
+    Raises:
+        CommandFailed: It is not installed.
+        click.ClickException: There is no Java that will do.
+    """
+    spark = installed_command("spark")
+    if spark is not None:
+        spark.main(["java"], "odradek spark", standalone_mode=False)
 
 
 def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from odradek_spark.cli.ingest import ingest, run
+from odradek_spark.cli.java import java
 from odradek_spark.cli.jobs import compact, detect, expire, inventory, replay, rollup, vacuum, verify
 from odradek_spark.cli.query import query
 
@@ -14,5 +15,7 @@ def spark() -> None:
     """Client metrics as tables: ingest them, keep them, ask them."""
 
 
-for command in (run, ingest, rollup, detect, inventory, compact, expire, vacuum, replay, verify, query):
+COMMANDS = (run, ingest, rollup, detect, inventory, compact, expire, vacuum, replay, verify, query, java)
+
+for command in COMMANDS:
     spark.add_command(command)

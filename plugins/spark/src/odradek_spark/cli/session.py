@@ -86,7 +86,7 @@ def explained() -> Iterator[None]:
 def opened(master: str, remote: str | None, found: dict[str, str]) -> SparkSession:
     """The session that the options ask for."""
     if remote is not None:
-        return remote_session(remote)
+        return remote_session(remote, settings=found)
     if is_submitted():
         return submitted_session(settings=found)
     return local_session(master=master, settings=found, archive=archive_path())

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MIN_JAVA = 17
-JAVA_VERSION = re.compile(r'version "(\d+)')
+JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+"""Up to 8 it was called 1.8."""
 QUIET = ("SQLQueryContextLogger", "py4j", "pyspark")
 
 SETTINGS: Mapping[str, str] = {
@@ -87,6 +88,7 @@ def check_java() -> int:
     if version < MIN_JAVA:
         raise NoSpark(
             f"{command} is Java {version or 'of no known version'}; the pipeline needs {MIN_JAVA} or newer"
+            " (or set JAVA_HOME)"
         )
     return version
 
@@ -160,21 +162,37 @@ def submitted_session(app: str = "odradek", settings: Mapping[str, str] | None =
     return with_source(builder.getOrCreate())
 
 
-def remote_session(url: str, app: str = "odradek") -> SparkSession:
-    """A session on a Spark Connect server, ``sc://HOST:PORT``.
+def remote_session(url: str, app: str = "odradek", settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session on a Spark Connect server, ``sc://HOST:PORT``; a master instead starts a server here.
 
     The server needs this package: its workers decode and write.
 
+    Args:
+        url: Of the server.
+        app: The application's name.
+        settings: On top of those of `SETTINGS` that a session may change.
+
     Raises:
-        NoSpark: Nobody answers there.
+        NoSpark: Nobody answers there, or a setting is the server's own. For a master also: Java is missing or
+            too old.
     """
+    if not url.startswith("sc://"):
+        check_java()
+        prepare_environment()
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    builder = SparkSession.builder.appName(app).remote(url)
+    given = dict(settings or {})
+    for key, value in (dict(SETTINGS) | given).items():
+        builder = builder.config(key, value)
     try:
-        session = SparkSession.builder.appName(app).remote(url).getOrCreate()
+        session = builder.getOrCreate()
+        refused = [key for key, value in given.items() if session.conf.get(key, None) != value]
     except (PySparkException, OSError, RuntimeError) as error:
         raise NoSpark(f"no Spark Connect server at {url}: {error}") from error
+    if refused:
+        raise NoSpark(f"{url} does not take the setting {refused[0]}: give it to the server when that starts")
     return with_source(session)
 
 

@@ -1,0 +1,100 @@
+"""``odradek spark`` where there is no Java, or none that will do: said in a line. No JVM is started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from spark_dataset import Push, ingested
+from spark_topics import TOPIC
+
+import odradek.testing
+from odradek.testing import RunningHost
+
+NO_JAVA = "odradek: no Java on this machine: the pipeline needs Java 17 or newer (or set JAVA_HOME)\n"
+FAKE = "#!/bin/sh\necho 'openjdk version \"11.0.21\" 2023-10-17' >&2\n"
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[RunningHost]:
+    with odradek.testing.host() as running:
+        running.topics.create(TOPIC)
+        yield running
+
+
+@pytest.fixture
+def without(tmp_path: Path) -> dict[str, str]:
+    """An environment in which there is no Java."""
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    outside = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"}
+    path = os.pathsep.join(each for each in sys.path if each)
+    return outside | {"PATH": str(empty), "PYTHONPATH": path}
+
+
+@pytest.fixture
+def too_old(without: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """One in which everything leads to Java 11."""
+    command = tmp_path / "bin" / "java"
+    command.write_text(FAKE)
+    command.chmod(0o755)
+    return without | {"JAVA_HOME": str(tmp_path), "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def odradek_command(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "odradek", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
+    )
+
+
+def arguments(command: str, host: RunningHost, dataset: Path) -> list[str]:
+    """A command line, of a dataset that is there."""
+    ingested(str(dataset), [Push(client=1, value=1.0)])
+    source = ["--bootstrap-server", host.bootstrap, "--topic", TOPIC] if command in ("ingest", "run") else []
+    return ["spark", command, *source, "--dataset", str(dataset)]
+
+
+@pytest.mark.parametrize("command", ["ingest", "run", "verify"])
+def test_without_java_there_is_a_line_that_says_so(
+    command: str, without: dict[str, str], host: RunningHost, tmp_path: Path
+) -> None:
+    done = odradek_command(without, *arguments(command, host, tmp_path / "tables"))
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_JAVA)
+
+
+@pytest.mark.parametrize("where", [("--master", "local[2]"), ("--remote", "local[2]")], ids=" ".join)
+def test_java_that_is_too_old_is_said_in_a_line(
+    where: tuple[str, ...], too_old: dict[str, str], host: RunningHost, tmp_path: Path
+) -> None:
+    done = odradek_command(too_old, *arguments("ingest", host, tmp_path / "tables"), *where)
+
+    said = f"odradek: {tmp_path}/bin/java is Java 11; the pipeline needs 17 or newer (or set JAVA_HOME)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+def test_questions_are_answered_without_java(without: dict[str, str], tmp_path: Path) -> None:
+    ingested(str(tmp_path / "tables"), [Push(client=1, value=1.0)])
+
+    done = odradek_command(
+        without, "spark", "query", "clients", "--dataset", str(tmp_path / "tables"), "--format", "json"
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["pushes"] == 1
+
+
+def test_the_demo_says_it_before_it_starts_anything(without: dict[str, str]) -> None:
+    done = odradek_command(without, "demo", "--spark", "--seconds", "3")
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_JAVA)
