@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyarrow import fs
 
 from odradek_spark.ingest.task import FILE, RangeReport
@@ -16,8 +17,18 @@ from odradek_spark.tables.schemas import INGESTED
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+STOPPED = ": java.lang.InterruptedException"
+"""A line of what Py4J says where the thread of a query was interrupted."""
 SOURCE_RANGES = "sourceRanges"
 """In the history of a table: by partition, the first offset of a batch and the one behind its last."""
+
+
+class Interrupted(Exception):
+    """The query was stopped; the message is what Spark looks for.
+
+    It does so by a pattern that takes some hundred bytes of its stack for each character: in the stack trace
+    of the JVM, which Py4J would say, it overflows.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +45,9 @@ class CommitBatch:
 
         Raises:
             DatasetError: Somebody else ingests into this dataset, or the workers wrote somewhere else.
+            Interrupted: The query was stopped meanwhile.
         """
-        found = [(row.kind, row.body) for row in rows.select("kind", "body").collect()]
+        found = collected(rows)
         manifests = [Manifest.parse(body) for kind, body in found if kind == FILE]
         reports = [RangeReport.parse(body) for kind, body in found if kind != FILE]
         if reports:
@@ -43,6 +55,22 @@ class CommitBatch:
             check_written(dataset, manifests)
             covered = spanned(dataset, self.topic, reports) if self.has_gaps else None
             commit_batch(dataset, self.topic, manifests, reports, batch_id, covered)
+
+
+def collected(rows: DataFrame) -> list[tuple[str, str]]:
+    """What the tasks say, by kind.
+
+    Raises:
+        Interrupted: The query was stopped meanwhile.
+    """
+    try:
+        return [(row.kind, row.body) for row in rows.select("kind", "body").collect()]
+    except Py4JJavaError as error:
+        if STOPPED not in str(error).splitlines():
+            raise
+        raise Interrupted(
+            f"py4j.protocol.Py4JJavaError: An error occurred while calling collect\n{STOPPED}"
+        ) from None
 
 
 def commit_batch(

@@ -10,10 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-NOISE: Final = re.compile(
-    rb'WARNING: (Using incubator modules|package \S+ not in )|Exception in thread "stream execution|\tat '
-)
-"""And where a query was when it was stopped; why it ended otherwise is said by the pipeline."""
+NOISE: Final = re.compile(rb"WARNING: (Using incubator modules|package \S+ not in )")
 STDERR = 2
 
 
