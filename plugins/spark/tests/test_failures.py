@@ -76,3 +76,18 @@ def test_without_the_jar_of_kafka_it_is_asked_for() -> None:
 
     assert "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:" in failure.message
     assert not failure.is_passing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected",
+        "ConcurrentModificationException: Multiple streaming queries are concurrently using /c/metadata\n"
+        "\tat org.apache.spark.sql.execution.streaming.checkpointing.StreamMetadata$.write",
+    ],
+)
+def test_a_checkpoint_that_two_work_with_is_not_damaged(text: str) -> None:
+    failure = explain(RuntimeError(STREAM + text), "/c")
+
+    assert failure.message.startswith("another ingester works with the checkpoint /c: stop it")
+    assert not failure.is_passing

@@ -24,6 +24,8 @@ DAMAGED = (
     "INCLUDE_SOURCE_IN_LOCATION",  # Jackson, of JSON that it cannot read: here only checkpoints are read so
 )
 """What Spark says of a checkpoint that it cannot read."""
+SHARED = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming queries are concurrently using")
+"""What Spark says where another query wrote to its checkpoint."""
 NO_KAFKA = re.compile(r"data source: `?kafka\b")
 KAFKA_JAR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
@@ -61,6 +63,11 @@ def explain(error: BaseException, checkpoint: str = "", *, is_plain: bool = Fals
         return Failure(
             f"Spark has no jar for {no_store[1]}:// and cannot keep the checkpoint {checkpoint} there: name "
             "a folder that it can write by --checkpoint; the tables need no jar",
+            is_passing=False,
+        )
+    if any(each in text for each in SHARED):
+        return Failure(
+            f"another ingester works with the checkpoint {checkpoint}: stop it, or take another dataset",
             is_passing=False,
         )
     if any(each in text for each in DAMAGED):
