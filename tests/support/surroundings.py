@@ -54,5 +54,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """At the end they go like everything else: extension modules complain of what is left over."""
+    gc.unfreeze()
+
+
 keep_files_in_memory()
 be_patient()
