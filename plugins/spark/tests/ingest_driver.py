@@ -1,4 +1,4 @@
-"""A driver that ingests once and is killed, or kills a worker or an executor, where the test says.
+"""A driver that ingests once and is killed, or kills a planner, worker or executor, where the test says.
 
 Usage: ingest_driver.py BOOTSTRAP DATASET FAULT MARK. A fault happens once: the file MARK says that it has.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from ingested import settings
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
@@ -47,6 +48,17 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def die_in_a_file(fault: str, mark: str) -> None:
+    """Kill this worker when rows of a file are written, and its footer is not."""
+    write_table = pq.ParquetWriter.write_table
+
+    def dying(self: pq.ParquetWriter, *arguments: Any, **options: Any) -> None:
+        write_table(self, *arguments, **options)
+        die(fault, 0, mark)
+
+    pq.ParquetWriter.write_table = dying
+
+
 class FaultyReader(TopicStreamReader):
     """Dies where it is planned or read."""
 
@@ -55,9 +67,13 @@ class FaultyReader(TopicStreamReader):
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         if self.fault == "after the offsets":
             die(self.fault, self.driver, self.mark)
+        if self.fault == "planner":
+            die(self.fault, 0, self.mark)
         return super().partitions(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if self.fault == "mid-file":
+            die_in_a_file(self.fault, self.mark)
         written = list(super().read(partition))
         if self.fault == "mid-task":
             die(self.fault, self.driver, self.mark)

@@ -1,4 +1,4 @@
-"""kill -9 of driver, worker and executor at every step of a batch: nothing is lost, nothing comes twice."""
+"""kill -9 of each process of the pipeline at every step of a batch: nothing is lost, nothing comes twice."""
 
 from __future__ import annotations
 
@@ -78,16 +78,18 @@ def test_a_driver_may_be_killed_at_every_step(tmp_path: Path) -> None:
     assert live < files_on_disk(dataset), "what the killed ones wrote is left for vacuum"
 
 
-def test_a_worker_may_be_killed_in_the_middle_of_a_task(tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["planner", "worker", "mid-file"])
+def test_a_process_of_python_may_be_killed_in_the_middle_of_its_work(fault: str, tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
         fill(host.bootstrap, records(100, partitions=2))
 
-        status, said = ingest(host.bootstrap, dataset, "worker", tmp_path)
+        status, said = ingest(host.bootstrap, dataset, fault, tmp_path)
 
     assert status == 0, said
     assert "again in 0.1 s" in said
+    assert "everything is there exactly once" in said
     assert is_exactly(dataset, every(100, 2))
 
 
