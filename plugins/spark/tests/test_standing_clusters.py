@@ -114,6 +114,16 @@ def ingested_by(command: str, folder: Path, **more: str) -> str:
 
 
 PYTHON = shlex.quote(sys.executable)
+SETTINGS_TRIED = """
+import sys
+from odradek_spark.ingest.session import NoSpark, remote_session
+given = remote_session(sys.argv[1], settings={"spark.sql.shuffle.partitions": "3"})
+print(*(given.conf.get(f"spark.sql.{key}") for key in ("shuffle.partitions", "session.timeZone")))
+try:
+    remote_session(sys.argv[1], settings={"spark.executor.memory": "3g"})
+except NoSpark as error:
+    print(error)
+"""
 INGEST = 'ingest --once --bootstrap-server "$BOOTSTRAP" --topic "$TOPIC" --dataset tables'
 
 
@@ -132,3 +142,19 @@ def test_a_connect_server_ingests(remote: str, tmp_path: Path) -> None:
 
     assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
     assert is_exactly(tmp_path / "tables", every(20, 2))
+
+
+def test_a_connect_server_is_given_settings_or_they_are_refused(remote: str, tmp_path: Path) -> None:
+    tried = subprocess.run(
+        [sys.executable, "-c", SETTINGS_TRIED, remote],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | ENVIRONMENT | {"TZ": "Asia/Tokyo"},
+        check=False,
+    )
+
+    assert tried.stdout.splitlines() == [
+        "3 UTC",
+        f"{remote} does not take the setting spark.executor.memory: give it to the server when that starts",
+    ], tried.stderr[-3000:]
