@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from telemetry_rows import MIDNIGHT_S, Told, gauge, ingest, ingest_batches
 
 from odradek_spark.tables.dataset import Dataset
-from odradek_spark.tables.files import write_files
+from odradek_spark.tables.files import Manifest, write_files
 from odradek_spark.tables.load import live_files, load_dataset
 from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import (
@@ -283,3 +285,25 @@ def test_a_table_of_histograms_is_compacted_like_any(dataset: Dataset) -> None:
 
     rows = pq.ParquetFile(f"{dataset.root}/histograms/{merged.path}").read().sort_by("src_offset")
     assert [row["counts"] for row in rows.to_pylist()] == [row["counts"] for row in before] == [[1, 2]] * 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
+def test_a_worker_gives_back_what_a_task_took() -> None:
+    from odradek_spark.jobs.writing import Assigned
+
+    def sorts(_: str) -> list[Manifest]:
+        rows = pa.array(range(4_000_000))
+        rows.take(pc.sort_indices(rows))
+        return []
+
+    assigned = pa.RecordBatch.from_pydict({"assignment": ["a", "b"]})
+    before = resident_bytes()
+
+    answers = list(Assigned(sorts)([assigned]))
+
+    assert [each.num_rows for each in answers] == [0, 0]
+    assert resident_bytes() - before < 32 << 20  # it took 96 MB
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

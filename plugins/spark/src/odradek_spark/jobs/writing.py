@@ -77,7 +77,10 @@ class Assigned:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for text in batch.column(0).to_pylist():
-                yield manifest_batch(self.work(text))
+                written = manifest_batch(self.work(text))
+                # the worker goes on to other tasks: Arrow would keep what a large sort took
+                pa.default_memory_pool().release_unused()
+                yield written
 
 
 def write_in_tasks(
