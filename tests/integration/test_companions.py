@@ -6,8 +6,10 @@ import asyncio
 import os
 import socket
 import sys
+from asyncio.subprocess import Process
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,7 +166,16 @@ def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
     assert not runs(pid)
 
 
-def test_what_it_started_goes_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("late_s", [0.0, 0.3], ids=["it is known", "it is not known yet"])
+def test_what_it_started_goes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_s: float) -> None:
+    create = asyncio.create_subprocess_exec
+
+    async def create_slowly(*command: Any, **options: Any) -> Process:
+        process = await create(*command, **options)
+        await asyncio.sleep(late_s)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", create_slowly)
     program = Program(A_CHILD, tmp_path / "starts")
     runner = CompanionRunner("beside", program, SystemClock())
 

@@ -64,13 +64,21 @@ class CompanionRunner:
         it can be killed with all that it started.
         """
         self.starts += 1
-        try:
-            self.process = await asyncio.create_subprocess_exec(
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=STDERR,
                 start_new_session=True,
             )
+        )
+        try:
+            self.process = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # it may run already, and have started others: whoever stops it has to know of it
+            with contextlib.suppress(OSError):
+                self.process = await starting
+            raise
         except OSError as error:
             return f"{command[0]}: {error.strerror}"
         log.info("companion started", extra={"plugin": self.name, "pid": self.process.pid})
