@@ -68,17 +68,22 @@ def reached(dataset: Path) -> int:
         return 0
 
 
+OF_THE_TABLES = "another ingester writes to this dataset, or the topic was made anew"
+OF_THE_CHECKPOINT = "another ingester works with the checkpoint"
+"""Which of them notices first is a matter of moments where both use one."""
+
+
 @pytest.mark.parametrize(
     ("checkpoints", "is_later", "said"),
     [
-        (("one", "other"), False, "another ingester writes to this dataset, or the topic was made anew"),
-        (("one", "one"), False, "another ingester works with the checkpoint"),
-        (("one", "one"), True, "another ingester works with the checkpoint"),
+        (("one", "other"), False, [OF_THE_TABLES]),
+        (("one", "one"), False, [OF_THE_CHECKPOINT, OF_THE_TABLES]),
+        (("one", "one"), True, [OF_THE_CHECKPOINT, OF_THE_TABLES]),
     ],
     ids=["a checkpoint each", "one checkpoint", "one checkpoint, one later"],
 )
 def test_one_goes_on_and_the_other_says_why_not(
-    checkpoints: tuple[str, str], is_later: bool, said: str, tmp_path: Path
+    checkpoints: tuple[str, str], is_later: bool, said: list[str], tmp_path: Path
 ) -> None:
     dataset, count = tmp_path / "tables", 0
     with odradek.testing.host() as host:
@@ -108,7 +113,7 @@ def test_one_goes_on_and_the_other_says_why_not(
             last_line = (tmp_path / f"{name}.log").read_text().splitlines()[-1]
             assert (ended.returncode, more) == (1, [])
             assert last_line.startswith("odradek: "), last_line
-            assert said in last_line
+            assert any(each in last_line for each in said), last_line
 
         # both are killed now; who goes on is the one whose checkpoint is in order
         count = fed()

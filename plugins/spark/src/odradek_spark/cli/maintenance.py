@@ -26,7 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Job = Callable[["SparkSession"], "str | None"]
 POLL_S = 1.0
 STOP_S = 10.0
-"""So long a job that is interrupted may take to notice; then it ends with the process."""
+"""So long a job that is interrupted may take to notice; then the session ends, which it notices."""
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 
@@ -104,9 +104,10 @@ class Maintenance:
         def follow() -> None:
             in_pool(spark, "maintenance")
             while not stop.wait(POLL_S):
-                self.run_due(spark, lambda line: stop.is_set() or say(line))
+                self.run_due(spark, say, stop)
 
-        thread = threading.Thread(target=follow, name="maintenance", daemon=True)
+        # no daemon: a thread that is still in Arrow or Delta when Python goes away takes the process down
+        thread = threading.Thread(target=follow, name="maintenance")
         thread.start()
         try:
             yield
@@ -115,15 +116,18 @@ class Maintenance:
             spark.interruptAll()
             thread.join(STOP_S)
 
-    def run_due(self, spark: SparkSession, say: Callable[[str], object]) -> None:
+    def run_due(
+        self, spark: SparkSession, say: Callable[[str], object], stop: threading.Event | None = None
+    ) -> None:
         """Run what is due. A job that fails is said, and is due again later; it stops neither ingest nor the
-        other jobs.
+        other jobs. Once ``stop`` is set no job begins, and what becomes of the one that runs is not said.
         """
+        stopped = threading.Event() if stop is None else stop
         for each in self.due:
-            if each.at_s <= self.clock():
+            if each.at_s <= self.clock() and not stopped.is_set():
                 line = attempted(each, spark)
                 each.at_s = self.clock() + each.every_s
-                if line is not None:
+                if line is not None and not stopped.is_set():
                     say(line)
 
 
