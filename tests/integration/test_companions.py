@@ -86,26 +86,6 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.02)
 
 
-def test_a_host_runs_it_as_long_as_it_runs(tmp_path: Path) -> None:
-    program = Program(WAITS, tmp_path / "starts")
-    plugins = HostPluginManager()
-    plugins.add("beside", Plugin(program), "odradek-beside", "1.0")
-    config = load_config(None, ["listeners=PLAINTEXT://127.0.0.1:0", f"data.dir={tmp_path}"])
-
-    async def scenario() -> tuple[list[tuple[int, str]], int]:
-        host = Host(config, plugins=plugins)
-        try:
-            await host.start()
-            return await program.until(bool), host.listeners[0].bound_port
-        finally:
-            await host.stop()
-
-    starts, port = asyncio.run(scenario())
-
-    assert [address for _, address in starts] == [f"127.0.0.1:{port}"]
-    assert not runs(starts[0][0])
-
-
 def has_ipv6() -> bool:
     """Whether this machine has an address of that kind."""
     try:
@@ -115,12 +95,18 @@ def has_ipv6() -> bool:
         return False
 
 
-@pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on this machine")
-def test_a_host_of_ipv6_is_told_in_brackets(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        pytest.param("[::1]", marks=pytest.mark.skipif(not has_ipv6(), reason="no IPv6 on this machine")),
+    ],
+)
+def test_a_host_runs_it_as_long_as_it_runs(tmp_path: Path, address: str) -> None:
     program = Program(WAITS, tmp_path / "starts")
     plugins = HostPluginManager()
     plugins.add("beside", Plugin(program), "odradek-beside", "1.0")
-    config = load_config(None, ["listeners=PLAINTEXT://[::1]:0", f"data.dir={tmp_path}"])
+    config = load_config(None, [f"listeners=PLAINTEXT://{address}:0", f"data.dir={tmp_path}"])
 
     async def scenario() -> tuple[list[tuple[int, str]], int]:
         host = Host(config, plugins=plugins)
@@ -132,7 +118,8 @@ def test_a_host_of_ipv6_is_told_in_brackets(tmp_path: Path) -> None:
 
     starts, port = asyncio.run(scenario())
 
-    assert [address for _, address in starts] == [f"[::1]:{port}"]
+    assert [address for _, address in starts] == [f"{address}:{port}"]
+    assert not runs(starts[0][0])
 
 
 def test_it_is_started_again_when_it_ends(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ class Writer:
         while not self.stopped.is_set():
             self.producer.poll(0)
             if len(self.producer) >= MOST_WAITING:
-                time.sleep(0.005)
+                self.producer.poll(0.1)  # until one is acknowledged
                 continue
             self.producer.produce(
                 self.topic, b"%08d" % number + b"x" * 500, partition=0, on_delivery=self.delivered

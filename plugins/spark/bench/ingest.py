@@ -6,7 +6,7 @@ processes read the same ranges, decode and write. ``pyarrow``, ``duckdb`` and ``
 ``tables`` writes all four tables as a task of the pipeline does: what the pipeline costs above that is Spark
 and the commits. CPU is that of all processes of a way. *Marginal* compares the largest topic with the
 smallest, so that starts cancel out. ``4000 16000 64000 200000`` are the sizes that the goals are about;
-200,000 pushes are 29 million points, 5 GB that take 0.7 GB of disk.
+200,000 pushes are 26 million points.
 Linux only: CPU of processes that are not children comes from /proc.
 """
 

@@ -6,9 +6,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from spark_topics import TOPIC
+
+import odradek.testing
+from odradek.testing import RunningHost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[RunningHost]:
+    """A host with an empty telemetry topic of one partition."""
+    with odradek.testing.host() as running:
+        running.topics.create(TOPIC)
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from click.testing import CliRunner, Result
 from spark_dataset import Push, ingested
 from spark_topics import TOPIC
 
-import odradek.testing
 from odradek.testing import RunningHost
 from odradek_spark.cli import session
 from odradek_spark.cli.ingest import ingest_settings
@@ -23,13 +21,6 @@ from odradek_spark.ingest import query, run
 from odradek_spark.ingest.session import NoSpark
 
 NOBODY = "127.0.0.1:1"
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[RunningHost]:
-    with odradek.testing.host() as running:
-        running.topics.create(TOPIC)
-        yield running
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.log import AddedFile, LiveFile, live
 from odradek_spark.tables.schemas import POINTS, PUSHES, ROLLUP_1H, ROLLUP_5M, Table
 
-START = datetime(2026, 9, 22, tzinfo=UTC)
+START, S = datetime(2026, 9, 22, tzinfo=UTC), timedelta(seconds=1)
 VALUES = st.one_of(st.floats(width=32), st.integers(-(2**63), 2**63 - 1), st.none())
 
 
@@ -104,9 +104,6 @@ def test_a_repeated_push_is_known_from_an_earlier_part(tmp_path: Path) -> None:
     (row,) = added_up(dataset.root, ROLLUP_5M, part[0]).to_pylist()
 
     assert (row["n"], row["sum"]) == (1, 5.0)
-
-
-S = timedelta(seconds=1)
 
 
 def as_added(file: LiveFile) -> AddedFile:

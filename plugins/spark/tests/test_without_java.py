@@ -6,25 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from spark_dataset import Push, ingested
 from spark_topics import TOPIC
 
-import odradek.testing
 from odradek.testing import RunningHost
 
 NO_JAVA = "odradek: no Java on this machine: the pipeline needs Java 17 or newer (or set JAVA_HOME)\n"
 FAKE = "#!/bin/sh\necho 'openjdk version \"11.0.21\" 2023-10-17' >&2\n"
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[RunningHost]:
-    with odradek.testing.host() as running:
-        running.topics.create(TOPIC)
-        yield running
 
 
 @pytest.fixture

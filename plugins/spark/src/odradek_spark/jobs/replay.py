@@ -150,20 +150,6 @@ def commit(dataset: Dataset, manifests: Sequence[Manifest], numbers: dict[str, i
             raise DatasetError(f"{dataset.root}: another replay is at work; start again when it is through")
 
 
-def missing(decoded: DataFrame, there: DataFrame, key: Sequence[str]) -> DataFrame:
-    """The rows that a table does not have.
-
-    Args:
-        decoded: Rows of a table, made again.
-        there: The table.
-        key: The columns by which a row is known.
-
-    Returns:
-        The columns of ``decoded``.
-    """
-    return decoded.join(there.select(*key).distinct(), list(key), "left_anti").select(*decoded.columns)
-
-
 def unresolved(dead_letter: DataFrame, pushes: DataFrame) -> DataFrame:
     """The dead letters that are no pushes yet.
 
@@ -174,7 +160,7 @@ def unresolved(dead_letter: DataFrame, pushes: DataFrame) -> DataFrame:
     Returns:
         ``src_partition`` int, ``src_offset`` bigint.
     """
-    return missing(dead_letter.select(*SOURCE_KEY).distinct(), pushes, SOURCE_KEY)
+    return dead_letter.select(*SOURCE_KEY).distinct().join(pushes, SOURCE_KEY, "left_anti")
 
 
 def dead_letter_ranges(spark: SparkSession, root: str) -> list[OffsetRange]:

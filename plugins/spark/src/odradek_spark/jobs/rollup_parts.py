@@ -1,7 +1,7 @@
 """Parts of a rollup, made by the workers: each task reads some files, adds up in DuckDB and writes.
 
 What the columns are, `odradek_spark.jobs.rollup.rollup` says, and tests compare the two. Spark itself would
-take fifty times the CPU for it: where a group keeps a struct or a sketch, it sorts all points
+take twenty-five times the CPU for it: where a group keeps a struct or a sketch, it sorts all points
 (host/docs/decisions/0018-rollups-in-the-workers.md).
 """
 
