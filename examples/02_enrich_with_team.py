@@ -22,7 +22,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.plugin import ClientTelemetryPayload, PluginConfig, RequestContext, hookimpl
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins import load_plugins
+from odradek.server.plugins.plugin_manager import load_plugins
 
 
 class TeamEnricher:

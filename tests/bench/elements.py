@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from bench.harness import head, spread
-from odradek.server.process import freeze_garbage
+from odradek.server.plugins.process import freeze_garbage
 from odradek.wire.codec import MAX_ELEMENTS, decode, encode
 from odradek.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -25,8 +25,8 @@ from odradek.plugin import (
 )
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins import HostPluginManager
-from odradek.server.process import freeze_garbage, keep_buffers
+from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.server.plugins.process import freeze_garbage, keep_buffers
 
 SHORTEST_INTERVAL_MS = 100
 BATCH = 40

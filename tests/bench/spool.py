@@ -17,11 +17,11 @@ from pathlib import Path
 from bench.harness import head
 from bench.host import Counting, JumpingClock, plugins_of
 from bench.payloads import PAYLOADS, Payload
-from odradek.broker.routing import PendingAnswer
+from odradek.broker.dispatch.routing import PendingAnswer
 from odradek.plugin import ConnectionContext, RequestContext
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.process import freeze_garbage, keep_buffers
+from odradek.server.plugins.process import freeze_garbage, keep_buffers
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, decoded, exchanges
-from odradek.broker.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.routing import Dispatcher, load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.wire.header import peek_api
 from support.broker import make_broker, make_connection

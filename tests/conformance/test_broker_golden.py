@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
-from odradek.broker.broker_config_keys import STATIC_KEYS
+from odradek.broker.configs.broker_config_keys import STATIC_KEYS
+from odradek.broker.dispatch.routing import Dispatcher, PendingAnswer, load_handlers
 from odradek.broker.dynamic_quotas import CONNECTION_KEYS, RATE_KEYS
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
-from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
 from odradek.broker.topic_config_keys import TYPES
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode

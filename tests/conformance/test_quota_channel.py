@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import pytest
 
-from odradek.broker.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.routing import Dispatcher, load_handlers
 from odradek.plugin.context import ConnectionContext
-from odradek.server.channel import READ_AHEAD_BYTES, Channel
-from odradek.server.listener import Listener
+from odradek.server.sockets.channel import READ_AHEAD_BYTES, Channel
+from odradek.server.sockets.listener import Listener
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header

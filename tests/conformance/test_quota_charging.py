@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.routing import CloseConnection, Route, load_handlers
-from odradek.broker.throttling import charge_nothing
+from odradek.broker.dispatch.routing import CloseConnection, Route, load_handlers
+from odradek.broker.dispatch.throttling import charge_nothing
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers

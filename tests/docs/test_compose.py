@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from odradek.server.config import load_config
-from odradek.server.plugins import PluginState, activate, load_plugins
+from odradek.server.plugins.plugin_manager import PluginState, activate, load_plugins
 from odradek_kafka.kafka_settings import DEFAULT_TOPIC, KafkaSettings
 from support.reference_page import ROOT
 

@@ -8,9 +8,9 @@ from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
-from odradek.server.connection_metrics import connection_rows
-from odradek.server.metrics import INSTRUMENTS, forwarder_rows, push_rows
-from odradek.server.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.server.meters.connection_metrics import connection_rows
+from odradek.server.meters.metrics import INSTRUMENTS, forwarder_rows, push_rows
+from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.testing.clock import MockClock

@@ -15,10 +15,10 @@ import pytest
 
 from odradek.clock import SystemClock
 from odradek.plugin import PluginConfig, hookimpl
-from odradek.server.companions import CompanionRunner
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins import HostPluginManager
+from odradek.server.plugins.companions import CompanionRunner
+from odradek.server.plugins.plugin_manager import HostPluginManager
 
 TIME_LIMIT_S = 10.0
 APPENDS = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()} {sys.argv[2]}\\n'); "

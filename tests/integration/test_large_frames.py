@@ -11,9 +11,9 @@ from typing import Any, cast
 import pytest
 
 from odradek.plugin.context import ConnectionContext
-from odradek.server.channel import Channel
-from odradek.server.large_frame import SHARED_BUFFER_BYTES
-from odradek.server.listener import Listener
+from odradek.server.sockets.channel import Channel
+from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
+from odradek.server.sockets.listener import Listener
 from odradek.testing.clock import MockClock
 
 SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)

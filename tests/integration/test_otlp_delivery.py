@@ -23,7 +23,7 @@ from odradek.plugin import (
     PluginConfig,
     TelemetryRecord,
 )
-from odradek.server.forwarding import ForwarderRunner
+from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from odradek_otlp import odradek_forwarder
 from support.telemetry_records import telemetry_record
 

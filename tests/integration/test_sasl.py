@@ -21,7 +21,7 @@ from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.security.scram import ScramMechanism
-from odradek.server.metrics import rows
+from odradek.server.meters.metrics import rows
 from odradek.wire.messages.alter_user_scram_credentials import ScramCredentialDeletion
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData

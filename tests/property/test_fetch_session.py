@@ -7,7 +7,12 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.broker.fetch_session import MIN_EVICTION_MS, CachedPartition, FetchSessionCache, PartitionKey
+from odradek.broker.fetch.fetch_session import (
+    MIN_EVICTION_MS,
+    CachedPartition,
+    FetchSessionCache,
+    PartitionKey,
+)
 from odradek.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from odradek.broker.broker import Broker
-from odradek.broker.transaction_join import TransactionJoin
+from odradek.broker.transactions.transaction_join import TransactionJoin
 from odradek.log.partition_log import PartitionLog
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
-from odradek.broker.fetch_session import FetchSessionCache
+from odradek.broker.dispatch.routing import Dispatcher, PendingAnswer, load_handlers
+from odradek.broker.dispatch.throttling import Throttled
+from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
-from odradek.broker.routing import Dispatcher, PendingAnswer, load_handlers
-from odradek.broker.throttling import Throttled
 from odradek.broker.topics import Topics
-from odradek.broker.transaction_participants import Participants
+from odradek.broker.transactions.transaction_participants import Participants
 from odradek.client.connection import answer_type
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator

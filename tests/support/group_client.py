@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from odradek.broker.routing import PendingAnswer
+from odradek.broker.dispatch.routing import PendingAnswer
 from odradek.client.connection import answer_type
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode

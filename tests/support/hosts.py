@@ -16,7 +16,7 @@ from typing import Any
 
 from odradek.server.config import load_config
 from odradek.server.host import Host
-from odradek.server.plugins import HostPluginManager
+from odradek.server.plugins.plugin_manager import HostPluginManager
 from odradek.testing.host_thread import HostThread
 
 LOOPBACK = "PLAINTEXT://127.0.0.1:0"

@@ -12,7 +12,7 @@ from pathlib import Path
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
 
 from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hookimpl
-from odradek.server.plugins import HostPluginManager
+from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, ThreadedHost, running_host
 from support.wire_client import WireClient

@@ -13,7 +13,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PARENT, STARTED, PAGES = 1, 19, 21
 """Where these are in ``/proc/<pid>/stat``, behind the name."""
 ROLES = (
-    ("odradek.server.payload_workers", "payload worker"),
+    ("odradek.server.plugins.payload_workers", "payload worker"),
     ("serve", "host"),
     ("java", "JVM"),
     ("odradek", "driver"),

@@ -11,7 +11,7 @@ import pytest
 
 from integration.java.jvm import Jvm
 from odradek.plugin import Forwarder, PluginConfig, Retry, TelemetryRecord, hookimpl
-from odradek.server.plugins import HostPluginManager
+from odradek.server.plugins.plugin_manager import HostPluginManager
 from support.accounts import assert_accounts_balance
 from support.hosts import EVERYTHING, running_host
 from support.wire_client import WireClient

@@ -110,7 +110,7 @@ def test_a_topics_configuration_is_replaced() -> None:
 def test_a_bug_is_an_error_for_every_resource(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = make_broker()
     broken = replacement("sub-1", {"metrics": "a"})
-    monkeypatch.setattr("odradek.broker.config_changes.check_form", None)
+    monkeypatch.setattr("odradek.broker.configs.config_changes.check_form", None)
 
     answers = ask(broker, broken, replacement("sub-2", {}))
 

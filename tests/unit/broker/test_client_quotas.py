@@ -9,7 +9,7 @@ import pytest
 
 from odradek.broker import client_quotas
 from odradek.broker.client_quotas import MAX_CHANGES, Alteration, QuotaFilter
-from odradek.broker.deferred import Deferred
+from odradek.broker.dispatch.deferred import Deferred
 from odradek.broker.host_lookups import HostLookups
 from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore
 from odradek.metadata.store import MetadataStore

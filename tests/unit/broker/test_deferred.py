@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from odradek.broker.deferred import Deferred
+from odradek.broker.dispatch.deferred import Deferred
 
 
 def test_the_response_reaches_who_waits_for_it() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
-from odradek.broker.routing import PendingAnswer
+from odradek.broker.dispatch.routing import PendingAnswer
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode

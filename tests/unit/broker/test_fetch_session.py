@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
-from odradek.broker.fetch_read import MAX_READS
-from odradek.broker.fetch_session import (
+from odradek.broker.fetch.fetch_read import MAX_READS
+from odradek.broker.fetch.fetch_session import (
     INT32_MAX,
     MIN_EVICTION_MS,
     NO_SESSION,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.deferred import Deferred
+from odradek.broker.dispatch.deferred import Deferred
 from odradek.broker.flush_wait import FlushWait
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_changes import KeyChange, ResourceChange, alter
+from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
 from odradek.group.group_config import GroupConfig
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.messages.consumer_group_heartbeat import (

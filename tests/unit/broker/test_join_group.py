@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from odradek.broker.deferred import Deferred
+from odradek.broker.dispatch.deferred import Deferred
 from odradek.broker.handlers.join_group import join_group
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode

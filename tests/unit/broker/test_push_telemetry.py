@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import Broker
-from odradek.broker.routing import PendingAnswer
+from odradek.broker.dispatch.routing import PendingAnswer
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.telemetry_config import TelemetryConfig

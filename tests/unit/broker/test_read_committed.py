@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.fetch_context import Partitions
-from odradek.broker.fetch_read import Read, batch_starts
-from odradek.broker.long_poll import LOOK_MS
-from odradek.broker.routing import PendingAnswer
+from odradek.broker.dispatch.routing import PendingAnswer
+from odradek.broker.fetch.fetch_context import Partitions
+from odradek.broker.fetch.fetch_read import Read, batch_starts
+from odradek.broker.fetch.long_poll import LOOK_MS
 from odradek.log.control_batch import TransactionMarker
 from odradek.log.partition_log import PartitionLog
 from odradek.testing.clock import MockClock
@@ -270,7 +270,7 @@ def test_without_aborted_transactions_batches_are_not_looked_at(
         looked_at.append(records)
         return batch_starts(records)
 
-    monkeypatch.setattr("odradek.broker.fetch_read.batch_starts", noting)
+    monkeypatch.setattr("odradek.broker.fetch.fetch_read.batch_starts", noting)
 
     found = reader.fetched(2)
 

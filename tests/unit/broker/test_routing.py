@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.deferred import Deferred
-from odradek.broker.routing import CloseConnection, Dispatcher, PendingAnswer, Route, answers, load_handlers
-from odradek.broker.throttling import Throttled
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import (
+    CloseConnection,
+    Dispatcher,
+    PendingAnswer,
+    Route,
+    answers,
+    load_handlers,
+)
+from odradek.broker.dispatch.throttling import Throttled
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -346,7 +353,7 @@ def test_a_handler_is_told_who_asks_and_when() -> None:
 
 def test_a_route_serves_and_advertises_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     routes: dict[int, Route] = {}
-    monkeypatch.setattr("odradek.broker.routing.ROUTES", routes)
+    monkeypatch.setattr("odradek.broker.dispatch.routing.ROUTES", routes)
 
     @answers(InitProducerIdRequest, InitProducerIdResponse, versions=only(3), advertised=between(0, 5))
     def init_producer_id(*_: object) -> None: ...

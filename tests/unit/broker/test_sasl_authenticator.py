@@ -11,8 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.broker.routing import CloseConnection, PendingAnswer
-from odradek.broker.sasl_authenticator import MECHANISMS, SaslAuthentication, SaslAuthenticator, SaslSettings
+from odradek.broker.dispatch.routing import CloseConnection, PendingAnswer
+from odradek.broker.dispatch.sasl_authenticator import (
+    MECHANISMS,
+    SaslAuthentication,
+    SaslAuthenticator,
+    SaslSettings,
+)
 from odradek.client.connection import answer_type
 from odradek.client.errors import RequestFailed
 from odradek.client.sasl import SaslLogin, log_in

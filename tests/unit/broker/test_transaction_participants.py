@@ -6,7 +6,11 @@ import sqlite3
 
 import pytest
 
-from odradek.broker.transaction_participants import OFFSETS_TOPIC, Participants, offsets_partition
+from odradek.broker.transactions.transaction_participants import (
+    OFFSETS_TOPIC,
+    Participants,
+    offsets_partition,
+)
 from odradek.group.group_offsets import GroupOffsets
 from odradek.log.control_batch import TransactionMarker
 from odradek.wire.api_error import ApiError

@@ -11,7 +11,7 @@ from odradek.cli.main import run
 from odradek.plugin.config import PluginConfig
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.protocols import Enricher
-from odradek.server.plugins import HostPluginManager, InstalledPlugin
+from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
 
 
 class Labels:

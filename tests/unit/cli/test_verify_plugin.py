@@ -15,7 +15,7 @@ import pytest
 from odradek.cli import verify_plugin
 from odradek.cli.main import FAILED, UNUSABLE, run
 from odradek.plugin import ClientTelemetryPayload, PluginConfig, RequestContext, hookimpl
-from odradek.server.plugins import HostPluginManager, load_plugins
+from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
 
 STUCK = """
 import asyncio, time

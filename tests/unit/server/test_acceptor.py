@@ -13,8 +13,8 @@ import pytest
 
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_config import QuotaConfig
-from odradek.server import acceptor as acceptor_module
-from odradek.server.acceptor import Acceptor, Peer, listening_socket, listening_sockets
+from odradek.server.sockets import acceptor as acceptor_module
+from odradek.server.sockets.acceptor import Acceptor, Peer, listening_socket, listening_sockets
 from odradek.testing.clock import MockClock
 
 LISTENER = "EXTERNAL"

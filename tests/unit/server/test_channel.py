@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from odradek.broker.deferred import Deferred
-from odradek.broker.routing import CloseConnection
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import CloseConnection
 from odradek.plugin.context import ConnectionContext
-from odradek.server.channel import READ_AHEAD_BYTES, TURN_NS, WRITTEN_TOGETHER, Channel
-from odradek.server.large_frame import LargeFrame
-from odradek.server.listener import Listener
+from odradek.server.sockets.channel import READ_AHEAD_BYTES, TURN_NS, WRITTEN_TOGETHER, Channel
+from odradek.server.sockets.large_frame import LargeFrame
+from odradek.server.sockets.listener import Listener
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
 

@@ -7,7 +7,7 @@ import pytest
 from odradek.broker.broker import Endpoint
 from odradek.plugin.config import ConfigError
 from odradek.server.config import load_config
-from odradek.server.listener import ListenerAddress
+from odradek.server.sockets.listener import ListenerAddress
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.compression import Codec
 

@@ -12,7 +12,7 @@ from odradek.plugin.config import ConfigError
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.server.config import load_config
 from odradek.server.connection_keys import displace, look_up
-from odradek.server.listener import Listener, ListenerAddress
+from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.testing.clock import MockClock
 
 TWO = "listeners=PLAINTEXT://127.0.0.1:0,PLAINTEXT_INTERNAL://127.0.0.1:0"

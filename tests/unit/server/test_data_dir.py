@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin.config import ConfigError
-from odradek.server.data_dir import DataDir
+from odradek.server.upkeep.data_dir import DataDir
 
 
 def test_a_directory_is_made_and_may_be_used_again(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from odradek.plugin import (
     Retry,
     TelemetryRecord,
 )
-from odradek.server.forwarding import ForwarderRunner
+from odradek.server.plugins.forwarder_runner import ForwarderRunner
 from support.telemetry_records import telemetry_record
 
 PATIENCE_S = 5.0

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.server.listener import ListenerAddress
+from odradek.server.sockets.listener import ListenerAddress
 from odradek.wire.host_address import java_host_address
 
 

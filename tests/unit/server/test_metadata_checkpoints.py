@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from odradek.metadata.offset_store import SqliteOffsetStore
-from odradek.server.metadata_checkpoints import INTERVAL_MS, MetadataCheckpoints
+from odradek.server.upkeep.metadata_checkpoints import INTERVAL_MS, MetadataCheckpoints
 from odradek.testing.clock import MockClock
 
 ROW = ("g", b"t" * 16, 0, 5, 1, "note", 100, None)

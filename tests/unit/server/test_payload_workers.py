@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from odradek.server import payload_workers
-from odradek.server.payload_workers import PayloadWorkers, WorkerFailed
+from odradek.server.plugins import payload_workers
+from odradek.server.plugins.payload_workers import PayloadWorkers, WorkerFailed
 from odradek.telemetry.payload import PayloadLimits, PayloadWork
 from odradek.wire.compression import CorruptData, TooLarge
 

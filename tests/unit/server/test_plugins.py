@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin import ConfigError
-from odradek.server.plugins import ActivePlugin, PluginState, activate, load_plugins, quota_callback
+from odradek.server.plugins.plugin_manager import (
+    ActivePlugin,
+    PluginState,
+    activate,
+    load_plugins,
+    quota_callback,
+)
 
 Install = Callable[..., None]
 

@@ -10,7 +10,7 @@ from odradek.metadata.store import MetadataStore
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.server.spool import TelemetrySpool
 from odradek.server.spool_keys import Durability, SpoolSettings, read_spool
-from odradek.server.step_runner import offload_inline
+from odradek.server.upkeep.step_runner import offload_inline
 from odradek.wire.api_error import ApiError
 from support.broker import make_broker
 

@@ -19,7 +19,7 @@ from odradek.plugin import (
     PluginConfig,
     RequestContext,
 )
-from odradek.server.stdout_receiver import StdoutReceiver, odradek_client_telemetry, plain
+from odradek.server.plugins.stdout_receiver import StdoutReceiver, odradek_client_telemetry, plain
 
 
 def context() -> ClientTelemetryContext:

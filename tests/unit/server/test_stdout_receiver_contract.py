@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from odradek.server.stdout_receiver import StdoutReceiver
+from odradek.server.plugins.stdout_receiver import StdoutReceiver
 from odradek.testing.contracts import ExporterContract, Subject
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from odradek.log.steps import Pause, Steps
-from odradek.server.step_runner import BETWEEN_TURNS_MS, TURN_NS, FileThreads, StepRunner
+from odradek.server.upkeep.step_runner import BETWEEN_TURNS_MS, TURN_NS, FileThreads, StepRunner
 from odradek.testing.clock import MockClock
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin.config import ConfigError
-from odradek.server.storage import METADATA_FILE, Storage
+from odradek.server.upkeep.storage import METADATA_FILE, Storage
 
 
 def test_what_was_stored_is_there_again(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
-from odradek.server.timer_driver import MOST_AT_ONCE, TimerDriver
+from odradek.server.upkeep.timer_driver import MOST_AT_ONCE, TimerDriver
 from odradek.testing.clock import MockClock
 
 

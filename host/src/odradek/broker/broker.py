@@ -11,7 +11,7 @@ from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_quotas import DynamicQuotas
 from odradek.broker.features import Features
-from odradek.broker.fetch_session import FetchSessionCache
+from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS, LogDefaults
 from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topics import Topics
@@ -28,7 +28,7 @@ from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.wire.config_resource import ResourceType
 
 if TYPE_CHECKING:
-    from odradek.broker.sasl_authenticator import SaslAuthenticator
+    from odradek.broker.dispatch.sasl_authenticator import SaslAuthenticator
 
 FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""

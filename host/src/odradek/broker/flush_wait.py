@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from odradek.broker.deferred import Deferred
+from odradek.broker.dispatch.deferred import Deferred
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

@@ -28,7 +28,7 @@ from odradek.cli.main import installed_command
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
-from odradek.server.process import log_to_stderr, run
+from odradek.server.plugins.process import log_to_stderr, run
 
 TOPIC = "demo"
 INTERVAL_MS = 1_000

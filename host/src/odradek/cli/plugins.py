@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from odradek.server.plugins import ActivePlugin, activate, load_plugins
+from odradek.server.plugins.plugin_manager import ActivePlugin, activate, load_plugins
 
 Status = Mapping[str, Mapping[str, object]]
 """By plugin: how far its companion is."""

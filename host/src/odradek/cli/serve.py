@@ -10,7 +10,7 @@ import click
 
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
-from odradek.server.process import freeze_garbage, keep_buffers, log_to_stderr, run
+from odradek.server.plugins.process import freeze_garbage, keep_buffers, log_to_stderr, run
 
 
 @click.command()

@@ -14,7 +14,7 @@ import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.plugin.protocols import ClientTelemetryExporterProvider, Forwarder
-from odradek.server.plugins import ActivePlugin, activate, load_plugins
+from odradek.server.plugins.plugin_manager import ActivePlugin, activate, load_plugins
 from odradek.testing.contracts.kinds import rules_of
 from odradek.testing.contracts.rule import PAGE, Hangs, Outcome, Verdict, verdict
 from odradek.testing.contracts.subject import Kind, Subject

@@ -24,8 +24,8 @@ from odradek.quota.connection_limits import (
 )
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_config import MAX_INT, QuotaConfig
-from odradek.server.listener import Listener, ListenerAddress
 from odradek.server.quota_keys import forget_idle
+from odradek.server.sockets.listener import Listener, ListenerAddress
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,30 +17,30 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from odradek.broker.broker import Broker, Endpoint
-from odradek.broker.fetch_session import INT32_MAX, FetchSessionCache
+from odradek.broker.dispatch.routing import Dispatcher, load_handlers
+from odradek.broker.fetch.fetch_session import INT32_MAX, FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
-from odradek.broker.routing import Dispatcher, load_handlers
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import GroupOffsets
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
-from odradek.server.companions import Companions
 from odradek.server.config import HostConfig
 from odradek.server.connection_keys import enforce, make_connection_quotas
-from odradek.server.forwarders import make_runners, make_spool, sink_of
-from odradek.server.listener import Listener
-from odradek.server.log_upkeep import LogUpkeep
-from odradek.server.metadata_checkpoints import MetadataCheckpoints
-from odradek.server.payload_workers import PayloadWorkers
-from odradek.server.plugins import ActivePlugin, HostPluginManager, activate, load_plugins
+from odradek.server.plugins.companions import Companions
+from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
+from odradek.server.plugins.payload_workers import PayloadWorkers
+from odradek.server.plugins.plugin_manager import ActivePlugin, HostPluginManager, activate, load_plugins
 from odradek.server.quota_keys import forget_idle, make_quotas
-from odradek.server.sasl_listener import listener_kind
-from odradek.server.step_runner import FileThreads
-from odradek.server.storage import Storage
-from odradek.server.timer_driver import TimerDriver
+from odradek.server.sockets.listener import Listener
+from odradek.server.sockets.sasl_listener import listener_kind
 from odradek.server.transactions import make_transactions
+from odradek.server.upkeep.log_upkeep import LogUpkeep
+from odradek.server.upkeep.metadata_checkpoints import MetadataCheckpoints
+from odradek.server.upkeep.step_runner import FileThreads
+from odradek.server.upkeep.storage import Storage
+from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_configs import validate
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
@@ -50,8 +50,8 @@ from odradek.wire.config_resource import ResourceType
 from odradek.wire.uuid_text import uuid_text
 
 if TYPE_CHECKING:
-    from odradek.server.metrics_endpoint import MetricsEndpoint
-    from odradek.server.metrics_push import MetricsPush
+    from odradek.server.meters.metrics_endpoint import MetricsEndpoint
+    from odradek.server.meters.metrics_push import MetricsPush
 
 log = logging.getLogger(__name__)
 
@@ -239,11 +239,11 @@ class Host:
             await self.listen(listener)
         if self.config.metrics_listener is not None:
             # this and the next import cost 0.1 s of start-up each, so only where they are wanted
-            from odradek.server.metrics_endpoint import MetricsEndpoint
+            from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
         if self.config.metrics_push is not None:
-            from odradek.server.metrics_push import MetricsPush
+            from odradek.server.meters.metrics_push import MetricsPush
 
             self.metrics_push = MetricsPush(self.config.metrics_push, self)
         self.sweep_idle()

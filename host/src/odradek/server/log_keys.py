@@ -12,7 +12,7 @@ from typing import Final
 from odradek.log.cleaner import DEDUPE_BUFFER_BYTES
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.server.log_upkeep import UpkeepSettings
+from odradek.server.upkeep.log_upkeep import UpkeepSettings
 
 LOG_DEFAULTS: Final = {
     "compression.gzip.level": "compression.gzip.level",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from odradek.broker.sasl_authenticator import MECHANISMS, SaslSettings
+from odradek.broker.dispatch.sasl_authenticator import MECHANISMS, SaslSettings
 from odradek.plugin.config import PluginConfig
 
 SASL_PLAINTEXT = "SASL_PLAINTEXT"

@@ -14,7 +14,7 @@ from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.config import ConfigError
-from odradek.server.log_feed import LogFeed
+from odradek.server.plugins.log_feed import LogFeed
 from odradek.server.spool_keys import Durability, SpoolSettings
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, record_parts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from odradek.broker.topics import Topics
-from odradek.broker.transaction_participants import Participants
+from odradek.broker.transactions.transaction_participants import Participants
 from odradek.clock import Clock, Timer
 from odradek.group.group_offsets import GroupOffsets
 from odradek.plugin.config import PluginConfig
-from odradek.server.storage import Storage
+from odradek.server.upkeep.storage import Storage
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
 

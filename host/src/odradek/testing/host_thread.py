@@ -11,7 +11,7 @@ from typing import TypeVar
 from odradek.clock import Clock
 from odradek.server.config import EVERY_ADDRESS, HostConfig
 from odradek.server.host import Host
-from odradek.server.plugins import HostPluginManager
+from odradek.server.plugins.plugin_manager import HostPluginManager
 
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 30

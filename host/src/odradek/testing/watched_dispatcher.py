@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from odradek.broker.broker import Broker
-from odradek.broker.deferred import Deferred
-from odradek.broker.routing import CloseConnection, CompiledRoute, Dispatcher, Route
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import CloseConnection, CompiledRoute, Dispatcher, Route
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.testing.fault import Fault
 from odradek.testing.request_log import Request, RequestLog

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from odradek.broker.broker import Broker
-from odradek.broker.routing import answers
-from odradek.broker.transaction_errors import older_code
-from odradek.broker.transaction_participants import OFFSETS_PARTITIONS, OFFSETS_TOPIC
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.transactions.transaction_errors import older_code
+from odradek.broker.transactions.transaction_participants import OFFSETS_PARTITIONS, OFFSETS_TOPIC
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch, TopicPartition
 from odradek.wire.api_error import ApiError

@@ -22,9 +22,9 @@ from collections.abc import Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import Alteration, place
-from odradek.broker.deferred import Deferred
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import answers
 from odradek.broker.host_lookups import HostLookups
-from odradek.broker.routing import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (

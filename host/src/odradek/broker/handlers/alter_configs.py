@@ -12,8 +12,8 @@ Differs from Kafka:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_changes import KeyChange, ResourceChange, alter
-from odradek.broker.routing import answers
+from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
+from odradek.broker.dispatch.routing import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.config_resource import ConfigOperation
 from odradek.wire.error_code import ErrorCode

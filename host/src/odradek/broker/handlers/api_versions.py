@@ -20,8 +20,8 @@ from __future__ import annotations
 import re
 
 from odradek.broker.broker import Broker
-from odradek.broker.routing import ROUTES, answers
-from odradek.broker.throttling import charge_if_known
+from odradek.broker.dispatch.routing import ROUTES, answers
+from odradek.broker.dispatch.throttling import charge_if_known
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import (

@@ -33,8 +33,8 @@ Differs from Kafka:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.routing import answers
 from odradek.broker.features import GROUP_VERSION
-from odradek.broker.routing import answers
 from odradek.group.consumer_heartbeat import Client
 from odradek.group.consumer_protocol import answer_heartbeat
 from odradek.plugin.context import RequestContext

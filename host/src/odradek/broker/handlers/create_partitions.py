@@ -21,9 +21,9 @@ from __future__ import annotations
 from collections import Counter
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
-from odradek.broker.routing import answers
-from odradek.broker.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.topics import Topic, check_partitions
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota

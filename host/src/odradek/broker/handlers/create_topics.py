@@ -26,10 +26,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 from odradek.broker.broker import Broker
+from odradek.broker.configs.topic_resource import effective_entries
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
-from odradek.broker.routing import answers
-from odradek.broker.throttling import Mutated, charge_mutations, mutated, mutation_quota
-from odradek.broker.topic_resource import effective_entries
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota

@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from odradek.broker.broker import Broker
-from odradek.broker.routing import answers
-from odradek.broker.throttling import Mutated, charge_mutations, mutated, mutation_quota
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.topics import Topic
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota

@@ -15,8 +15,8 @@ Versions:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.routing import answers
-from odradek.broker.transaction_errors import older_code
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.transactions.transaction_errors import older_code
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch
 from odradek.wire.api_error import ApiError

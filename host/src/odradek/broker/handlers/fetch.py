@@ -28,12 +28,9 @@ Differs from Kafka:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.deferred import Deferred
-from odradek.broker.fetch_context import open_context
-from odradek.broker.fetch_read import Read, ReadParams, unread
-from odradek.broker.long_poll import LongPoll
-from odradek.broker.routing import answers
-from odradek.broker.throttling import (
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.throttling import (
     Draft,
     Exchange,
     Throttle,
@@ -41,6 +38,9 @@ from odradek.broker.throttling import (
     charge_fetch,
     fetch_limit_bytes,
 )
+from odradek.broker.fetch.fetch_context import open_context
+from odradek.broker.fetch.fetch_read import Read, ReadParams, unread
+from odradek.broker.fetch.long_poll import LongPoll
 from odradek.plugin.context import RequestContext
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.wire.api_error import ApiError

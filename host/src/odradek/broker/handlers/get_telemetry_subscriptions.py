@@ -8,8 +8,8 @@ Behavior:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.routing import answers
 from odradek.broker.handlers.push_telemetry import invalid_request
-from odradek.broker.routing import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.messages.get_telemetry_subscriptions import (
     GetTelemetrySubscriptionsRequest,

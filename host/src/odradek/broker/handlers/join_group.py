@@ -24,8 +24,8 @@ Differs from Kafka:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.deferred import Deferred
-from odradek.broker.routing import answers
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import answers
 from odradek.group.classic_join import Joiner
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode

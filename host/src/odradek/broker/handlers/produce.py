@@ -29,12 +29,12 @@ from __future__ import annotations
 from functools import partial
 
 from odradek.broker.broker import Broker
-from odradek.broker.deferred import Deferred
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import CloseConnection, answers
+from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
-from odradek.broker.routing import CloseConnection, answers
-from odradek.broker.throttling import charge_produce
 from odradek.broker.topics import Topic
-from odradek.broker.transaction_join import TransactionJoin
+from odradek.broker.transactions.transaction_join import TransactionJoin
 from odradek.log.log_validator import InvalidRecords
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from typing import Any
 
 from odradek.broker.broker import Broker
-from odradek.broker.deferred import Deferred
-from odradek.broker.routing import answers
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import answers
 from odradek.plugin.context import RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.pending_push import PendingPush

@@ -12,9 +12,9 @@ Versions:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.deferred import Deferred
-from odradek.broker.routing import answers
-from odradek.broker.throttling import charge_nothing
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.throttling import charge_nothing
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

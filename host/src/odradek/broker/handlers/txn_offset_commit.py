@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from odradek.broker.broker import Broker
-from odradek.broker.routing import answers
-from odradek.broker.transaction_errors import verification_error
-from odradek.broker.transaction_participants import offsets_partition
+from odradek.broker.dispatch.routing import answers
+from odradek.broker.transactions.transaction_errors import verification_error
+from odradek.broker.transactions.transaction_participants import offsets_partition
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer, PartitionCheck
 from odradek.plugin.context import RequestContext

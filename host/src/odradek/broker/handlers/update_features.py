@@ -14,8 +14,8 @@ Ignored fields:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.routing import answers
 from odradek.broker.features import Features
-from odradek.broker.routing import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

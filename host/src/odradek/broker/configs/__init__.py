@@ -1,0 +1,1 @@
+"""Configuration resources: what clients describe and alter."""

@@ -1,0 +1,124 @@
+"""Changes of configuration: all good ones of a request in one transaction.
+
+After Kafka's ConfigAdminManager (form) and ConfigurationControlManager (content). A refused resource leaves
+the others of its request alone; a resource is changed whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from odradek.broker.broker import Broker
+from odradek.broker.config_key import elements
+from odradek.broker.configs.config_resources import ConfigResource, resource_of
+from odradek.wire.api_error import ApiError
+from odradek.wire.config_resource import ConfigOperation, ConfigType
+from odradek.wire.error_code import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChange:
+    """What happens to one key."""
+
+    key: str
+    operation: int
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceChange:
+    """What happens to one resource."""
+
+    type: int
+    name: str
+    keys: Sequence[KeyChange]
+    replace: bool = False
+    """True forgets every key that is not named (AlterConfigs)."""
+
+
+def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker) -> list[ApiError | None]:
+    """Carry out a request.
+
+    Args:
+        changes: In the order of the request.
+        validate_only: Check everything, change nothing.
+        broker: Where to.
+
+    Returns:
+        Per change the refusal, or None.
+    """
+    times = Counter((change.type, change.name) for change in changes)
+    accepted: list[tuple[ConfigResource, str, dict[str, str]]] = []
+    refusals: list[ApiError | None] = []
+    with broker.metadata.transaction():
+        for change in changes:
+            try:
+                check_form(change, times[(change.type, change.name)])
+                resource = resource_of(change.type)
+                before = broker.metadata.resource(change.type, change.name)
+                after = changed(change, before, resource)
+                resource.validate(change.name, before, after, broker)
+            except ApiError as refusal:
+                refusals.append(refusal)
+                continue
+            refusals.append(None)
+            if after != before and not validate_only:
+                broker.metadata.put_resource(change.type, change.name, after)
+                accepted.append((resource, change.name, after))
+    for resource, name, properties in accepted:
+        resource.apply(name, properties, broker)
+    return refusals
+
+
+def check_form(change: ResourceChange, times: int) -> None:
+    """What is wrong with a change whatever it is about, in Kafka's order and words.
+
+    Raises:
+        ApiError: INVALID_REQUEST.
+    """
+    if times > 1:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    if len({key.key for key in change.keys}) < len(change.keys):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    nulls = [key.key for key in change.keys if key.value is None and key.operation != ConfigOperation.DELETE]
+    if nulls:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+
+
+def changed(change: ResourceChange, before: dict[str, str], resource: ConfigResource) -> dict[str, str]:
+    """The keys after a change.
+
+    Raises:
+        ApiError: An operation does not fit its key.
+    """
+    after = {} if change.replace else dict(before)
+    for key in change.keys:
+        value = new_value(key, before.get(key.key), resource)
+        if value is None:
+            after.pop(key.key, None)
+        else:
+            after[key.key] = value
+    return after
+
+
+def new_value(change: KeyChange, before: str | None, resource: ConfigResource) -> str | None:
+    """A key's value after a change, None to forget it."""
+    if change.operation == ConfigOperation.SET:
+        return change.value
+    if change.operation == ConfigOperation.DELETE:
+        return None
+    if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what Kafka's null pointer comes to
+    operation = ConfigOperation(change.operation)
+    if resource.type_of(change.key) is not ConfigType.LIST:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"Can't {operation.name} to key {change.key} because its type is not LIST.",
+        )
+    start = resource.default_of(change.key) if before is None else before
+    present, wanted = elements(start or ""), elements(change.value or "")
+    if operation is ConfigOperation.APPEND:
+        return ",".join(present + [item for item in wanted if item not in present])
+    return ",".join(item for item in present if item not in wanted)

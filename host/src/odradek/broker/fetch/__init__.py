@@ -1,0 +1,1 @@
+"""Fetch: sessions, reading, long polls."""

@@ -1,0 +1,112 @@
+"""A fetch that waits: for enough bytes, or for its time to end. After Kafka's DelayedFetch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from odradek.broker.broker import Broker
+from odradek.broker.dispatch.deferred import Deferred
+from odradek.broker.fetch.fetch_read import Read
+from odradek.clock import TimerTask
+from odradek.log.partition_log import Listener, PartitionLog
+
+MAX_WAIT_MS = 300_000
+"""Nobody waits longer: a larger ``max_wait_ms`` is cut."""
+LOOK_MS = 10
+"""Who waits for many committed bytes has them looked for no more often: that reads every partition."""
+
+
+@dataclass(slots=True, eq=False)
+class LongPoll:
+    """One waiting fetch.
+
+    Args:
+        broker: Its clock and timer.
+        min_bytes: What the client waits for, within the limits of its request.
+        first: What was there when it asked.
+        again: Reads once more.
+        respond: Makes the answer of what was read.
+    """
+
+    broker: Broker
+    min_bytes: int
+    first: Read
+    again: Callable[[], Read]
+    respond: Callable[[Read], object]
+    deferred: Deferred = field(default_factory=Deferred)
+    logs: list[PartitionLog] = field(init=False)
+    missing_bytes: int = field(init=False)
+    listeners: list[tuple[PartitionLog, Listener]] = field(default_factory=list)
+    timeout: TimerTask | None = None
+    look: TimerTask | None = None
+    """The next look for committed bytes, if there may be more."""
+
+    def __post_init__(self) -> None:
+        self.logs = self.first.logs
+        self.missing_bytes = self.min_bytes - self.first.bytes_read
+
+    def start(self, wait_ms: int) -> Deferred:
+        """Wait for appends."""
+        deadline_ms = self.broker.clock.now_ms() + min(wait_ms, MAX_WAIT_MS)
+        self.timeout = self.broker.timer.schedule(deadline_ms, self.finish)
+        for log in self.logs:
+            listener = self.appended
+            if self.first.params.read_committed:
+                listener = CommittedListener(self, log, log.last_stable_offset)
+            log.listeners.add(listener)
+            self.listeners.append((log, listener))
+        self.deferred.abandon = self.stop
+        self.deferred.hurry = self.finish
+        return self.deferred
+
+    def appended(self, appended_bytes: int) -> None:
+        """A log has grown, or was deleted (0 bytes)."""
+        self.missing_bytes -= appended_bytes
+        if appended_bytes == 0 or self.missing_bytes <= 0:
+            self.finish()
+
+    def stable_grew(self) -> None:
+        """What counts is what lies before the open transactions: one marker may free a lot."""
+        if self.min_bytes <= 1:
+            self.finish()
+        elif self.look is None:
+            self.look = self.broker.timer.schedule(self.broker.clock.now_ms() + LOOK_MS, self.look_again)
+
+    def look_again(self) -> None:
+        """Answer if there is enough by now."""
+        self.look = None
+        found = self.again()
+        if found.failed or found.bytes_read >= self.min_bytes:
+            self.stop()
+            self.deferred.complete_by(lambda: self.respond(found))
+
+    def finish(self) -> None:
+        """Answer with what is there now."""
+        self.stop()
+        self.deferred.complete_by(lambda: self.respond(self.again()))
+
+    def stop(self) -> None:
+        """Wait no longer."""
+        for task in (self.timeout, self.look):
+            if task is not None:
+                task.cancel()
+        for log, listener in self.listeners:
+            log.listeners.discard(listener)
+
+
+@dataclass(slots=True, eq=False)
+class CommittedListener:
+    """Passes on of one log only what consumers of committed records can see."""
+
+    poll: LongPoll
+    log: PartitionLog
+    stable_offset: int
+
+    def __call__(self, appended_bytes: int) -> None:
+        """The log has grown, or was deleted (0 bytes)."""
+        if appended_bytes == 0:
+            self.poll.finish()
+        elif self.log.last_stable_offset != self.stable_offset:
+            self.stable_offset = self.log.last_stable_offset
+            self.poll.stable_grew()

@@ -1,0 +1,181 @@
+"""The host's own metrics: what is offered under which name, and the rows of it as they are now.
+
+Rooms count in plain integers; `rows` reads them when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS, connection_rows
+from odradek.server.meters.instrument import Instrument
+from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.server.sockets.sasl_listener import SaslListener
+from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.telemetry.push_accounts import PushAccounts
+
+if TYPE_CHECKING:
+    from odradek.server.host import Host
+
+KAFKA = "kafka.server.client.metrics"
+"""Kafka's group ``client-metrics`` of the domain ``kafka.server``, as a prefix."""
+
+INSTRUMENTS = {
+    "instance-count": Instrument(
+        f"{KAFKA}.instance.count", "gauge", "{instance}", "Client instances in the cache"
+    ),
+    "unknown-subscription-request-count": Instrument(
+        f"{KAFKA}.unknown.subscription.request.count",
+        "counter",
+        "{push}",
+        "Pushes with a stale subscription id",
+    ),
+    "unknown-subscription-request-rate": Instrument(
+        f"{KAFKA}.unknown.subscription.request.rate",
+        "gauge",
+        "{push}/s",
+        "Pushes with a stale subscription id",
+    ),
+    "throttle-count": Instrument(
+        f"{KAFKA}.throttle.count", "counter", "{request}", "Requests that came too early"
+    ),
+    "throttle-rate": Instrument(
+        f"{KAFKA}.throttle.rate", "gauge", "{request}/s", "Requests that came too early"
+    ),
+    "plugin-export-count": Instrument(
+        f"{KAFKA}.plugin.export.count", "counter", "{push}", "Pushes given to plugins"
+    ),
+    "plugin-export-rate": Instrument(
+        f"{KAFKA}.plugin.export.rate", "gauge", "{push}/s", "Pushes given to plugins"
+    ),
+    "plugin-export-time-avg": Instrument(
+        f"{KAFKA}.plugin.export.time.avg", "gauge", "ms", "Time that plugins took for a push, mean"
+    ),
+    "plugin-export-time-max": Instrument(
+        f"{KAFKA}.plugin.export.time.max", "gauge", "ms", "Time that plugins took for a push, maximum"
+    ),
+    "plugin-error-count": Instrument(
+        f"{KAFKA}.plugin.error.count", "counter", "{push}", "Pushes that could not be opened or exported"
+    ),
+    "plugin-error-rate": Instrument(
+        f"{KAFKA}.plugin.error.rate", "gauge", "{push}/s", "Pushes that could not be opened or exported"
+    ),
+    "connections": Instrument("odradek.connections", "gauge", "{connection}", "Open connections"),
+    "connections-accepted": Instrument(
+        "odradek.connections.accepted", "counter", "{connection}", "Connections since the start"
+    ),
+    "connections-refused": Instrument(
+        "odradek.connections.refused",
+        "counter",
+        "{connection}",
+        "Connections closed for bytes that made no sense",
+    ),
+    "successful-authentication": Instrument(
+        "kafka.server.socket.server.metrics.successful.authentication",
+        "counter",
+        "{connection}",
+        "Connections whose client proved who it is",
+    ),
+    "failed-authentication": Instrument(
+        "kafka.server.socket.server.metrics.failed.authentication",
+        "counter",
+        "{connection}",
+        "Connections whose client could not",
+    ),
+    "unexpected-errors": Instrument(
+        "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
+    ),
+    "plugin-pushes": Instrument(
+        "odradek.plugin.pushes", "counter", "{push}", "Pushes taken, or labels given"
+    ),
+    "plugin-failures": Instrument(
+        "odradek.plugin.failures", "counter", "{push}", "Pushes on which a plugin raised"
+    ),
+    "plugin-slow": Instrument(
+        "odradek.plugin.slow", "counter", "{push}", "Pushes with which a plugin held up the loop"
+    ),
+    "push-received": Instrument("odradek.push.received", "counter", "{push}", "PushTelemetry requests"),
+    "push-appended": Instrument("odradek.push.appended", "counter", "{push}", "Accepted, with metrics"),
+    "push-empty": Instrument("odradek.push.empty", "counter", "{push}", "Accepted, without metrics"),
+    "push-rejected": Instrument(
+        "odradek.push.rejected", "counter", "{push}", "Not accepted, by what the client was told"
+    ),
+    "push-waiting": Instrument("odradek.push.waiting", "gauge", "{push}", "Being opened or written"),
+    "spool-refused": Instrument(
+        "odradek.spool.refused", "counter", "{push}", "Accepted pushes that could not be kept"
+    ),
+    "forwarder-offered": Instrument(
+        "odradek.forwarder.offered", "counter", "{push}", "Pushes offered to a forwarder"
+    ),
+    "forwarder-delivered": Instrument(
+        "odradek.forwarder.delivered", "counter", "{push}", "Pushes the far side took"
+    ),
+    "forwarder-dropped": Instrument(
+        "odradek.forwarder.dropped", "counter", "{push}", "Pushes given up by the host"
+    ),
+    "forwarder-rejected": Instrument(
+        "odradek.forwarder.rejected", "counter", "{push}", "Pushes the far side refused for good"
+    ),
+    "forwarder-queued": Instrument(
+        "odradek.forwarder.queued", "gauge", "{push}", "Pushes that wait or are on their way"
+    ),
+    **QUOTA_INSTRUMENTS,
+    **CONNECTION_INSTRUMENTS,
+}
+"""By row name."""
+
+
+def rows(host: Host) -> Iterator[MetricRow]:
+    """Everything the rooms count, as it is now."""
+    yield from host.telemetry.metric_rows()
+    for listener in host.listeners:
+        labels = {"listener": listener.address.name}
+        yield MetricRow("connections", "gauge", labels, len(listener.channels))
+        yield MetricRow("connections-accepted", "counter", labels, listener.accepted)
+        yield MetricRow("connections-refused", "counter", labels, listener.refused)
+        if isinstance(listener, SaslListener):
+            yield MetricRow("successful-authentication", "counter", labels, listener.authenticated)
+            yield MetricRow("failed-authentication", "counter", labels, listener.authentication_failures)
+    yield MetricRow("unexpected-errors", "counter", {}, host.dispatcher.unexpected_errors)
+    for plugin in (*host.receivers.stats(), *host.enrichers.stats()):
+        labels = {"plugin": plugin.name}
+        yield MetricRow("plugin-pushes", "counter", labels, plugin.exported)
+        yield MetricRow("plugin-failures", "counter", labels, plugin.failed)
+        yield MetricRow("plugin-slow", "counter", labels, plugin.slow)
+    yield from push_rows(host.telemetry.accounts, host.spool.writer.refused if host.spool else {})
+    for runner in host.forwarders:
+        yield from forwarder_rows(runner.name, runner.stats())
+    yield from quota_rows(host.broker.quotas, host.clock.now_ms())
+    yield from connection_rows(host.broker.connection_quotas, host.clock.now_ms())
+
+
+def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> list[MetricRow]:
+    """The accounts of all pushes at one moment: received = appended + empty + rejected + waiting."""
+    return [
+        MetricRow("push-received", "counter", {}, accounts.received),
+        MetricRow("push-appended", "counter", {}, accounts.appended),
+        MetricRow("push-empty", "counter", {}, accounts.empty),
+        MetricRow("push-waiting", "gauge", {}, accounts.waiting),
+        *(
+            MetricRow("push-rejected", "counter", {"error": code.name}, pushes)
+            for code, pushes in accounts.rejected.items()
+        ),
+        *(
+            MetricRow("spool-refused", "counter", {"reason": reason}, pushes)
+            for reason, pushes in refused.items()
+        ),
+    ]
+
+
+def forwarder_rows(name: str, stats: ForwarderStats) -> Iterator[MetricRow]:
+    """The accounts of one forwarder: offered = delivered + dropped + rejected + queued."""
+    labels = {"plugin": name}
+    yield MetricRow("forwarder-offered", "counter", labels, stats.offered)
+    yield MetricRow("forwarder-delivered", "counter", labels, stats.delivered)
+    for reason, records in stats.dropped.items():
+        yield MetricRow("forwarder-dropped", "counter", labels | {"reason": reason}, records)
+    for reason, records in stats.rejected.items():
+        yield MetricRow("forwarder-rejected", "counter", labels | {"reason": reason}, records)
+    yield MetricRow("forwarder-queued", "gauge", labels, stats.queued + stats.in_flight)

@@ -1,0 +1,58 @@
+"""The metrics of the quotas: Kafka's groups of the domain ``kafka.server``, as a prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from odradek.quota.quota_managers import QuotaManagers
+from odradek.server.meters.instrument import Instrument
+from odradek.telemetry.client_metrics_stats import MetricRow
+
+GROUPS = {
+    "Produce": "produce",
+    "Fetch": "fetch",
+    "Request": "request",
+    "ControllerMutation": "controller.mutation",
+    "LeaderReplication": "leader.replication",
+    "FollowerReplication": "follower.replication",
+    "AlterLogDirsReplication": "alter.log.dirs.replication",
+}
+MEANINGS = {
+    "byte-rate": ("By/s", "Bytes that count against the quota"),
+    "request-time": ("%", "Time that requests took, in percent of a thread"),
+    "exempt-request-time": ("%", "Time of requests that nobody is throttled for"),
+    "mutation-rate": ("{partition}/s", "Partitions made and removed"),
+    "tokens": ("{partition}", "Partitions that may be made or removed now; overdrawn below 0"),
+    "throttle-time": ("ms", "How long clients were throttled, mean"),
+    "queue-size": ("{connection}", "Connections that are throttled now"),
+}
+OF_CLIENTS = ("throttle-time", "queue-size")
+METRICS = {
+    "Produce": ("byte-rate", *OF_CLIENTS),
+    "Fetch": ("byte-rate", *OF_CLIENTS),
+    "Request": ("request-time", "exempt-request-time", *OF_CLIENTS),
+    "ControllerMutation": ("mutation-rate", "tokens", *OF_CLIENTS),
+    "LeaderReplication": ("byte-rate",),
+    "FollowerReplication": ("byte-rate",),
+    "AlterLogDirsReplication": ("byte-rate",),
+}
+"""What each group has."""
+
+
+def instruments() -> Iterator[tuple[str, Instrument]]:
+    """By row name."""
+    for group, names in METRICS.items():
+        for name in names:
+            unit, meaning = MEANINGS[name]
+            full_name = f"kafka.server.{GROUPS[group]}.{name.replace('-', '.')}"
+            yield f"{group}:{name}", Instrument(full_name, "gauge", unit, meaning)
+
+
+QUOTA_INSTRUMENTS = dict(instruments())
+
+
+def quota_rows(quotas: QuotaManagers, now_ms: int) -> Iterator[MetricRow]:
+    """Every metric of every manager. Tags are labels, except those that are empty, as in Kafka."""
+    for (name, group, tags), value in quotas.measured(now_ms):
+        labels = {tag.replace("-", "_"): text for tag, text in tags if text}
+        yield MetricRow(f"{group}:{name}", "gauge", labels, value)

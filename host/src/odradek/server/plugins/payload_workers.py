@@ -1,0 +1,127 @@
+"""Large payloads are opened in processes of their own, so that one push never holds up the loop.
+
+A worker is ``python -m odradek.server.plugins.payload_workers``. It exchanges pickles over its standard
+input and output, each preceded by its length. The host starts it with the first large payload and restarts it
+after a crash; the push that it was working on then fails. Threads do not help: protobuf holds the
+interpreter's lock while it parses (measured).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import pickle
+import struct
+import sys
+from collections import deque
+from collections.abc import Callable
+from typing import BinaryIO
+
+from odradek.telemetry.payload import PayloadWork
+
+log = logging.getLogger(__name__)
+
+LENGTH = struct.Struct(">I")
+MAX_QUEUED_BYTES = 64 << 20
+"""Compressed payloads that wait for a worker; beyond it a push fails instead of waiting."""
+MAX_QUEUED = 4_096
+"""The same in number: a kilobyte can hold work for 20 ms, and its client need not stay to wait for it."""
+
+Done = Callable[[bytes | Exception], None]
+
+
+class WorkerFailed(Exception):
+    """A payload could not be opened for a reason of ours: a crash, or too many waiting."""
+
+
+class PayloadWorkers:
+    """A few worker processes and the payloads that wait for them; oldest first."""
+
+    def __init__(self, workers: int) -> None:
+        self.idle = workers
+        self.queue: deque[tuple[PayloadWork, Done]] = deque()
+        self.queued_bytes = 0
+        self.processes: list[asyncio.subprocess.Process] = []
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def offload(self, work: PayloadWork, done: Done) -> None:
+        """Open a payload; ``done`` is called on the loop with the bytes or with what went wrong."""
+        if len(self.queue) >= MAX_QUEUED or self.queued_bytes + len(work.data) > MAX_QUEUED_BYTES:
+            done(WorkerFailed(f"{len(self.queue)} payloads are waiting"))
+            return
+        self.queue.append((work, done))
+        self.queued_bytes += len(work.data)
+        if self.idle > 0:
+            self.idle -= 1
+            task = asyncio.get_running_loop().create_task(self.work_off(), name="payload-worker")
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def work_off(self) -> None:
+        """Feed one process until nothing waits."""
+        try:
+            while self.queue:
+                work, done = self.queue.popleft()
+                self.queued_bytes -= len(work.data)
+                done(await self.open(work))
+        finally:
+            self.idle += 1
+
+    async def open(self, work: PayloadWork) -> bytes | Exception:
+        """What became of one payload."""
+        process = None
+        try:
+            process = self.processes.pop() if self.processes else await self.start()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            message = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
+            process.stdin.write(LENGTH.pack(len(message)) + message)
+            await process.stdin.drain()
+            (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
+            answer = pickle.loads(await process.stdout.readexactly(size))  # noqa: S301  our own process wrote it
+        except Exception as error:  # noqa: BLE001  whatever goes wrong with a worker, the push is answered
+            log.warning("a payload worker died", extra={"error": repr(error)})
+            if process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+            return WorkerFailed(repr(error))
+        self.processes.append(process)
+        assert isinstance(answer, bytes | Exception)
+        return answer
+
+    async def start(self) -> asyncio.subprocess.Process:
+        """A new process. It ends when its standard input does, so also when the host is killed."""
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "odradek.server.plugins.payload_workers",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        """Finish what was begun and end the processes."""
+        self.queue.clear()
+        if self.tasks:
+            await asyncio.wait(self.tasks, timeout=5)
+        for process in self.processes:
+            assert process.stdin is not None
+            process.stdin.close()
+            await process.wait()
+        self.processes.clear()
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """The worker's side: open payloads until the host closes the pipe."""
+    while len(head := requests.read(LENGTH.size)) == LENGTH.size:
+        work = pickle.loads(requests.read(LENGTH.unpack(head)[0]))  # noqa: S301  the host wrote it
+        try:
+            answer: bytes | Exception = work.run()
+        except Exception as error:  # noqa: BLE001  the host sorts it out
+            answer = error
+        message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
+        answers.write(LENGTH.pack(len(message)) + message)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        serve(sys.stdin.buffer, sys.stdout.buffer)

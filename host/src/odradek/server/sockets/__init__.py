@@ -1,0 +1,1 @@
+"""Listeners and the connections they accept."""

@@ -1,0 +1,185 @@
+"""One listening socket and the channels that came through it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+from odradek.broker.dispatch.routing import Dispatcher
+from odradek.clock import Clock, Timer
+from odradek.plugin.context import ConnectionContext
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.server.sockets.acceptor import Acceptor, Peer, listening_sockets
+from odradek.server.sockets.channel import Channel
+from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
+
+log = logging.getLogger(__name__)
+
+WRITE_HIGH_WATER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerAddress:
+    """``NAME://HOST:PORT`` of the configuration."""
+
+    name: str
+    host: str
+    port: int
+    """0 takes any free port."""
+    security_protocol: str = "PLAINTEXT"
+
+    def __str__(self) -> str:
+        return f"{self.name}://{self.bracketed}:{self.port}"
+
+    @property
+    def bracketed(self) -> str:
+        """The host as it stands before a port."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    def nearby(self, port: int) -> str:
+        """``HOST:PORT`` for clients on this machine; the port that was bound."""
+        return f"{self.bracketed or 'localhost'}:{port}"
+
+
+class Listener:
+    """Accepts connections and keeps their channels."""
+
+    def __init__(
+        self,
+        address: ListenerAddress,
+        *,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        timer: Timer,
+        quotas: ConnectionQuotas,
+        node_id: int,
+        max_request_bytes: int,
+        disconnected: Callable[[str], None],
+    ) -> None:
+        self.address = address
+        self.dispatcher = dispatcher
+        self.clock = clock
+        self.timer = timer
+        self.quotas = quotas
+        self.node_id = node_id
+        self.max_request_bytes = max_request_bytes
+        self.disconnected = disconnected
+        self.channels: set[Channel] = set()
+        self.peers: dict[Channel, Peer] = {}
+        """Whose connection each channel is, from when it entered until it is gone."""
+        self.connecting: dict[Channel, asyncio.Task[None]] = {}
+        """Connections that entered and have no transport yet."""
+        self.accepted = 0
+        self.refused = 0
+        """Connections closed because of bytes that made no sense."""
+        self.draining = False
+        """The host stops: channels close as soon as they owe no answer."""
+        self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
+        """Where the rest of large frames is received; see `LargeFrame`."""
+        self.serial = count()
+        self.loop: asyncio.AbstractEventLoop
+        self.acceptor: Acceptor | None = None
+        quotas.add_listener(address.name)
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: The address is in use or not this machine's.
+        """
+        self.loop = asyncio.get_running_loop()
+        sockets = await listening_sockets(self.address.host, self.address.port)
+        self.acceptor = Acceptor(self.address.name, sockets, self.quotas, self.timer, self.connect)
+
+    @property
+    def bound_port(self) -> int:
+        """The real port, also where the configuration says 0."""
+        assert self.acceptor is not None
+        return int(self.acceptor.sockets[0].getsockname()[1])
+
+    def connect(self, connection: socket.socket, peer: Peer) -> None:
+        """A connection entered: give it a channel."""
+        channel = Channel(self)
+        self.peers[channel] = peer
+        self.connecting[channel] = self.loop.create_task(self.attach(connection, channel))
+
+    async def attach(self, connection: socket.socket, channel: Channel) -> None:
+        """Let the loop make a transport for a channel; it sets TCP_NODELAY."""
+        try:
+            await self.loop.connect_accepted_socket(lambda: channel, connection)
+        except OSError as error:
+            log.info("a connection was lost", extra={"listener": self.address.name, "why": str(error)})
+            connection.close()
+            self.leave(channel)
+        finally:
+            del self.connecting[channel]
+        self.quotas.displace()
+
+    def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
+        """A connection was accepted."""
+        self.accepted += 1
+        self.channels.add(channel)
+        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
+        local = transport.get_extra_info("sockname") or ("unknown", 0)
+        peer = self.peers[channel]
+        return ConnectionContext(
+            connection_id=f"{local[0]}:{local[1]}-{peer.address}:{peer.port}-{next(self.serial)}",
+            listener_name=self.address.name,
+            security_protocol=self.address.security_protocol,
+            client_address=peer.address,
+            client_port=peer.port,
+            node_id=self.node_id,
+        )
+
+    def closed(self, channel: Channel) -> None:
+        """A connection is gone."""
+        self.channels.discard(channel)
+        self.leave(channel)
+        self.disconnected(channel.context.connection_id)
+
+    def leave(self, channel: Channel) -> None:
+        """Give back the place of a connection, once."""
+        peer = self.peers.pop(channel, None)
+        if peer is not None:
+            self.quotas.dec(self.address.name, peer.address)
+
+    def abort(self, channel: Channel) -> None:
+        """End a connection without sending what is left to send."""
+        channel.closing = True
+        channel.transport.abort()
+
+    def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
+        """Close the channels on which nothing happened for ``max_idle_ms``; how many. One that is being
+        closed already has a client that does not read.
+        """
+        idle = [
+            channel
+            for channel in self.channels
+            if (since_ms := channel.idle_since_ms()) is not None and now_ms - since_ms >= max_idle_ms
+        ]
+        for channel in idle:
+            if channel.closing:
+                self.abort(channel)
+            else:
+                channel.close()
+        return len(idle)
+
+    async def close(self, timeout_s: float) -> None:
+        """Accept no more, answer what is owed within ``timeout_s`` and close every channel."""
+        self.draining = True
+        if self.acceptor is not None:
+            self.acceptor.close()
+        await asyncio.gather(*self.connecting.values(), return_exceptions=True)
+        for channel in list(self.channels):
+            channel.drain()
+        deadline_s = self.loop.time() + timeout_s
+        while self.channels and self.loop.time() < deadline_s:
+            await asyncio.sleep(0.01)
+        for channel in list(self.channels):
+            self.abort(channel)
+        await asyncio.sleep(0)  # lets the aborted channels hear of it
+        self.quotas.remove_listener(self.address.name)

@@ -1,0 +1,1 @@
+"""Timers, storage, and the work that keeps logs in shape."""

@@ -1,0 +1,218 @@
+"""What happens to the logs by itself: retention, compaction, moves between directories, flushes.
+
+After the threads of org.apache.kafka.storage.internals.log.{LogManager,LogCleaner}, on the host's timer.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from odradek.clock import Clock, Timer, TimerTask
+from odradek.log.cleanable import Cleanable, cleanable, filthiest
+from odradek.log.cleaner import DEDUPE_BUFFER_BYTES, Cleaner
+from odradek.log.log_manager import LogManager, Partition
+from odradek.log.partition_log import PartitionLog
+from odradek.log.replica_move import ReplicaMove
+from odradek.log.steps import Steps
+from odradek.server.upkeep.step_runner import Offload, StepRunner, offload_inline
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
+
+GRAVES_MS = 10_000
+"""How often files of deleted segments are looked at; they wait for ``file.delete.delay.ms`` anyway."""
+PRODUCERS_MS = 600_000
+"""``producer.id.expiration.check.interval.ms``."""
+SEGMENTS_A_STEP = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpkeepSettings:
+    """Kafka's broker keys."""
+
+    retention_check_interval_ms: int = 300_000
+    cleaner_enable: bool = True
+    cleaner_backoff_ms: int = 15_000
+    cleaner_dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES
+
+
+class LogUpkeep:
+    """Looks after the logs from ``start`` to ``stop``."""
+
+    def __init__(
+        self,
+        logs: LogManager,
+        timer: Timer,
+        clock: Clock,
+        settings: UpkeepSettings | None = None,
+        offload: Offload = offload_inline,
+        flush_offload: Offload | None = None,
+    ) -> None:
+        self.logs = logs
+        self.timer = timer
+        self.clock = clock
+        self.settings = settings or UpkeepSettings()
+        self.offload = offload
+        self.runner = StepRunner(timer, clock, offload)
+        self.flusher = StepRunner(timer, clock, flush_offload or offload)
+        """Of its own, on its own thread: producers wait for it, and deleting a topic may take seconds."""
+        self.due_flushes: dict[PartitionLog, TimerTask] = {}
+        self.flushing: set[PartitionLog] = set()
+        self.asked_again: set[PartitionLog] = set()
+        self.uncleanable: set[PartitionLog] = set()
+        """Compaction met damage there; they are left alone until the next start."""
+        self.stopped = False
+
+    def start(self) -> None:
+        """Begin; nothing happens before the loop's next turn."""
+        self.logs.flush_wanted = self.flush_wanted
+        self.logs.remove_tree = self.remove_tree
+        self.logs.move_begun = self.run_move
+        self.logs.resume_moves(self.clock)
+        self.later(self.settings.retention_check_interval_ms, self.check_retention)
+        self.later(GRAVES_MS, self.check_graves)
+        self.later(PRODUCERS_MS, self.check_producers)
+        if self.settings.cleaner_enable:
+            self.later(self.settings.cleaner_backoff_ms, self.compact)
+
+    def stop(self) -> None:
+        """Leave everything as it is."""
+        self.stopped = True
+        self.runner.stop()
+        self.flusher.stop()
+
+    def later(self, wait_ms: int, action: Callable[[], None]) -> None:
+        if not self.stopped:
+            self.timer.schedule(self.clock.now_ms() + wait_ms, action)
+
+    def remove_tree(self, folder: Path) -> None:
+        """Delete a folder that was given up, elsewhere."""
+        self.offload(partial(shutil.rmtree, folder, ignore_errors=True), lambda _: None)
+
+    # Retention
+
+    def check_retention(self) -> None:
+        """Delete what is too old or too much, then wait for the next time."""
+        wait_ms = self.settings.retention_check_interval_ms
+        self.runner.run(self.retention(), lambda _: self.later(wait_ms, self.check_retention))
+
+    def retention(self) -> Steps:
+        """Over all logs."""
+        for each in self.logs:
+            try:
+                while not each.closed and each.delete_expired(self.clock.now_ms(), SEGMENTS_A_STEP):
+                    yield None
+            except (ApiError, OSError) as error:
+                log.warning("retention failed", extra={"log": each.name, "problem": str(error)})
+            yield None
+
+    def check_graves(self) -> None:
+        """Unlink what was deleted long enough ago, then wait for the next time."""
+        self.runner.run(self.graves(), lambda _: self.later(GRAVES_MS, self.check_graves))
+
+    def graves(self) -> Steps:
+        """Over all logs."""
+        for each in self.logs:
+            while each.graves and each.graves[0].due_ms <= self.clock.now_ms():
+                try:
+                    yield partial(each.graves.popleft().path.unlink, missing_ok=True)
+                except OSError as error:
+                    log.warning("cannot unlink", extra={"log": each.name, "problem": str(error)})
+            yield None
+
+    def check_producers(self) -> None:
+        """Forget producers that fell silent, then wait for the next time."""
+        self.runner.run(self.silent_producers(), lambda _: self.later(PRODUCERS_MS, self.check_producers))
+
+    def silent_producers(self) -> Steps:
+        """Over all logs."""
+        for each in self.logs:
+            each.producers.expire(self.clock.now_ms())
+            yield None
+
+    # Compaction
+
+    def compact(self) -> None:
+        """Compact the log that needs it most, and then the next; wait when there is none."""
+        found: list[Cleanable] = []
+        self.runner.run(self.judge(found), lambda _: self.compact_one(found))
+
+    def judge(self, found: list[Cleanable]) -> Steps:
+        """Note what compaction could do, log by log."""
+        for each in self.logs:
+            if each.config.is_compacted and not each.closed and each not in self.uncleanable:
+                try:
+                    found.append(cleanable(each, self.clock.now_ms()))
+                except (ApiError, OSError) as error:
+                    self.give_up(each, error)
+            yield None
+
+    def compact_one(self, found: Iterable[Cleanable]) -> None:
+        """Compact the worst of them."""
+        todo = filthiest(each for each in found if not (each.log.closed or each.log.moving))
+        if todo is None:
+            self.later(self.settings.cleaner_backoff_ms, self.compact)
+            return
+        cleaner = Cleaner(todo, self.clock.now_ms(), self.settings.cleaner_dedupe_buffer_bytes)
+        self.runner.run(cleaner.steps(), partial(self.compacted, todo))
+
+    def compacted(self, todo: Cleanable, error: Exception | None) -> None:
+        """One round is over."""
+        moved_on = todo.log.first_dirty_offset != todo.first_dirty_offset
+        if error is not None:
+            self.give_up(todo.log, error)
+        self.later(1 if moved_on else self.settings.cleaner_backoff_ms, self.compact)
+
+    def give_up(self, failed: PartitionLog, error: Exception) -> None:
+        """Until the next time; for good if the log is damaged."""
+        log.warning("compaction failed", extra={"log": failed.name, "problem": str(error)})
+        if isinstance(error, ApiError) and error.code == ErrorCode.CORRUPT_MESSAGE:
+            self.uncleanable.add(failed)
+
+    # Moves
+
+    def run_move(self, partition: Partition, move: ReplicaMove) -> None:
+        """A partition goes into another directory."""
+        self.runner.run(move.steps(), lambda _: self.moved(partition, move))
+
+    def moved(self, partition: Partition, move: ReplicaMove) -> None:
+        if self.logs.moves.get(partition) is move:
+            del self.logs.moves[partition]
+
+    # Flushes
+
+    def flush_wanted(self, asking: PartitionLog, due_ms: int) -> None:
+        """``flush.messages`` or ``flush.ms`` want a log on the disk by then."""
+        self.forget_due_flush(asking)
+        self.due_flushes[asking] = self.timer.schedule(due_ms, partial(self.flush, asking))
+
+    def forget_due_flush(self, log: PartitionLog) -> None:
+        """There is an earlier one."""
+        task = self.due_flushes.pop(log, None)
+        if task is not None:
+            task.cancel()
+
+    def flush(self, asking: PartitionLog) -> None:
+        """One flush of a log at a time; what is appended meanwhile has the next one."""
+        self.forget_due_flush(asking)
+        if asking.closed or self.stopped:
+            return
+        if asking in self.flushing:
+            self.asked_again.add(asking)
+            return
+        self.flushing.add(asking)
+        self.flusher.run(asking.flushing(), partial(self.flushed, asking))
+
+    def flushed(self, asking: PartitionLog, error: Exception | None) -> None:
+        self.flushing.discard(asking)
+        if error is not None:
+            log.error("cannot flush", extra={"log": asking.name, "problem": str(error)})
+        if asking in self.asked_again:
+            self.asked_again.discard(asking)
+            self.flush(asking)

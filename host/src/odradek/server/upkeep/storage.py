@@ -1,0 +1,66 @@
+"""What a host keeps on disk, under locks: the metadata file and the directories of logs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from odradek.log.log_manager import LogManager
+from odradek.metadata.offset_store import SqliteOffsetStore
+from odradek.metadata.store import MetadataStore, StoreError
+from odradek.metadata.transaction_store import SqliteTransactionStore
+from odradek.plugin.config import ConfigError
+from odradek.server.upkeep.data_dir import DataDir
+from odradek.wire.api_error import ApiError
+
+METADATA_FILE = "metadata.db"
+LOG_FOLDER = "logs"
+
+
+class Storage:
+    """The open data directory of one host, and its directories of logs.
+
+    Args:
+        path: ``data.dir``.
+        now_ms: The time of the start.
+        log_dirs: ``log.dirs``; by default one folder of the data directory.
+
+    Raises:
+        ConfigError: A directory cannot be used, or another process uses it. Nothing stays open then.
+    """
+
+    def __init__(self, path: Path, now_ms: int, log_dirs: Sequence[Path] = ()) -> None:
+        with ExitStack() as opened:
+            opened.callback(DataDir(path).close)
+            self.metadata_path = path / METADATA_FILE
+            try:
+                self.metadata = MetadataStore(path / METADATA_FILE)
+                opened.callback(self.metadata.close)
+                self.offsets = SqliteOffsetStore(path / METADATA_FILE)
+                opened.callback(self.offsets.close)
+                self.transactions = SqliteTransactionStore(path / METADATA_FILE)
+                opened.callback(self.transactions.close)
+            except StoreError as error:
+                raise ConfigError("data.dir", str(error)) from error
+            key = "log.dirs" if log_dirs else "data.dir"
+            directories = log_dirs or (path / LOG_FOLDER,)
+            if len({each.resolve() for each in directories}) < len(directories):
+                raise ConfigError(key, "expected each directory once")
+            for directory in directories:
+                if directory.resolve() != path.resolve():
+                    opened.callback(DataDir(directory, key).close)
+            try:
+                self.logs = LogManager(*directories, now_ms=now_ms)
+            except ApiError as error:
+                raise ConfigError(key, str(error)) from error
+            opened.callback(self.logs.close)
+            self.opened = opened.pop_all()
+
+    def changes(self) -> int:
+        """Rows of the metadata file that were written since the start, without the operator's."""
+        return self.offsets.connection.total_changes + self.transactions.connection.total_changes
+
+    def close(self) -> None:
+        """Close everything, the locks last."""
+        self.opened.close()
