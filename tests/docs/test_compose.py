@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 import yaml
 
 from odradek.server.config import load_config
-from odradek.server.plugins.plugin_manager import PluginState, activate, load_plugins
+from odradek.server.plugins.active_plugin import PluginState, activate
+from odradek.server.plugins.plugin_manager import load_plugins
 from odradek_kafka.kafka_settings import DEFAULT_TOPIC, KafkaSettings
 from support.reference_page import ROOT
 

@@ -13,7 +13,8 @@ from odradek.log.log_config import LogConfig
 from odradek.plugin.config import PluginConfig
 from odradek.server import config as host_config
 from odradek.server.log_keys import LOG_DEFAULTS
-from odradek.server.plugins.plugin_manager import PluginState, activate, load_plugins
+from odradek.server.plugins.active_plugin import PluginState, activate
+from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
 from support.reference_page import blocks, rows, sections
 

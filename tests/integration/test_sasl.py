@@ -21,7 +21,6 @@ from odradek.client.sasl import SaslLogin
 from odradek.client.users import new_credential
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.security.scram import ScramMechanism
-from odradek.server.meters.metrics import rows
 from odradek.wire.messages.alter_user_scram_credentials import ScramCredentialDeletion
 from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -275,7 +274,9 @@ def test_a_quota_of_a_user_is_that_of_the_login(host: ThreadedHost) -> None:
 
 def test_logins_are_counted_by_listener(host: ThreadedHost) -> None:
     def counted() -> dict[str, float]:
-        return {row.name: row.value for row in rows(host.host) if row.name.endswith("-authentication")}
+        return {
+            row.name: row.value for row in host.host.metric_rows() if row.name.endswith("-authentication")
+        }
 
     before = host.call(counted)
     for password in (PASSWORD, "wrong", "wrong"):

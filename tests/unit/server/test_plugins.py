@@ -8,13 +8,9 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin import ConfigError
-from odradek.server.plugins.plugin_manager import (
-    ActivePlugin,
-    PluginState,
-    activate,
-    load_plugins,
-    quota_callback,
-)
+from odradek.server.plugins.active_plugin import ActivePlugin, PluginState, activate, quota_callback
+from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK
+from odradek.server.plugins.plugin_manager import load_plugins
 
 Install = Callable[..., None]
 
@@ -113,7 +109,7 @@ def test_a_plugin_that_cannot_be_imported_stops_nobody(install: Install) -> None
     plugins = activate(load_plugins(), {"paint": {"color": "red"}})
 
     assert named(plugins, "rotten").state == PluginState.BROKEN
-    assert named(plugins, "rotten").problem == "RuntimeError: no such library"
+    assert named(plugins, "rotten").installed.problem == "RuntimeError: no such library"
     assert named(plugins, "paint").state == PluginState.ACTIVE
 
 
@@ -184,9 +180,9 @@ def test_each_plugin_is_given_its_own_table_only(install: Install) -> None:
     plugins = activate(load_plugins(), {"paint": {"color": "red"}})
 
     assert named(plugins, "paint").state == PluginState.ACTIVE
-    assert len(named(plugins, "paint").enrichers) == 1
+    assert len(named(plugins, "paint").offered(ENRICHER)) == 1
     assert named(plugins, "wall").state == PluginState.IDLE
-    assert named(plugins, "wall").enrichers == ()
+    assert named(plugins, "wall").offered(ENRICHER) == ()
 
 
 def test_plugins_come_in_the_order_of_their_names(install: Install) -> None:
@@ -206,7 +202,7 @@ def test_a_disabled_plugin_is_not_asked(install: Install) -> None:
     plugins = activate(load_plugins(), {"paint": {"color": "red", "enabled": False}})
 
     assert named(plugins, "paint").state == PluginState.DISABLED
-    assert named(plugins, "paint").enrichers == ()
+    assert named(plugins, "paint").offered(ENRICHER) == ()
 
 
 def test_the_command_line_wins_over_disabled(install: Install) -> None:
@@ -355,7 +351,7 @@ def test_the_built_in_receiver_waits_until_it_is_asked_for(
     plugins = activate(manager, tables, requested)
 
     assert named(plugins, "stdout").state == state
-    assert len(named(plugins, "stdout").providers) == (state == PluginState.ACTIVE)
+    assert len(named(plugins, "stdout").offered(CLIENT_TELEMETRY)) == (state == PluginState.ACTIVE)
 
 
 def test_tracing_prints_calls_and_kinds_but_no_values(
@@ -400,7 +396,7 @@ def test_one_plugin_may_decide_on_quotas(install: Install) -> None:
 
     found = quota_callback(plugins)
 
-    assert found == ("tenants", *named(plugins, "tenants").quota_callbacks)
+    assert found == ("tenants", *named(plugins, "tenants").offered(QUOTA_CALLBACK))
 
 
 def test_two_plugins_that_decide_on_quotas_are_refused(install: Install) -> None:

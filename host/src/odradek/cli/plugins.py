@@ -9,7 +9,9 @@ from pathlib import Path
 
 import click
 
-from odradek.server.plugins.plugin_manager import ActivePlugin, activate, load_plugins
+from odradek.server.plugins.active_plugin import ActivePlugin, activate
+from odradek.server.plugins.offers import COMPANION
+from odradek.server.plugins.plugin_manager import load_plugins
 
 Status = Mapping[str, Mapping[str, object]]
 """By plugin: how far its companion is."""
@@ -66,7 +68,7 @@ def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:
     """What companions tell of themselves; one that fails is told about, too."""
     told: dict[str, Mapping[str, object]] = {}
     for plugin in found:
-        for companion in plugin.companions:
+        for companion in plugin.offered(COMPANION):
             try:
                 told[plugin.name] = companion.status(bootstrap_servers)
             except Exception as error:  # noqa: BLE001  a plugin may raise anything
@@ -78,18 +80,18 @@ def row(plugin: ActivePlugin) -> dict[str, object]:
     """A plugin as JSON; ``problem`` says why it is broken."""
     shown: dict[str, object] = {
         "name": plugin.name,
-        "distribution": plugin.distribution,
-        "version": plugin.version,
+        "distribution": plugin.installed.distribution,
+        "version": plugin.installed.version,
         "state": plugin.state.value,
-        "hooks": list(plugin.hooks),
+        "hooks": list(plugin.installed.hooks),
     }
-    return shown | {"problem": plugin.problem} if plugin.problem else shown
+    return shown | {"problem": plugin.installed.problem} if plugin.installed.problem else shown
 
 
 def cells(plugin: ActivePlugin) -> tuple[str, ...]:
     """A plugin as one line of a table."""
-    last = plugin.problem or " ".join(plugin.hooks)
-    return plugin.name, plugin.distribution, plugin.version, plugin.state.value, last
+    last = plugin.installed.problem or " ".join(plugin.installed.hooks)
+    return plugin.name, plugin.installed.distribution, plugin.installed.version, plugin.state.value, last
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -14,7 +14,9 @@ import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.plugin.protocols import ClientTelemetryExporterProvider, Forwarder
-from odradek.server.plugins.plugin_manager import ActivePlugin, activate, load_plugins
+from odradek.server.plugins.active_plugin import ActivePlugin, activate
+from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK
+from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.testing.contracts.kinds import rules_of
 from odradek.testing.contracts.rule import PAGE, Hangs, Outcome, Verdict, verdict
 from odradek.testing.contracts.subject import Kind, Subject
@@ -81,15 +83,15 @@ def offers(name: str, table: dict[str, str]) -> Iterator[Offer]:
         ConfigError: It is not installed, refuses the table, or offers nothing.
     """
     plugin = active(name, table)
-    for provider in plugin.providers:
+    for provider in plugin.offered(CLIENT_TELEMETRY):
         kind = Kind.EXPORTER if isinstance(provider, ClientTelemetryExporterProvider) else Kind.RECEIVER
-        yield name, kind, lambda: active(name, table).providers[0]
-    for _ in plugin.enrichers:
-        yield name, Kind.ENRICHER, lambda: active(name, table).enrichers[0]
+        yield name, kind, lambda: active(name, table).offered(CLIENT_TELEMETRY)[0]
+    for _ in plugin.offered(ENRICHER):
+        yield name, Kind.ENRICHER, lambda: active(name, table).offered(ENRICHER)[0]
     for forwarder in plugin.forwarders:
         yield forwarder, Kind.FORWARDER, partial(forwarder_of, name, table, forwarder)
-    for _ in plugin.quota_callbacks:
-        yield name, Kind.QUOTA_CALLBACK, lambda: active(name, table).quota_callbacks[0]
+    for _ in plugin.offered(QUOTA_CALLBACK):
+        yield name, Kind.QUOTA_CALLBACK, lambda: active(name, table).offered(QUOTA_CALLBACK)[0]
 
 
 def forwarder_of(name: str, table: dict[str, str], forwarder: str) -> Forwarder:

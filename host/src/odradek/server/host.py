@@ -12,7 +12,9 @@ import json
 import logging
 import os
 import secrets
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -28,10 +30,15 @@ from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
 from odradek.server.config import HostConfig
 from odradek.server.connection_keys import enforce, make_connection_quotas
+from odradek.server.meters.connection_metrics import connection_rows
+from odradek.server.meters.metrics import forwarder_rows, listener_rows, plugin_rows, push_rows
+from odradek.server.meters.quota_metrics import quota_rows
+from odradek.server.plugins.active_plugin import ActivePlugin, activate
 from odradek.server.plugins.companions import Companions
 from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
+from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
 from odradek.server.plugins.payload_workers import PayloadWorkers
-from odradek.server.plugins.plugin_manager import ActivePlugin, HostPluginManager, activate, load_plugins
+from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
 from odradek.server.quota_keys import forget_idle, make_quotas
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.sasl_listener import listener_kind
@@ -43,6 +50,7 @@ from odradek.server.upkeep.storage import Storage
 from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_configs import validate
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.wire.api_error import ApiError
@@ -71,7 +79,9 @@ def random_session_id() -> int:
 
 def close_offers(plugin: ActivePlugin) -> None:
     """Let what a plugin offers go. A forwarder is closed by its runner."""
-    for offer in (*plugin.providers, *plugin.enrichers, *plugin.quota_callbacks, *plugin.companions):
+    for offer in chain.from_iterable(
+        offers for hook, offers in plugin.offers.items() if hook != FORWARDER.name
+    ):
         close = getattr(offer, "close", None)
         if callable(close):
             try:
@@ -182,9 +192,9 @@ class Host:
     def join_plugins(self) -> None:
         """Put receivers and enrichers where they belong."""
         for plugin in self.plugins:
-            for provider in plugin.providers:
+            for provider in plugin.offered(CLIENT_TELEMETRY):
                 self.receivers.register(plugin.name, provider)
-            for enricher in plugin.enrichers:
+            for enricher in plugin.offered(ENRICHER):
                 self.enrichers.register(plugin.name, enricher)
 
     def make_listener(self, index: int) -> Listener:
@@ -199,6 +209,19 @@ class Host:
             max_request_bytes=self.config.socket_request_max_bytes,
             disconnected=self.telemetry.connection_closed,
         )
+
+    def metric_rows(self) -> Iterator[MetricRow]:
+        """Everything the rooms count, as it is now."""
+        now_ms = self.clock.now_ms()
+        yield from self.telemetry.metric_rows()
+        yield from listener_rows(self.listeners)
+        yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
+        yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()])
+        yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})
+        for runner in self.forwarders:
+            yield from forwarder_rows(runner.name, runner.stats())
+        yield from quota_rows(self.broker.quotas, now_ms)
+        yield from connection_rows(self.broker.connection_quotas, now_ms)
 
     def reconcile_subscriptions(self) -> None:
         """Make the stored CLIENT_METRICS resources what the configuration says, and load them all.
@@ -241,11 +264,11 @@ class Host:
             # this and the next import cost 0.1 s of start-up each, so only where they are wanted
             from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
-            self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self)
+            self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self.metric_rows)
         if self.config.metrics_push is not None:
             from odradek.server.meters.metrics_push import MetricsPush
 
-            self.metrics_push = MetricsPush(self.config.metrics_push, self)
+            self.metrics_push = MetricsPush(self.config.metrics_push, self.metric_rows)
         self.sweep_idle()
         forget_idle(self.broker.quotas, self.clock, self.timer)
         enforce(self.broker.connection_quotas, self.listeners, self.clock, self.timer)

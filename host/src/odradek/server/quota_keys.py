@@ -14,7 +14,7 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
-from odradek.server.plugins.plugin_manager import ActivePlugin, quota_callback
+from odradek.server.plugins.active_plugin import ActivePlugin, quota_callback
 
 INT32_MAX = 2**31 - 1
 SENSORS_PER_TURN = 500

@@ -10,7 +10,6 @@ import asyncio
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.sdk.metrics import MeterProvider, ObservableCounter, ObservableGauge
@@ -18,11 +17,11 @@ from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
 
 from odradek import __version__
-from odradek.server.meters.metrics import INSTRUMENTS, rows
+from odradek.server.meters.metrics import INSTRUMENTS
 from odradek.telemetry.client_metrics_stats import MetricRow
 
-if TYPE_CHECKING:
-    from odradek.server.host import Host
+ReadRows = Callable[[], Iterable[MetricRow]]
+"""Read every row; called on the loop."""
 
 ROWS_PER_STEP = 500
 """Rows that the loop makes before it lets others run: about a millisecond."""
@@ -46,8 +45,8 @@ async def take(source: Iterable[MetricRow]) -> dict[str, list[MetricRow]]:
 class HostMeter:
     """Everything a host counts, for one reader. To be made on the loop of the host."""
 
-    def __init__(self, host: Host, reader: MetricReader) -> None:
-        self.host = host
+    def __init__(self, read_rows: ReadRows, reader: MetricReader) -> None:
+        self.read_rows = read_rows
         self.loop = asyncio.get_running_loop()
         self.rows: Mapping[str, list[MetricRow]] = {}
         resource = Resource({"service.name": "odradek", "service.version": __version__})
@@ -72,7 +71,7 @@ class HostMeter:
         """
         if self.loop.is_closed():  # the last look of a reader that was given up
             return []
-        taking = asyncio.run_coroutine_threadsafe(take(rows(self.host)), self.loop)
+        taking = asyncio.run_coroutine_threadsafe(take(self.read_rows()), self.loop)
         self.rows = taking.result(COLLECT_TIMEOUT_S)
         return [Observation(1)]
 

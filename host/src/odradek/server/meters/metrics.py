@@ -1,23 +1,22 @@
-"""The host's own metrics: what is offered under which name, and the rows of it as they are now.
+"""The host's own metrics: their instruments, and their current values as rows.
 
-Rooms count in plain integers; `rows` reads them when somebody asks.
+Rooms count in plain integers. The functions below read them when a reader collects; `Host.metric_rows` joins
+all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 from odradek.delivery.delivery_ledger import ForwarderStats
-from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS, connection_rows
+from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
-from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS, quota_rows
+from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
+from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.sasl_listener import SaslListener
 from odradek.telemetry.client_metrics_stats import MetricRow
+from odradek.telemetry.plugin_stats import PluginStats
 from odradek.telemetry.push_accounts import PushAccounts
-
-if TYPE_CHECKING:
-    from odradek.server.host import Host
 
 KAFKA = "kafka.server.client.metrics"
 """Kafka's group ``client-metrics`` of the domain ``kafka.server``, as a prefix."""
@@ -127,10 +126,9 @@ INSTRUMENTS = {
 """By row name."""
 
 
-def rows(host: Host) -> Iterator[MetricRow]:
-    """Everything the rooms count, as it is now."""
-    yield from host.telemetry.metric_rows()
-    for listener in host.listeners:
+def listener_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
+    """The connections of each listener."""
+    for listener in listeners:
         labels = {"listener": listener.address.name}
         yield MetricRow("connections", "gauge", labels, len(listener.channels))
         yield MetricRow("connections-accepted", "counter", labels, listener.accepted)
@@ -138,17 +136,15 @@ def rows(host: Host) -> Iterator[MetricRow]:
         if isinstance(listener, SaslListener):
             yield MetricRow("successful-authentication", "counter", labels, listener.authenticated)
             yield MetricRow("failed-authentication", "counter", labels, listener.authentication_failures)
-    yield MetricRow("unexpected-errors", "counter", {}, host.dispatcher.unexpected_errors)
-    for plugin in (*host.receivers.stats(), *host.enrichers.stats()):
+
+
+def plugin_rows(plugins: Iterable[PluginStats]) -> Iterator[MetricRow]:
+    """The calls of each receiver and enricher."""
+    for plugin in plugins:
         labels = {"plugin": plugin.name}
         yield MetricRow("plugin-pushes", "counter", labels, plugin.exported)
         yield MetricRow("plugin-failures", "counter", labels, plugin.failed)
         yield MetricRow("plugin-slow", "counter", labels, plugin.slow)
-    yield from push_rows(host.telemetry.accounts, host.spool.writer.refused if host.spool else {})
-    for runner in host.forwarders:
-        yield from forwarder_rows(runner.name, runner.stats())
-    yield from quota_rows(host.broker.quotas, host.clock.now_ms())
-    yield from connection_rows(host.broker.connection_quotas, host.clock.now_ms())
 
 
 def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> list[MetricRow]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import prometheus_client
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 
 from odradek.broker.broker import Endpoint
 from odradek.plugin.config import ConfigError
-from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter
-
-if TYPE_CHECKING:
-    from odradek.server.host import Host
+from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
 
 CLOSE_TIMEOUT_S = 5
 
@@ -24,10 +19,10 @@ class MetricsEndpoint:
         ConfigError: The address is in use.
     """
 
-    def __init__(self, address: Endpoint, host: Host) -> None:
+    def __init__(self, address: Endpoint, read_rows: ReadRows) -> None:
         registry = prometheus_client.CollectorRegistry()
         reader = PrometheusMetricReader(registry=registry, cardinality_limits=CARDINALITY_LIMITS)
-        self.meter = HostMeter(host, reader)
+        self.meter = HostMeter(read_rows, reader)
         try:
             self.server, self.thread = prometheus_client.start_http_server(
                 address.port, address.host, registry

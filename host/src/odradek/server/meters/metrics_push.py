@@ -4,16 +4,11 @@ set.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
 
 from odradek.plugin.config import ConfigError
-from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter
+from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
 from odradek.server.metrics_keys import ENDPOINT, MetricsPushSettings
-
-if TYPE_CHECKING:
-    from odradek.server.host import Host
 
 EXPORT_TIMEOUT_S = 10
 """For one push with its retries, unless the next one is due before. What cannot be sent is dropped: the next
@@ -42,11 +37,11 @@ class MetricsPush:
         ConfigError: The exporter is not installed.
     """
 
-    def __init__(self, settings: MetricsPushSettings, host: Host) -> None:
+    def __init__(self, settings: MetricsPushSettings, read_rows: ReadRows) -> None:
         reader = PeriodicExportingMetricReader(
             exporter(settings), settings.interval_ms, cardinality_limits=CARDINALITY_LIMITS
         )
-        self.meter = HostMeter(host, reader)
+        self.meter = HostMeter(read_rows, reader)
 
     def close(self, timeout_s: float) -> None:
         """Push what there is within the time; blocks, so call it in a thread."""

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from odradek.clock import Clock
 from odradek.plugin.protocols import Companion
-from odradek.server.plugins.plugin_manager import ActivePlugin
+from odradek.server.plugins.active_plugin import ActivePlugin
+from odradek.server.plugins.offers import COMPANION
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +120,7 @@ class Companions:
         self.runners = [
             CompanionRunner(plugin.name, companion, clock)
             for plugin in plugins
-            for companion in plugin.companions
+            for companion in plugin.offered(COMPANION)
         ]
 
     def start(self, bootstrap_servers: str) -> None:

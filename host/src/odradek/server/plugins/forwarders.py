@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from odradek.broker.broker import Broker
 from odradek.delivery.spool_writer import Offload
 from odradek.server.config import HostConfig
+from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
-from odradek.server.plugins.plugin_manager import ActivePlugin
 from odradek.server.spool import TelemetrySpool
 from odradek.server.spool_keys import Durability
 from odradek.telemetry.accepted_push import AcceptedPush, TelemetrySink

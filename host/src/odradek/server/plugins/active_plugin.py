@@ -1,0 +1,158 @@
+"""Plugins as the host uses them: their tables read, their hooks called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from odradek.delivery.forwarder_settings import ForwarderSettings, read_settings
+from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
+from odradek.server.plugins.offers import FORWARDER, QUOTA_CALLBACK, Hook
+from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
+
+T = TypeVar("T")
+
+EXTRAS = ("enrich", "kafka", "otlp", "spark")
+"""Plugins that ``pip install odradek[<name>]`` brings."""
+FORWARDER_NAME = re.compile(r"[a-z0-9_-]{1,50}")
+
+
+class PluginState(StrEnum):
+    """What became of an installed plugin."""
+
+    ACTIVE = "active"
+    IDLE = "idle"
+    """Its hooks were called and offered nothing."""
+    DISABLED = "disabled"
+    """``enabled = false``, or built in and not asked for."""
+    BROKEN = "broken"
+    """It cannot be imported, or does not fit the hooks."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivePlugin:
+    """An installed plugin after the host called its hooks, with everything it offers to this host."""
+
+    installed: InstalledPlugin
+    state: PluginState
+    offers: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    """By hook name. `HostPluginManager.offers` has checked the type of each offer."""
+    forwarders: Mapping[str, Forwarder] = field(default_factory=dict)
+    """Not started yet. By name: the plugin's own, or ``<plugin>.<name>`` if the plugin has several."""
+    forwarder_settings: ForwarderSettings | None = None
+    """The host's own keys in the plugin's table; None without a forwarder hook."""
+
+    @property
+    def name(self) -> str:
+        return self.installed.name
+
+    def offered(self, hook: Hook[T]) -> tuple[T, ...]:
+        """The plugin's answers to one hook."""
+        return self.offers.get(hook.name, ())  # type: ignore[return-value]  # checked by the manager
+
+
+def activate(
+    manager: HostPluginManager,
+    tables: Mapping[str, Mapping[str, object]],
+    requested: AbstractSet[str] = frozenset(),
+) -> list[ActivePlugin]:
+    """Call the hooks of every installed plugin, in the order of their names.
+
+    Args:
+        manager: From `load_plugins`.
+        tables: ``[plugins.<name>]`` of the configuration; tables inside a table may be nested or dotted.
+        requested: Names of ``--plugin``. They have to be there and to offer something, and win over
+            ``enabled = false``.
+
+    Raises:
+        ConfigError: A table or a request that cannot be honored.
+    """
+    for name in sorted(tables):
+        refuse_missing(manager, name, f"plugins.{name}")
+    for name in sorted(requested):
+        refuse_missing(manager, name, f"--plugin {name}")
+    return [
+        activated(manager, manager.installed[name], tables.get(name), name in requested)
+        for name in sorted(manager.installed)
+    ]
+
+
+def refuse_missing(manager: HostPluginManager, name: str, path: str) -> None:
+    """Someone named it, so it has to be installed and in order."""
+    plugin = manager.installed.get(name)
+    if plugin is None:
+        hint = f"; try pip install 'odradek[{name}]'" if name in EXTRAS else ""
+        installed = ", ".join(sorted(manager.installed))
+        raise ConfigError(path, f"no such plugin is installed; installed: {installed}{hint}")
+
+
+def activated(
+    manager: HostPluginManager, plugin: InstalledPlugin, table: Mapping[str, object] | None, wanted: bool
+) -> ActivePlugin:
+    """One plugin, its table read to the last key."""
+    path = f"plugins.{plugin.name}"
+    config = PluginConfig(path, flat(path, table or {}))
+    enabled = config.boolean("enabled", default=not plugin.builtin or table is not None)
+    if not enabled and not wanted:
+        return ActivePlugin(plugin, PluginState.DISABLED)
+    if plugin.problem is not None:
+        if wanted or table is not None:
+            raise ConfigError(path, f"the plugin of {plugin.distribution} cannot be loaded: {plugin.problem}")
+        return ActivePlugin(plugin, PluginState.BROKEN)
+    offers = {hook: manager.offers(plugin.name, hook, config) for hook in plugin.hooks}
+    settings = read_settings(config) if FORWARDER.name in plugin.hooks else None
+    config.finish()
+    if wanted and not any(offers.values()):
+        raise ConfigError(path, f"--plugin {plugin.name} asks for it, but with this table it offers nothing")
+    state = PluginState.ACTIVE if any(offers.values()) else PluginState.IDLE
+    forwarders = named_forwarders(plugin.name, offers.get(FORWARDER.name, ()))
+    return ActivePlugin(plugin, state, offers, forwarders, settings)
+
+
+def named_forwarders(plugin: str, offers: Sequence[object]) -> dict[str, Forwarder]:
+    """All that a plugin offered, by the name that its metrics and its committed offsets carry.
+
+    Raises:
+        ConfigError: One of several is no forwarder, or its name makes none.
+    """
+    found: dict[str, Forwarder] = {}
+    for offer in offers:
+        for name, forwarder in offer.items() if isinstance(offer, Mapping) else [("", offer)]:
+            if not isinstance(forwarder, Forwarder) or (name and not FORWARDER_NAME.fullmatch(str(name))):
+                problem = f"odradek_forwarder returned {name!r}: {type(forwarder).__name__}"
+                raise ConfigError(f"plugins.{plugin}", f"{problem}, expected name: Forwarder")
+            found[f"{plugin}.{name}" if name else plugin] = forwarder
+    return found
+
+
+def flat(path: str, table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """``{"headers": {"x": "1"}}`` as ``{"headers.x": "1"}``: TOML nests a dotted key that is not quoted.
+
+    Raises:
+        ConfigError: One key is there in both spellings.
+    """
+    rows: dict[str, object] = {}
+    for key, value in table.items():
+        found = flat(path, value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+        for name in found.keys() & rows.keys():
+            raise ConfigError(f"{path}.{name}", "given twice, quoted and not quoted")
+        rows |= found
+    return rows
+
+
+def quota_callback(plugins: Sequence[ActivePlugin]) -> tuple[str, ClientQuotaCallback] | None:
+    """The plugin that decides on client quotas, by name; None when Kafka's own rules do.
+
+    Raises:
+        ConfigError: More than one wants to.
+    """
+    found = [(plugin.name, callback) for plugin in plugins for callback in plugin.offered(QUOTA_CALLBACK)]
+    if len(found) > 1:
+        names = ", ".join(name for name, _ in found[:-1])
+        raise ConfigError(f"plugins.{found[-1][0]}", f"client quotas are decided on by {names} already")
+    return found[0] if found else None

@@ -1,0 +1,42 @@
+"""The hooks through which a plugin offers something to the host, and the types that each hook may return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from odradek.plugin.protocols import (
+    ClientQuotaCallback,
+    ClientTelemetry,
+    ClientTelemetryExporterProvider,
+    Companion,
+    Enricher,
+    Forwarder,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Hook(Generic[T]):
+    """One hook; ``T`` is the type of its offers."""
+
+    name: str
+    types: tuple[type, ...]
+    """An offer is an instance of one of these."""
+
+
+CLIENT_TELEMETRY = Hook[ClientTelemetry | ClientTelemetryExporterProvider](
+    "odradek_client_telemetry", (ClientTelemetry, ClientTelemetryExporterProvider)
+)
+ENRICHER = Hook[Enricher]("odradek_enricher", (Enricher,))
+FORWARDER = Hook[Forwarder | Mapping[str, Forwarder]]("odradek_forwarder", (Forwarder, Mapping))
+QUOTA_CALLBACK = Hook[ClientQuotaCallback]("odradek_quota_callback", (ClientQuotaCallback,))
+COMPANION = Hook[Companion]("odradek_companion", (Companion,))
+
+HOOKS: Mapping[str, Hook[object]] = {
+    hook.name: hook  # type: ignore[misc]  # a Hook[Enricher] is a Hook[object]: offers are only read
+    for hook in (CLIENT_TELEMETRY, ENRICHER, FORWARDER, QUOTA_CALLBACK, COMPANION)
+}
+"""By name."""
