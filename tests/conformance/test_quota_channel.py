@@ -80,7 +80,7 @@ class OneChannelListener:
         """Nobody asks."""
 
 
-class World:
+class LimitedConnection:
     """A channel to a broker whose clients may produce a hundred bytes a second."""
 
     def __init__(self) -> None:
@@ -139,184 +139,186 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def connection() -> LimitedConnection:
+    return LimitedConnection()
 
 
-def throttled(world: World) -> int:
+def throttled(connection: LimitedConnection) -> int:
     """Send one request that is too much; for how long the channel is not read."""
-    world.receive(world.producing())
-    pending = world.channel.pending
+    connection.receive(connection.producing())
+    pending = connection.channel.pending
     assert pending is not None
     return cast(Any, pending).throttle_ms  # type: ignore[no-any-return]
 
 
-def test_the_answer_is_sent_at_once(world: World) -> None:
-    throttle_ms = throttled(world)
+def test_the_answer_is_sent_at_once(connection: LimitedConnection) -> None:
+    throttle_ms = throttled(connection)
 
     assert throttle_ms > THROTTLE_MS
-    assert world.answers == [1]
+    assert connection.answers == [1]
 
 
-def test_requests_wait_for_the_end_of_the_throttle(world: World) -> None:
-    throttle_ms = throttled(world)
+def test_requests_wait_for_the_end_of_the_throttle(connection: LimitedConnection) -> None:
+    throttle_ms = throttled(connection)
 
-    world.receive(world.asking(), world.asking())
-    world.advance(throttle_ms - 1)
-    before = list(world.answers)
-    world.advance(1)
+    connection.receive(connection.asking(), connection.asking())
+    connection.advance(throttle_ms - 1)
+    before = list(connection.answers)
+    connection.advance(1)
 
     assert before == [1]
-    assert world.answers == [1, 2, 3]
+    assert connection.answers == [1, 2, 3]
 
 
-def test_requests_of_the_same_chunk_wait_too(world: World) -> None:
-    world.receive(world.asking(), world.producing(), world.asking())
-    before = list(world.answers)
+def test_requests_of_the_same_chunk_wait_too(connection: LimitedConnection) -> None:
+    connection.receive(connection.asking(), connection.producing(), connection.asking())
+    before = list(connection.answers)
 
-    world.advance(60_000)
+    connection.advance(60_000)
 
     assert before == [1, 2]
-    assert world.answers == [1, 2, 3]
+    assert connection.answers == [1, 2, 3]
 
 
-def test_X2_without_an_answer_the_next_request_waits(world: World) -> None:
-    world.receive(world.producing(acks=0))
-    world.receive(world.asking())
-    before = list(world.answers)
+def test_without_an_answer_the_next_request_waits(connection: LimitedConnection) -> None:
+    connection.receive(connection.producing(acks=0))
+    connection.receive(connection.asking())
+    before = list(connection.answers)
 
-    world.advance(60_000)
+    connection.advance(60_000)
 
     assert before == []
-    assert world.answers == [2]
+    assert connection.answers == [2]
 
 
-def test_a_deferred_answer_throttles_when_it_is_there(world: World) -> None:
-    waiting = world.waiting_for_records()
-    world.receive(waiting, world.asking())
-    before = list(world.answers)
+def test_a_deferred_answer_throttles_when_it_is_there(connection: LimitedConnection) -> None:
+    waiting = connection.waiting_for_records()
+    connection.receive(waiting, connection.asking())
+    before = list(connection.answers)
 
-    world.advance(500)
-    answered = list(world.answers)
-    world.advance(1000)
+    connection.advance(500)
+    answered = list(connection.answers)
+    connection.advance(1000)
 
     assert before == []
     assert answered == [1]
-    assert world.answers == [1, 2]
+    assert connection.answers == [1, 2]
 
 
-def test_a_throttled_channel_holds_only_so_much(world: World) -> None:
-    throttled(world)
+def test_a_throttled_channel_holds_only_so_much(connection: LimitedConnection) -> None:
+    throttled(connection)
 
-    world.receive(world.producing(size=READ_AHEAD_BYTES))
-    paused = world.transport.reading_paused
-    world.advance(60_000)
+    connection.receive(connection.producing(size=READ_AHEAD_BYTES))
+    paused = connection.transport.reading_paused
+    connection.advance(60_000)
 
     assert paused
-    assert world.answers == [1, 2]
-    assert not world.transport.reading_paused
+    assert connection.answers == [1, 2]
+    assert not connection.transport.reading_paused
 
 
-def test_a_throttled_channel_is_not_idle(world: World) -> None:
-    throttle_ms = throttled(world)
-    meanwhile = world.channel.idle_since_ms()
+def test_a_throttled_channel_is_not_idle(connection: LimitedConnection) -> None:
+    throttle_ms = throttled(connection)
+    meanwhile = connection.channel.idle_since_ms()
 
-    world.advance(throttle_ms)
+    connection.advance(throttle_ms)
 
     assert meanwhile is None
-    assert world.channel.idle_since_ms() == world.clock.now_ms()
+    assert connection.channel.idle_since_ms() == connection.clock.now_ms()
 
 
-def test_a_throttled_channel_that_is_not_read_may_have_been_left(world: World) -> None:
-    throttled(world)
-    world.receive(world.producing(size=READ_AHEAD_BYTES))
-    sent_ms = world.clock.now_ms()
+def test_a_throttled_channel_that_is_not_read_may_have_been_left(connection: LimitedConnection) -> None:
+    throttled(connection)
+    connection.receive(connection.producing(size=READ_AHEAD_BYTES))
+    sent_ms = connection.clock.now_ms()
 
-    world.advance(1000)
+    connection.advance(1000)
 
-    assert world.transport.reading_paused
-    assert world.channel.idle_since_ms() == sent_ms
-
-
-def test_the_queue_counts_a_channel_until_it_is_read_again(world: World) -> None:
-    throttle_ms = throttled(world)
-    meanwhile = world.queue_size
-
-    world.advance(throttle_ms)
-
-    assert (meanwhile, world.queue_size) == (1, 0)
+    assert connection.transport.reading_paused
+    assert connection.channel.idle_since_ms() == sent_ms
 
 
-def test_X6_a_channel_that_is_closed_meanwhile_is_forgotten(world: World) -> None:
-    tasks = len(world.clock.timer)
-    throttle_ms = throttled(world)
+def test_the_queue_counts_a_channel_until_it_is_read_again(connection: LimitedConnection) -> None:
+    throttle_ms = throttled(connection)
+    meanwhile = connection.queue_size
 
-    world.channel.connection_lost(None)
-    left = (world.queue_size, len(world.clock.timer) - tasks)
-    world.advance(throttle_ms)
+    connection.advance(throttle_ms)
+
+    assert (meanwhile, connection.queue_size) == (1, 0)
+
+
+def test_a_channel_that_is_closed_meanwhile_is_forgotten(connection: LimitedConnection) -> None:
+    tasks = len(connection.clock.timer)
+    throttle_ms = throttled(connection)
+
+    connection.channel.connection_lost(None)
+    left = (connection.queue_size, len(connection.clock.timer) - tasks)
+    connection.advance(throttle_ms)
 
     assert left == (0, 0)
-    assert world.answers == [1]
-    assert world.queue_size == 0
+    assert connection.answers == [1]
+    assert connection.queue_size == 0
 
 
-def test_clients_that_come_and_go_leave_nothing_behind(world: World) -> None:
-    channels = world.broker.quotas.produce.channels
+def test_clients_that_come_and_go_leave_nothing_behind(connection: LimitedConnection) -> None:
+    channels = connection.broker.quotas.produce.channels
     for _ in range(500):
-        channel = Channel(cast(Listener, world.listener))
+        channel = Channel(cast(Listener, connection.listener))
         channel.connection_made(RecordingTransport())
-        channel.data_received(world.producing())
+        channel.data_received(connection.producing())
         channel.connection_lost(None)
 
-    assert world.queue_size == 0
+    assert connection.queue_size == 0
     assert len(channels.heap) < 200
 
 
-def test_a_stop_does_not_wait_for_a_throttle(world: World) -> None:
-    throttled(world)
+def test_a_stop_does_not_wait_for_a_throttle(connection: LimitedConnection) -> None:
+    throttled(connection)
 
-    world.channel.drain()
+    connection.channel.drain()
 
-    assert world.answers == [1]
-    assert world.transport.closed
-
-
-def test_an_answer_that_throttles_during_a_stop_is_sent(world: World) -> None:
-    waiting = world.waiting_for_records()
-    world.receive(waiting)
-
-    world.listener.draining = True
-    world.channel.drain()
-
-    assert world.answers == [1]
-    assert world.transport.closed
+    assert connection.answers == [1]
+    assert connection.transport.closed
 
 
-def test_the_end_of_a_throttle_after_the_host_closed_the_channel_is_harmless(world: World) -> None:
-    throttle_ms = throttled(world)
+def test_an_answer_that_throttles_during_a_stop_is_sent(connection: LimitedConnection) -> None:
+    waiting = connection.waiting_for_records()
+    connection.receive(waiting)
 
-    world.channel.close()
-    world.advance(throttle_ms)
+    connection.listener.draining = True
+    connection.channel.drain()
 
-    assert world.transport.closed
-    assert world.answers == [1]
+    assert connection.answers == [1]
+    assert connection.transport.closed
 
 
-def test_a_neighbor_is_read_meanwhile(world: World) -> None:
-    throttled(world)
-    neighbor, transport = Channel(cast(Listener, world.listener)), RecordingTransport()
+def test_the_end_of_a_throttle_after_the_host_closed_the_channel_is_harmless(
+    connection: LimitedConnection,
+) -> None:
+    throttle_ms = throttled(connection)
+
+    connection.channel.close()
+    connection.advance(throttle_ms)
+
+    assert connection.transport.closed
+    assert connection.answers == [1]
+
+
+def test_a_neighbor_is_read_meanwhile(connection: LimitedConnection) -> None:
+    throttled(connection)
+    neighbor, transport = Channel(cast(Listener, connection.listener)), RecordingTransport()
     neighbor.connection_made(transport)
 
-    neighbor.data_received(world.asking())
+    neighbor.data_received(connection.asking())
 
     assert transport.answers == [2]
 
 
-def test_one_after_the_other_of_many_requests_is_throttled(world: World) -> None:
-    world.receive(*[world.producing(size=1500) for _ in range(4)])
-    seen = [len(world.answers)]
-    while world.channel.pending is not None:
-        world.advance(cast(Any, world.channel.pending).throttle_ms)
-        seen.append(len(world.answers))
+def test_one_after_the_other_of_many_requests_is_throttled(connection: LimitedConnection) -> None:
+    connection.receive(*[connection.producing(size=1500) for _ in range(4)])
+    seen = [len(connection.answers)]
+    while connection.channel.pending is not None:
+        connection.advance(cast(Any, connection.channel.pending).throttle_ms)
+        seen.append(len(connection.answers))
 
     assert seen == [1, 2, 3, 4, 4]

@@ -51,7 +51,7 @@ def send_until_throttled(client: QuotaClient, route: Route) -> Any:
 
 
 @pytest.mark.parametrize("route", CHARGED)
-def test_RQ7_every_api_of_clients_is_throttled_for_its_time(route: Route) -> None:
+def test_every_api_of_clients_is_throttled_for_its_time(route: Route) -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=0.01)
 
@@ -64,7 +64,7 @@ def test_RQ7_every_api_of_clients_is_throttled_for_its_time(route: Route) -> Non
 
 
 @pytest.mark.parametrize("route", CHARGED)
-def test_RQ7_a_client_with_a_large_quota_never_is(route: Route) -> None:
+def test_a_client_with_a_large_quota_never_is(route: Route) -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=2000)
 
@@ -76,7 +76,7 @@ def test_RQ7_a_client_with_a_large_quota_never_is(route: Route) -> None:
     assert math.isnan(client.metric("throttle-time", "Request"))
 
 
-def test_RQ8_what_produce_is_throttled_for_longer_is_its_bytes() -> None:
+def test_what_produce_is_throttled_for_longer_is_its_bytes() -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(producer_byte_rate=1, request_percentage=0.01)
 
@@ -89,7 +89,7 @@ def test_RQ8_what_produce_is_throttled_for_longer_is_its_bytes() -> None:
     assert client.metric("request-time", "Request") > 0
 
 
-def test_RQ9_what_fetch_is_throttled_for_longer_is_its_bytes() -> None:
+def test_what_fetch_is_throttled_for_longer_is_its_bytes() -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.produce()
     client.limit(consumer_byte_rate=1, request_percentage=0.01)
@@ -102,7 +102,7 @@ def test_RQ9_what_fetch_is_throttled_for_longer_is_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("version", [12, 17])
-def test_RQ10_a_replica_pays_no_time(version: int) -> None:
+def test_a_replica_pays_no_time(version: int) -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=0.01, consumer_byte_rate=1)
     replica: dict[str, Any] = (
@@ -117,7 +117,7 @@ def test_RQ10_a_replica_pays_no_time(version: int) -> None:
     assert client.metric("throttle-time", "Request") == 0  # the client has no budget at all
 
 
-def test_RQ11_an_error_costs_what_an_answer_costs() -> None:
+def test_an_error_costs_what_an_answer_costs() -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=0.01)
     refused = client.fetching(isolation_level=7)  # refused before anything is looked at
@@ -181,7 +181,7 @@ def test_produce_is_throttled_for_the_longer_of_both_once(client: QuotaClient) -
     assert (client.muted_ms, response.throttle_time_ms) == (0, 0)
 
 
-def test_X2_without_an_answer_the_client_is_throttled_all_the_same(client: QuotaClient) -> None:
+def test_without_an_answer_the_client_is_throttled_all_the_same(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=10, request_percentage=0.01)
     client.handler_ns = SLOW_NS
 
@@ -216,7 +216,7 @@ def test_a_connection_that_is_closed_for_its_request_has_paid_for_it(client: Quo
     assert client.metric("byte-rate", "Produce") > 0
 
 
-def test_X1_a_fetch_throttled_for_its_time_pays_no_bytes(client: QuotaClient) -> None:
+def test_a_fetch_throttled_for_its_time_pays_no_bytes(client: QuotaClient) -> None:
     client.produce()
     client.limit(consumer_byte_rate=1e9, request_percentage=0.01)
     client.handler_ns = SLOW_NS
@@ -345,7 +345,7 @@ def test_a_budget_is_shared_by_those_whom_its_quota_names_together(
     assert (client.muted_ms > 0) == (others == 2)
 
 
-def test_X5_the_user_of_a_tag_is_sanitized(client: QuotaClient) -> None:
+def test_the_user_of_a_tag_is_sanitized(client: QuotaClient) -> None:
     client.client.connection.principal = "User:a b"
     client.limit(ClientQuotaEntity(user="a b"), producer_byte_rate=1)
 

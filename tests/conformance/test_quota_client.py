@@ -27,7 +27,7 @@ DEFAULTS = {
 }
 
 
-class World:
+class LimitedClients:
     """A manager, a clock, and who is throttled."""
 
     def __init__(self, samples: int = 11, quota_type: ClientQuotaType = ClientQuotaType.PRODUCE) -> None:
@@ -53,73 +53,73 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def clients() -> LimitedClients:
+    return LimitedClients()
 
 
 @pytest.fixture(params=LEVELS)
-def levels(request: pytest.FixtureRequest, world: World) -> tuple[World, str]:
+def levels(request: pytest.FixtureRequest, clients: LimitedClients) -> tuple[LimitedClients, str]:
     level = str(request.param)
-    world.manager.update_quota(LEVELS[level](*P1), 2000)
-    world.manager.update_quota(LEVELS[level](*P2), 4000)
-    return world, level
+    clients.manager.update_quota(LEVELS[level](*P1), 2000)
+    clients.manager.update_quota(LEVELS[level](*P2), 4000)
+    return clients, level
 
 
-def test_Q1_each_level_has_limits_of_its_own(levels: tuple[World, str]) -> None:
-    world, _ = levels
+def test_each_level_has_limits_of_its_own(levels: tuple[LimitedClients, str]) -> None:
+    clients, _ = levels
 
-    limits = [world.manager.limit(*client) for client in (P1, P2, UNKNOWN)]
+    limits = [clients.manager.limit(*client) for client in (P1, P2, UNKNOWN)]
 
     assert limits == [2000, 4000, UNLIMITED]
 
 
-def test_Q2_too_much_is_throttled_by_the_excess(levels: tuple[World, str]) -> None:
-    world, _ = levels
+def test_too_much_is_throttled_by_the_excess(levels: tuple[LimitedClients, str]) -> None:
+    clients, _ = levels
 
-    throttle_ms = world.record(*P1, 2500, times=11)
+    throttle_ms = clients.record(*P1, 2500, times=11)
 
     assert throttle_ms == 3750
 
 
-def test_Q3_a_higher_limit_is_effective_at_once(levels: tuple[World, str]) -> None:
-    world, level = levels
-    world.record(*P1, 2500, times=11)
+def test_a_higher_limit_is_effective_at_once(levels: tuple[LimitedClients, str]) -> None:
+    clients, level = levels
+    clients.record(*P1, 2500, times=11)
 
-    world.manager.update_quota(LEVELS[level](*P1), 3000)
+    clients.manager.update_quota(LEVELS[level](*P1), 3000)
 
-    assert world.manager.limit(*P1) == 3000
-    assert world.record(*P1, 0) == 0
-
-
-def test_Q4_a_lower_limit_counts_what_was_used_before(levels: tuple[World, str]) -> None:
-    world, level = levels
-    world.record(*P1, 2500, times=11)
-
-    world.manager.update_quota(LEVELS[level](*P1), 500)
-
-    assert world.record(*P1, 0) == 45_000
+    assert clients.manager.limit(*P1) == 3000
+    assert clients.record(*P1, 0) == 0
 
 
-def test_Q5_the_default_takes_over_from_a_removed_limit(levels: tuple[World, str]) -> None:
-    world, level = levels
-    world.record(*P1, 2500, times=11)
+def test_a_lower_limit_counts_what_was_used_before(levels: tuple[LimitedClients, str]) -> None:
+    clients, level = levels
+    clients.record(*P1, 2500, times=11)
 
-    world.manager.update_quota(LEVELS[level](*P1), None)
-    world.manager.update_quota(DEFAULTS[level], 4000)
+    clients.manager.update_quota(LEVELS[level](*P1), 500)
 
-    assert world.manager.limit(*P1) == 4000
-    assert world.record(*P1, 1000, times=11) == 0
-    assert world.measured("byte-rate", "" if level == "user" else "p1") == 3850
+    assert clients.record(*P1, 0) == 45_000
 
 
-def test_Q6_a_fetch_may_use_all_windows_but_one() -> None:
-    world = World(samples=4, quota_type=ClientQuotaType.FETCH)
-    before = world.manager.max_value_in_quota_window("userA", "client1")
+def test_the_default_takes_over_from_a_removed_limit(levels: tuple[LimitedClients, str]) -> None:
+    clients, level = levels
+    clients.record(*P1, 2500, times=11)
 
-    world.manager.update_quota(Entity(user=DEFAULT), 10)
+    clients.manager.update_quota(LEVELS[level](*P1), None)
+    clients.manager.update_quota(DEFAULTS[level], 4000)
+
+    assert clients.manager.limit(*P1) == 4000
+    assert clients.record(*P1, 1000, times=11) == 0
+    assert clients.measured("byte-rate", "" if level == "user" else "p1") == 3850
+
+
+def test_a_fetch_may_use_all_windows_but_one() -> None:
+    clients = LimitedClients(samples=4, quota_type=ClientQuotaType.FETCH)
+    before = clients.manager.max_value_in_quota_window("userA", "client1")
+
+    clients.manager.update_quota(Entity(user=DEFAULT), 10)
 
     assert before == UNBOUNDED
-    assert world.manager.max_value_in_quota_window("userA", "client1") == 30
+    assert clients.manager.max_value_in_quota_window("userA", "client1") == 30
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,13 @@ def test_Q6_a_fetch_may_use_all_windows_but_one() -> None:
     [Entity(user=DEFAULT), Entity(user="userA"), Entity(user="userA", client_id="client1")],
     ids=["default user", "user", "user and client-id"],
 )
-def test_Q7_a_quota_that_is_set_and_removed_leaves_nothing_behind(world: World, entity: Entity) -> None:
-    manager, seen = world.manager, []
+def test_a_quota_that_is_set_and_removed_leaves_nothing_behind(
+    clients: LimitedClients, entity: Entity
+) -> None:
+    manager, seen = clients.manager, []
     for value in (None, 10, None):
         manager.update_quota(entity, value)
-        throttled = world.record("userA", "client1", 1000, times=11) > 0
+        throttled = clients.record("userA", "client1", 1000, times=11) > 0
         limit = manager.limit("userA", "client1")
         seen.append((throttled, limit, manager.max_value_in_quota_window("userA", "client1")))
 
@@ -139,70 +141,70 @@ def test_Q7_a_quota_that_is_set_and_removed_leaves_nothing_behind(world: World, 
     assert seen == [free, (True, 10, 100), free]
 
 
-def violated() -> tuple[World, list[int]]:
+def violated() -> tuple[LimitedClients, list[int]]:
     """Ten quiet seconds and one request too large (Q8)."""
-    world = World()
-    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
+    clients = LimitedClients()
+    clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
     throttles = []
     for _ in range(10):
-        throttles.append(world.record("ANONYMOUS", "client1", 400))
-        world.clock.advance(1000)
-    world.clock.advance(500)
-    return world, [*throttles, world.record("ANONYMOUS", "client1", 2300)]
+        throttles.append(clients.record("ANONYMOUS", "client1", 400))
+        clients.clock.advance(1000)
+    clients.clock.advance(500)
+    return clients, [*throttles, clients.record("ANONYMOUS", "client1", 2300)]
 
 
-def test_Q8_a_violation_in_a_half_used_window() -> None:
-    world, throttles = violated()
+def test_a_violation_in_a_half_used_window() -> None:
+    clients, throttles = violated()
 
-    rate = world.measured("byte-rate")
+    rate = clients.measured("byte-rate")
 
     assert throttles == [0] * 10 + [2100]
     assert rate == 600
 
 
-def test_Q9_a_throttled_channel_is_in_the_queue_until_its_time_is_over() -> None:
-    world, _ = violated()
+def test_a_throttled_channel_is_in_the_queue_until_its_time_is_over() -> None:
+    clients, _ = violated()
     ended: list[str] = []
 
-    world.manager.throttled("ANONYMOUS", "client1", 2100, on_end=lambda: ended.append("end"))
+    clients.manager.throttled("ANONYMOUS", "client1", 2100, on_end=lambda: ended.append("end"))
 
-    assert (world.measured("queue-size"), world.measured("throttle-time"), ended) == (1, 2100, [])
-    world.clock.advance(2100)
-    assert (world.measured("queue-size"), ended) == (0, ["end"])
+    assert (clients.measured("queue-size"), clients.measured("throttle-time"), ended) == (1, 2100, [])
+    clients.clock.advance(2100)
+    assert (clients.measured("queue-size"), ended) == (0, ["end"])
 
 
 def test_a_client_that_waited_as_told_may_be_told_again_once_quiet_windows_are_out_of_sight() -> None:
-    world, _ = violated()
-    world.clock.advance(2100)
+    clients, _ = violated()
+    clients.clock.advance(2100)
 
-    throttle_ms = world.record("ANONYMOUS", "client1", 0)
+    throttle_ms = clients.record("ANONYMOUS", "client1", 0)
 
     assert throttle_ms == 400
 
 
 @pytest.mark.parametrize(("windows", "granted"), [(1, 1.0), (5, 1.0), (11, 22 / 13), (15, 1.2), (20, 1.0)])
 def test_what_is_out_of_sight_is_forgiven_to_requests_larger_than_all_windows(
-    world: World, windows: int, granted: float
+    clients: LimitedClients, windows: int, granted: float
 ) -> None:
-    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
-    begin_ms, sent = world.clock.now_ms(), 0
+    clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
+    begin_ms, sent = clients.clock.now_ms(), 0
 
-    while world.clock.now_ms() < begin_ms + 3_600_000:
-        world.clock.advance(max(1, world.record("ANONYMOUS", "client1", 500 * windows)))
+    while clients.clock.now_ms() < begin_ms + 3_600_000:
+        clients.clock.advance(max(1, clients.record("ANONYMOUS", "client1", 500 * windows)))
         sent += 500 * windows
 
-    rate = sent * 1000 / (world.clock.now_ms() - begin_ms)
+    rate = sent * 1000 / (clients.clock.now_ms() - begin_ms)
     assert rate == pytest.approx(500 * granted, rel=0.01)
 
 
-def test_Q10_ten_seconds_after_a_burst_the_client_is_free_again() -> None:
-    world, _ = violated()
-    world.clock.advance(2100)
+def test_ten_seconds_after_a_burst_the_client_is_free_again() -> None:
+    clients, _ = violated()
+    clients.clock.advance(2100)
     for _ in range(10):
-        world.record("ANONYMOUS", "client1", 400)
-        world.clock.advance(1000)
+        clients.record("ANONYMOUS", "client1", 400)
+        clients.clock.advance(1000)
 
-    throttle_ms = world.record("ANONYMOUS", "client1", 0)
+    throttle_ms = clients.record("ANONYMOUS", "client1", 0)
 
     assert throttle_ms == 0
 
@@ -214,27 +216,27 @@ def test_Q10_ten_seconds_after_a_burst_the_client_is_free_again() -> None:
         pytest.param(["Produce-:client1", "ProduceThrottleTime-:client1"], id="Q12"),
     ],
 )
-def test_Q11_Q12_sensors_that_are_gone_are_made_again(world: World, removed: list[str]) -> None:
-    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
-    world.record("ANONYMOUS", "client1", 100)
+def test_sensors_that_are_gone_are_made_again(clients: LimitedClients, removed: list[str]) -> None:
+    clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
+    clients.record("ANONYMOUS", "client1", 100)
     for name in removed:
-        world.manager.metrics.remove(name)
+        clients.manager.metrics.remove(name)
 
-    throttle_ms = world.record("ANONYMOUS", "client1", 10_000)
+    throttle_ms = clients.record("ANONYMOUS", "client1", 10_000)
 
     assert throttle_ms > 0
-    assert {"Produce-:client1", "ProduceThrottleTime-:client1"} <= world.manager.metrics.sensors.keys()
+    assert {"Produce-:client1", "ProduceThrottleTime-:client1"} <= clients.manager.metrics.sensors.keys()
 
 
-def test_Q13_a_client_id_is_in_the_names_as_it_is(world: World) -> None:
-    world.manager.update_quota(Entity(client_id=DEFAULT), 500)
+def test_a_client_id_is_in_the_names_as_it_is(clients: LimitedClients) -> None:
+    clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
 
-    world.record("ANONYMOUS", "client@#$%", 100)
+    clients.record("ANONYMOUS", "client@#$%", 100)
 
-    assert list(world.manager.metrics.sensors) == ["Produce-:client@#$%", "ProduceThrottleTime-:client@#$%"]
+    assert list(clients.manager.metrics.sensors) == ["Produce-:client@#$%", "ProduceThrottleTime-:client@#$%"]
 
 
-def test_Q14_a_level_counts_while_an_entity_of_it_has_a_quota(world: World) -> None:
+def test_a_level_counts_while_an_entity_of_it_has_a_quota(clients: LimitedClients) -> None:
     client, user, both = QuotaTypes.CLIENT_ID, QuotaTypes.USER, QuotaTypes.USER_CLIENT_ID
     steps = [
         (Entity(client_id="client1"), 10, client),
@@ -254,13 +256,13 @@ def test_Q14_a_level_counts_while_an_entity_of_it_has_a_quota(world: World) -> N
 
     seen = []
     for entity, value, _ in steps:
-        world.manager.update_quota(entity, value)
-        seen.append((world.manager.quota_types_enabled, world.manager.is_enabled))
+        clients.manager.update_quota(entity, value)
+        seen.append((clients.manager.quota_types_enabled, clients.manager.is_enabled))
 
     assert seen == [(expected, expected != 0) for _, _, expected in steps]
 
 
-def test_Q15_with_a_callback_quotas_are_always_enabled() -> None:
+def test_with_a_callback_quotas_are_always_enabled() -> None:
     manager = ClientQuotaManager(ClientQuotaType.PRODUCE, QuotaConfig(), MockClock(), TenantQuotas({}))
 
     seen = [(manager.quota_types_enabled, manager.is_enabled)]
@@ -320,15 +322,15 @@ Q16: list[tuple[str, str, float, float, bool] | tuple[Entity, float | None]] = [
 """An entity and its new quota; or a client, its limit, what it records eleven times, is it throttled."""
 
 
-def test_Q16_the_most_specific_of_eight_entities_decides(world: World) -> None:
+def test_the_most_specific_of_eight_entities_decides(clients: LimitedClients) -> None:
     seen, expected = [], []
     for step in Q16:
         if len(step) == 2:
-            world.manager.update_quota(*step)
+            clients.manager.update_quota(*step)
             continue
         user, client_id, limit, value, throttled = step
-        was_throttled = world.record(user, client_id, value, times=11) > 0
-        seen.append((user, client_id, world.manager.limit(user, client_id), was_throttled))
+        was_throttled = clients.record(user, client_id, value, times=11) > 0
+        seen.append((user, client_id, clients.manager.limit(user, client_id), was_throttled))
         expected.append((user, client_id, limit, throttled))
 
     assert len(expected) == 25

@@ -26,7 +26,7 @@ ADDRESSES = {EXTERNAL: "192.168.1.1", ADMIN: "192.168.1.2", REPLICATION: "192.16
 OTHER = "192.168.1.4"
 
 
-class World:
+class ThreeListeners:
     """Three listeners, the last of which is that of the brokers; two windows of a second."""
 
     def __init__(
@@ -119,11 +119,16 @@ class Load:
     """One connection after the other on a listener, each at its time or once the one before has entered."""
 
     def __init__(
-        self, world: World, listener: str, count: int, interval_ms: int, address: str | None = None
+        self,
+        listeners: ThreeListeners,
+        listener: str,
+        count: int,
+        interval_ms: int,
+        address: str | None = None,
     ) -> None:
-        self.world, self.listener, self.address = world, listener, address
+        self.listeners, self.listener, self.address = listeners, listener, address
         self.left, self.interval_ms = count, interval_ms
-        self.next_ms = self.start_ms = world.clock.now_ms()
+        self.next_ms = self.start_ms = listeners.clock.now_ms()
         self.accepted = self.turned_away = 0
         self.done = False
         self.end_ms = 0
@@ -136,11 +141,11 @@ class Load:
     def attempt(self) -> None:
         if self.left == 0:
             self.done = True
-            self.end_ms = self.world.clock.now_ms()
+            self.end_ms = self.listeners.clock.now_ms()
             return
         self.left -= 1
         self.next_ms += self.interval_ms
-        entry = self.world.inc(self.listener, self.address)
+        entry = self.listeners.inc(self.listener, self.address)
         if entry.entered:
             self.go_on(entry)
         else:
@@ -149,14 +154,14 @@ class Load:
     def go_on(self, entry: Entry) -> None:
         self.turned_away += entry.error is not None
         self.accepted += entry.error is None
-        self.world.clock.timer.schedule(max(self.next_ms, self.world.clock.now_ms()), self.attempt)
+        self.listeners.clock.timer.schedule(max(self.next_ms, self.listeners.clock.now_ms()), self.attempt)
 
 
-def nothing_is_blocked(world: World) -> bool:
-    return not any(world.blocked(name) for name in ADDRESSES)
+def nothing_is_blocked(listeners: ThreeListeners) -> bool:
+    return not any(listeners.blocked(name) for name in ADDRESSES)
 
 
-def test_K1_a_listener_that_was_not_added_has_no_connections() -> None:
+def test_a_listener_that_was_not_added_has_no_connections() -> None:
     clock = MockClock()
     quotas = ConnectionQuotas(clock, clock.timer)
 
@@ -164,72 +169,72 @@ def test_K1_a_listener_that_was_not_added_has_no_connections() -> None:
         quotas.arrive(EXTERNAL, ADDRESSES[EXTERNAL])
 
 
-def test_K2_an_address_without_connections_gives_none_back() -> None:
-    world = World()
+def test_an_address_without_connections_gives_none_back() -> None:
+    listeners = ThreeListeners()
 
     with pytest.raises(ValueError, match="has no connection"):
-        world.dec(EXTERNAL)
+        listeners.dec(EXTERNAL)
 
 
-def test_K3_without_limits_everybody_connects() -> None:
-    world = World()
+def test_without_limits_everybody_connects() -> None:
+    listeners = ThreeListeners()
 
-    world.every_listener(10_000, 0)
+    listeners.every_listener(10_000, 0)
 
-    assert [world.count(name) for name in ADDRESSES] == [10_000] * 3
-    assert all(world.accept_rate(name) > 0 for name in ADDRESSES)
-    assert nothing_is_blocked(world)
+    assert [listeners.count(name) for name in ADDRESSES] == [10_000] * 3
+    assert all(listeners.accept_rate(name) > 0 for name in ADDRESSES)
+    assert nothing_is_blocked(listeners)
     for name in ADDRESSES:
-        world.dec(name)
-    assert [world.count(name) for name in ADDRESSES] == [9_999] * 3
+        listeners.dec(name)
+    assert [listeners.count(name) for name in ADDRESSES] == [9_999] * 3
 
 
-def test_K4_an_address_has_its_number_of_connections() -> None:
-    world = World({MOST_PER_IP: 17})
+def test_an_address_has_its_number_of_connections() -> None:
+    listeners = ThreeListeners({MOST_PER_IP: 17})
 
-    first = [world.inc(EXTERNAL).error for _ in range(17)]
-    beyond = [world.inc(EXTERNAL).error for _ in range(2)]
-    counted = world.count(EXTERNAL)
-    other = [world.inc(EXTERNAL, OTHER).error for _ in range(17)]
+    first = [listeners.inc(EXTERNAL).error for _ in range(17)]
+    beyond = [listeners.inc(EXTERNAL).error for _ in range(2)]
+    counted = listeners.count(EXTERNAL)
+    other = [listeners.inc(EXTERNAL, OTHER).error for _ in range(17)]
     for _ in range(4):
-        world.dec(EXTERNAL)
-    later = [world.inc(EXTERNAL).error for _ in range(2)]
+        listeners.dec(EXTERNAL)
+    later = [listeners.inc(EXTERNAL).error for _ in range(2)]
 
     assert [*first, *other, *later] == [None] * 36
     assert all(isinstance(error, TooManyConnections) and error.limit == 17 for error in beyond)
     assert counted == 19
-    assert world.count(EXTERNAL) == 17
+    assert listeners.count(EXTERNAL) == 17
 
 
-def test_K5_the_broker_has_its_number_of_connections() -> None:
-    world = World({MOST: 800})
-    world.run(Load(world, EXTERNAL, 800, 0))
-    before = world.blocked(EXTERNAL), world.quotas.excess
+def test_the_broker_has_its_number_of_connections() -> None:
+    listeners = ThreeListeners({MOST: 800})
+    listeners.run(Load(listeners, EXTERNAL, 800, 0))
+    before = listeners.blocked(EXTERNAL), listeners.quotas.excess
 
-    waiting = world.inc(EXTERNAL)
-    world.clock.advance(101)
+    waiting = listeners.inc(EXTERNAL)
+    listeners.clock.advance(101)
     waited = not waiting.entered
-    world.dec(EXTERNAL)
+    listeners.dec(EXTERNAL)
 
     assert before == (0, 0)
     assert waited
     assert waiting.entered
-    assert world.count(EXTERNAL) == 800
-    assert world.blocked(EXTERNAL) > 0
+    assert listeners.count(EXTERNAL) == 800
+    assert listeners.blocked(EXTERNAL) > 0
 
 
-def test_K6_the_listener_of_the_brokers_goes_beyond_the_limit_of_the_broker() -> None:
-    world = World({MOST: 800})
-    world.run(Load(world, EXTERNAL, 800, 0))
+def test_the_listener_of_the_brokers_goes_beyond_the_limit_of_the_broker() -> None:
+    listeners = ThreeListeners({MOST: 800})
+    listeners.run(Load(listeners, EXTERNAL, 800, 0))
 
-    first = world.inc(REPLICATION).entered
-    exceeded = world.quotas.excess, world.quotas.is_protected(EXTERNAL)
-    waiting = world.inc(ADMIN)
-    second = world.inc(REPLICATION).entered
+    first = listeners.inc(REPLICATION).entered
+    exceeded = listeners.quotas.excess, listeners.quotas.is_protected(EXTERNAL)
+    waiting = listeners.inc(ADMIN)
+    second = listeners.inc(REPLICATION).entered
     released = []
     for _ in range(3):
-        world.dec(EXTERNAL)
-        world.clock.advance(100)
+        listeners.dec(EXTERNAL)
+        listeners.clock.advance(100)
         released.append(waiting.entered)
 
     assert first
@@ -238,159 +243,159 @@ def test_K6_the_listener_of_the_brokers_goes_beyond_the_limit_of_the_broker() ->
     assert released == [False, False, True]
 
 
-def test_K7_each_listener_has_its_number_of_connections() -> None:
-    world = World({MOST: 800}, {MOST: 200})
-    world.every_listener(200, 0)
+def test_each_listener_has_its_number_of_connections() -> None:
+    listeners = ThreeListeners({MOST: 800}, {MOST: 200})
+    listeners.every_listener(200, 0)
 
-    waiting = {name: world.inc(name) for name in ADDRESSES}
-    world.clock.advance(100)
+    waiting = {name: listeners.inc(name) for name in ADDRESSES}
+    listeners.clock.advance(100)
     before = [entry.entered for entry in waiting.values()]
     for name in ADDRESSES:
-        world.dec(name)
+        listeners.dec(name)
 
     assert before == [False] * 3
     assert all(entry.entered for entry in waiting.values())
-    assert [world.count(name) for name in ADDRESSES] == [200] * 3
+    assert [listeners.count(name) for name in ADDRESSES] == [200] * 3
 
 
-def test_K8_below_the_rate_of_the_broker_nobody_waits() -> None:
-    world = World({RATE: 125})
+def test_below_the_rate_of_the_broker_nobody_waits() -> None:
+    listeners = ThreeListeners({RATE: 125})
 
-    world.every_listener(200, 25)
+    listeners.every_listener(200, 25)
 
-    assert nothing_is_blocked(world)
-
-
-def test_K9_above_the_rate_of_the_broker_all_but_brokers_wait() -> None:
-    world = World({RATE: 90})
-
-    world.every_listener(400, 10)
-
-    assert [world.count(name) for name in ADDRESSES] == [400] * 3
-    assert world.blocked(EXTERNAL) > 0
-    assert world.blocked(ADMIN) > 0
-    assert world.blocked(REPLICATION) == 0
+    assert nothing_is_blocked(listeners)
 
 
-def test_K10_below_the_rate_of_the_listener_nobody_waits() -> None:
-    world = World({RATE: 125}, {RATE: 50})
+def test_above_the_rate_of_the_broker_all_but_brokers_wait() -> None:
+    listeners = ThreeListeners({RATE: 90})
 
-    world.every_listener(200, 25)
+    listeners.every_listener(400, 10)
 
-    assert nothing_is_blocked(world)
+    assert [listeners.count(name) for name in ADDRESSES] == [400] * 3
+    assert listeners.blocked(EXTERNAL) > 0
+    assert listeners.blocked(ADMIN) > 0
+    assert listeners.blocked(REPLICATION) == 0
 
 
-def test_K11_above_the_rate_of_the_listener_everybody_waits() -> None:
-    world = World({RATE: 125}, {RATE: 30})
+def test_below_the_rate_of_the_listener_nobody_waits() -> None:
+    listeners = ThreeListeners({RATE: 125}, {RATE: 50})
 
-    loads = world.every_listener(600, 25)
+    listeners.every_listener(200, 25)
+
+    assert nothing_is_blocked(listeners)
+
+
+def test_above_the_rate_of_the_listener_everybody_waits() -> None:
+    listeners = ThreeListeners({RATE: 125}, {RATE: 30})
+
+    loads = listeners.every_listener(600, 25)
 
     assert [load.rate for load in loads] == pytest.approx([30] * 3, abs=7)
-    assert all(world.blocked(name) > 0 and world.throttle_ms(name) > 0 for name in ADDRESSES)
+    assert all(listeners.blocked(name) > 0 and listeners.throttle_ms(name) > 0 for name in ADDRESSES)
 
 
-def test_K12_below_the_rate_of_its_address_nobody_is_turned_away() -> None:
-    world = World()
-    world.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 30)
+def test_below_the_rate_of_its_address_nobody_is_turned_away() -> None:
+    listeners = ThreeListeners()
+    listeners.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 30)
 
-    limited = Load(world, EXTERNAL, 200, 40)
-    world.run(limited)
-    free = Load(world, ADMIN, 200, 20)
-    world.run(free)
+    limited = Load(listeners, EXTERNAL, 200, 40)
+    listeners.run(limited)
+    free = Load(listeners, ADMIN, 200, 20)
+    listeners.run(free)
 
     assert limited.rate == 25
     assert free.rate == 50
     assert limited.turned_away == free.turned_away == 0
-    assert nothing_is_blocked(world)
-    assert math.isnan(world.ip_throttle_ms(EXTERNAL))
+    assert nothing_is_blocked(listeners)
+    assert math.isnan(listeners.ip_throttle_ms(EXTERNAL))
 
 
-def test_K13_above_the_rate_of_its_address_connections_are_turned_away() -> None:
-    world = World()
-    world.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 20)
+def test_above_the_rate_of_its_address_connections_are_turned_away() -> None:
+    listeners = ThreeListeners()
+    listeners.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 20)
 
-    first = Load(world, EXTERNAL, 80, 25)
-    world.run(first)
-    world.quotas.update_ip_rate(None, 20)
-    second = Load(world, ADMIN, 80, 25)
-    world.run(second)
+    first = Load(listeners, EXTERNAL, 80, 25)
+    listeners.run(first)
+    listeners.quotas.update_ip_rate(None, 20)
+    second = Load(listeners, ADMIN, 80, 25)
+    listeners.run(second)
 
     assert [first.rate, second.rate] == pytest.approx([20, 20], abs=1)
-    assert world.ip_throttle_ms(EXTERNAL) > 0
-    assert world.ip_throttle_ms(ADMIN) > 0
-    assert math.isnan(world.ip_throttle_ms(REPLICATION))
-    assert nothing_is_blocked(world)
+    assert listeners.ip_throttle_ms(EXTERNAL) > 0
+    assert listeners.ip_throttle_ms(ADMIN) > 0
+    assert math.isnan(listeners.ip_throttle_ms(REPLICATION))
+    assert nothing_is_blocked(listeners)
 
 
-def test_K14_a_listener_that_waits_holds_addresses_to_their_rates() -> None:
-    world = World(listener={RATE: 35})
-    world.quotas.update_ip_rate(None, 25)
+def test_a_listener_that_waits_holds_addresses_to_their_rates() -> None:
+    listeners = ThreeListeners(listener={RATE: 35})
+    listeners.quotas.update_ip_rate(None, 25)
 
-    loads = [Load(world, EXTERNAL, 35, 0, address) for address in (ADDRESSES[EXTERNAL], OTHER)]
-    world.run(*loads)
+    loads = [Load(listeners, EXTERNAL, 35, 0, address) for address in (ADDRESSES[EXTERNAL], OTHER)]
+    listeners.run(*loads)
 
-    assert world.blocked(EXTERNAL) > 0
+    assert listeners.blocked(EXTERNAL) > 0
     assert sum(load.turned_away > 0 for load in loads) < 2
 
 
 @pytest.mark.parametrize("listener", [EXTERNAL, REPLICATION])
-def test_K15_what_is_turned_away_counts_nowhere(listener: str) -> None:
-    world = World()
-    world.quotas.update_ip_rate(ADDRESSES[listener], 0)
+def test_what_is_turned_away_counts_nowhere(listener: str) -> None:
+    listeners = ThreeListeners()
+    listeners.quotas.update_ip_rate(ADDRESSES[listener], 0)
 
-    entry = world.inc(listener)
+    entry = listeners.inc(listener)
 
     assert isinstance(entry.error, ConnectionThrottled)
-    assert world.measured("connection-accept-rate", ip=ADDRESSES[listener]) == 0
-    assert world.accept_rate(listener) == 0
-    assert world.measured("broker-connection-accept-rate") == 0
-    assert world.count(listener) == 0
+    assert listeners.measured("connection-accept-rate", ip=ADDRESSES[listener]) == 0
+    assert listeners.accept_rate(listener) == 0
+    assert listeners.measured("broker-connection-accept-rate") == 0
+    assert listeners.count(listener) == 0
 
 
-def test_K16_the_rate_of_a_listener_cannot_be_zero() -> None:
-    world = World()
+def test_the_rate_of_a_listener_cannot_be_zero() -> None:
+    listeners = ThreeListeners()
 
     with pytest.raises(ConfigError, match=r"listener\.name\.external\.max\.connection\.creation\.rate"):
-        world.quotas.reconfigure(RATE, "0", EXTERNAL)
+        listeners.quotas.reconfigure(RATE, "0", EXTERNAL)
 
 
-def test_K17_the_rate_of_a_listener_changes_while_it_is_in_use() -> None:
-    world = World()
-    world.quotas.reconfigure(RATE, "20", EXTERNAL)
-    world.quotas.reconfigure(RATE, None, EXTERNAL)
+def test_the_rate_of_a_listener_changes_while_it_is_in_use() -> None:
+    listeners = ThreeListeners()
+    listeners.quotas.reconfigure(RATE, "20", EXTERNAL)
+    listeners.quotas.reconfigure(RATE, None, EXTERNAL)
 
-    world.run(Load(world, EXTERNAL, 1000, 0))
-    free = world.blocked(EXTERNAL)
-    world.quotas.reconfigure(RATE, "10", EXTERNAL)
-    limited = Load(world, EXTERNAL, 200, 10)
-    world.run(limited)
+    listeners.run(Load(listeners, EXTERNAL, 1000, 0))
+    free = listeners.blocked(EXTERNAL)
+    listeners.quotas.reconfigure(RATE, "10", EXTERNAL)
+    limited = Load(listeners, EXTERNAL, 200, 10)
+    listeners.run(limited)
 
     assert free == 0
-    assert world.blocked(EXTERNAL) > 0
+    assert listeners.blocked(EXTERNAL) > 0
     assert limited.rate == pytest.approx(10, abs=3)
 
 
-def test_K18_the_rate_of_the_broker_changes_while_it_is_in_use() -> None:
-    world = World()
-    world.quotas.reconfigure(RATE, "50")
+def test_the_rate_of_the_broker_changes_while_it_is_in_use() -> None:
+    listeners = ThreeListeners()
+    listeners.quotas.reconfigure(RATE, "50")
 
-    load = Load(world, EXTERNAL, 400, 5)
-    world.run(load)
+    load = Load(listeners, EXTERNAL, 400, 5)
+    listeners.run(load)
 
     assert load.rate == pytest.approx(50, abs=20)
-    assert world.blocked(EXTERNAL) > 0
+    assert listeners.blocked(EXTERNAL) > 0
 
 
-def test_K19_rates_of_addresses_fall_back_to_that_of_all() -> None:
-    world, (external, admin) = World(), (ADDRESSES[EXTERNAL], ADDRESSES[ADMIN])
+def test_rates_of_addresses_fall_back_to_that_of_all() -> None:
+    listeners, (external, admin) = ThreeListeners(), (ADDRESSES[EXTERNAL], ADDRESSES[ADMIN])
     seen = []
     for ip, rate in ((None, 50.0), (external, 30.0), (None, 20.0), (None, None), (external, None)):
-        world.quotas.update_ip_rate(ip, rate)
-        world.inc(EXTERNAL)
-        world.inc(ADMIN)
-        sensors = world.quotas.rates.metrics.sensors.values()
+        listeners.quotas.update_ip_rate(ip, rate)
+        listeners.inc(EXTERNAL)
+        listeners.inc(ADMIN)
+        sensors = listeners.quotas.rates.metrics.sensors.values()
         quotas = [metric.config.quota for sensor in sensors for metric in sensor.metrics]
-        rates = [world.quotas.rates.rate_of(address) for address in (external, admin)]
+        rates = [listeners.quotas.rates.rate_of(address) for address in (external, admin)]
         seen.append((rates, [quota.bound for quota in quotas if quota]))
 
     assert [rates for rates, _ in seen] == [
@@ -403,43 +408,43 @@ def test_K19_rates_of_addresses_fall_back_to_that_of_all() -> None:
     assert [bounds for _, bounds in seen[:3]] == [[50, 50], [30, 50], [30, 20]]
 
 
-def test_K20_the_rate_of_an_address_changes_while_it_is_in_use() -> None:
-    world, external = World(), ADDRESSES[EXTERNAL]
+def test_the_rate_of_an_address_changes_while_it_is_in_use() -> None:
+    listeners, external = ThreeListeners(), ADDRESSES[EXTERNAL]
 
     def attempts(listener: str) -> int:
         """40 at one instant; how many the address has then."""
         for _ in range(40):
-            world.inc(listener)
-        return world.count(listener)
+            listeners.inc(listener)
+        return listeners.count(listener)
 
-    world.quotas.update_ip_rate(external, 20)
-    first = [world.inc(EXTERNAL).error for _ in range(40)]
-    counts = [world.count(EXTERNAL)]
-    world.quotas.update_ip_rate(external, 30)
+    listeners.quotas.update_ip_rate(external, 20)
+    first = [listeners.inc(EXTERNAL).error for _ in range(40)]
+    counts = [listeners.count(EXTERNAL)]
+    listeners.quotas.update_ip_rate(external, 30)
     counts.append(attempts(EXTERNAL))
-    world.quotas.update_ip_rate(external, None)
+    listeners.quotas.update_ip_rate(external, None)
     counts.append(attempts(EXTERNAL))
     counts.append(attempts(ADMIN))
-    world.quotas.update_ip_rate(None, 20)
+    listeners.quotas.update_ip_rate(None, 20)
     counts.append(attempts(ADMIN))
 
     assert first[:20] == [None] * 20
     assert all(isinstance(error, ConnectionThrottled) for error in first[20:])
     assert counts == [20, 30, 70, 40, 60]
-    assert nothing_is_blocked(world)
+    assert nothing_is_blocked(listeners)
 
 
-def test_K21_rate_and_number_of_the_broker_hold_together() -> None:
-    world = World({RATE: 25, MOST: 350})
+def test_rate_and_number_of_the_broker_hold_together() -> None:
+    listeners = ThreeListeners({RATE: 25, MOST: 350})
 
-    load = Load(world, EXTERNAL, 350, 10)
-    world.run(load)
-    waiting = world.inc(EXTERNAL)
-    world.clock.advance(5_000)
+    load = Load(listeners, EXTERNAL, 350, 10)
+    listeners.run(load)
+    waiting = listeners.inc(EXTERNAL)
+    listeners.clock.advance(5_000)
     waited = not waiting.entered
-    world.dec(EXTERNAL)
+    listeners.dec(EXTERNAL)
 
     assert load.rate == pytest.approx(25, abs=8)
     assert waited
     assert waiting.entered
-    assert world.count(EXTERNAL) == 350
+    assert listeners.count(EXTERNAL) == 350

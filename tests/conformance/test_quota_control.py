@@ -53,7 +53,7 @@ def refusal(quotas: ClientQuotas, names: Names, **ops: float | None) -> str | No
         {},
     ],
 )
-def test_CM1_an_entity_that_cannot_be_is_not_stored(quotas: ClientQuotas, names: Names) -> None:
+def test_an_entity_that_cannot_be_is_not_stored(quotas: ClientQuotas, names: Names) -> None:
     assert refusal(quotas, names, request_percentage=0.5) is not None
 
 
@@ -61,7 +61,7 @@ def test_CM1_an_entity_that_cannot_be_is_not_stored(quotas: ClientQuotas, names:
     "ops",
     [*permutations([("not.a.quota.key", 0.0), (REQUEST, 99.9)]), [(None, 0.0)]],
 )
-def test_CM2_a_key_that_does_not_exist_fails_its_entity(
+def test_a_key_that_does_not_exist_fails_its_entity(
     quotas: ClientQuotas, ops: list[tuple[str, float]]
 ) -> None:
     (error,) = quotas.alter([Alteration(USER, ops)]).values()
@@ -71,7 +71,7 @@ def test_CM2_a_key_that_does_not_exist_fails_its_entity(
     assert stored(quotas) == []
 
 
-def test_CM3_keys_come_and_go(quotas: ClientQuotas) -> None:
+def test_keys_come_and_go(quotas: ClientQuotas) -> None:
     sizes = []
     for ops in (
         {PRODUCE: 10_000.0},
@@ -89,7 +89,7 @@ def test_CM3_keys_come_and_go(quotas: ClientQuotas) -> None:
     assert quotas.by_entity[frozenset(USER.items())] == {REQUEST: 99, PRODUCE: 10_002, FETCH: 20_001}
 
 
-def test_CM4_each_entity_is_stored_once(quotas: ClientQuotas) -> None:
+def test_each_entity_is_stored_once(quotas: ClientQuotas) -> None:
     entities = [
         entity(user, client_id)
         for user in ("user-1", "user-2", None, "")
@@ -109,7 +109,7 @@ def test_CM4_each_entity_is_stored_once(quotas: ClientQuotas) -> None:
 @pytest.mark.parametrize(
     ("host", "is_valid"), [(None, True), ("example.invalid", False), ("127.0.0.1", True), ("::1", True)]
 )
-def test_CM5_an_address_is_valid(admin: QuotaAdmin, host: str | None, is_valid: bool) -> None:
+def test_an_address_is_valid(admin: QuotaAdmin, host: str | None, is_valid: bool) -> None:
     code, _ = admin.alter(entity(ip=host), connection_creation_rate=1)
 
     assert (code == ErrorCode.NONE) is is_valid
@@ -118,14 +118,14 @@ def test_CM5_an_address_is_valid(admin: QuotaAdmin, host: str | None, is_valid: 
 @pytest.mark.parametrize(
     "names", [entity(user="u"), entity(client_id="c"), entity(user="u", client_id="c"), entity(user=None)]
 )
-def test_CM6_users_and_clients_have_four_keys(quotas: ClientQuotas, names: Names) -> None:
+def test_users_and_clients_have_four_keys(quotas: ClientQuotas, names: Names) -> None:
     keys = quotas.valid_keys(names)
 
     assert keys == CLIENT_KEYS
     assert set(keys) == {PRODUCE, FETCH, REQUEST, "controller_mutation_rate"}
 
 
-def test_CM7_addresses_have_one(quotas: ClientQuotas) -> None:
+def test_addresses_have_one(quotas: ClientQuotas) -> None:
     keys = quotas.valid_keys(entity(ip="1.2.3.4"))
 
     assert keys == IP_KEYS == {"connection_creation_rate": ConfigType.INT}
@@ -145,7 +145,7 @@ def test_CM7_addresses_have_one(quotas: ClientQuotas) -> None:
         ({"ip": "example.invalid"}, "example.invalid is not a valid IP or resolvable host."),
     ],
 )
-def test_CM8_an_entity_without_keys_says_why(quotas: ClientQuotas, names: Names, message: str) -> None:
+def test_an_entity_without_keys_says_why(quotas: ClientQuotas, names: Names, message: str) -> None:
     with pytest.raises(ApiError) as error:
         quotas.valid_keys(names)
 
@@ -177,9 +177,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("key", "value", "message"), VALUES)
-def test_CM9_to_CM14_a_value_fits_its_key(
-    quotas: ClientQuotas, key: str, value: float, message: str | None
-) -> None:
+def test_a_value_fits_its_key(quotas: ClientQuotas, key: str, value: float, message: str | None) -> None:
     assert refusal(quotas, USER, **{key: value}) == message
 
 

@@ -26,7 +26,7 @@ from odradek.wire.error_code import ErrorCode
 USER, CLIENT_ID = "user", "client"
 
 
-class World:
+class MutatingClient:
     """A manager with ten windows of a second, so that the burst is ten times the rate."""
 
     def __init__(self, rate: float | None = 10) -> None:
@@ -55,112 +55,112 @@ def throttle_of(tokens: float) -> int:
     )
 
 
-def test_M1_what_is_overdrawn_is_waited_out() -> None:
+def test_what_is_overdrawn_is_waited_out() -> None:
     throttles_ms = [throttle_of(tokens) for tokens in (0, -5, -10)]
 
     assert throttles_ms == [0, 500, 1000]
 
 
-def test_M1_only_a_bucket_tells_it() -> None:
+def test_only_a_bucket_tells_it() -> None:
     other = QuotaViolation(KafkaMetric(MetricName("rate", "g"), WindowedSum()), 2, 1)
 
     with pytest.raises(ValueError, match="rate is no token bucket"):
         token_bucket_throttle_time_ms(other)
 
 
-def test_M2_a_strict_quota_refuses_once_the_bucket_is_overdrawn() -> None:
-    world = World()
-    quota = world.quota(strict=True)
+def test_a_strict_quota_refuses_once_the_bucket_is_overdrawn() -> None:
+    client = MutatingClient()
+    quota = client.quota(strict=True)
     quota.record(90)
     quota.record(90)
-    before = (quota.is_exceeded, quota.throttle_ms(world.clock.now_ms()))
+    before = (quota.is_exceeded, quota.throttle_ms(client.clock.now_ms()))
 
     with pytest.raises(ApiError) as caught:
         quota.record(90)
 
-    refused_ms = quota.throttle_ms(world.clock.now_ms())
-    world.clock.advance(5000)
+    refused_ms = quota.throttle_ms(client.clock.now_ms())
+    client.clock.advance(5000)
     assert before == (False, 0)
     assert caught.value.code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert caught.value.message == "The throttling quota has been exceeded."
-    assert (quota.is_exceeded, refused_ms, quota.throttle_ms(world.clock.now_ms())) == (True, 8000, 3000)
+    assert (quota.is_exceeded, refused_ms, quota.throttle_ms(client.clock.now_ms())) == (True, 8000, 3000)
 
 
-def test_M3_a_permissive_quota_throttles_and_never_refuses() -> None:
-    world = World()
-    quota = world.quota(strict=False)
+def test_a_permissive_quota_throttles_and_never_refuses() -> None:
+    client = MutatingClient()
+    quota = client.quota(strict=False)
 
     throttles = []
     for _ in range(3):
         quota.record(90)
-        throttles.append((quota.is_exceeded, quota.throttle_ms(world.clock.now_ms())))
-    world.clock.advance(5000)
+        throttles.append((quota.is_exceeded, quota.throttle_ms(client.clock.now_ms())))
+    client.clock.advance(5000)
 
     assert throttles == [(False, 0), (False, 8000), (False, 17_000)]
-    assert quota.throttle_ms(world.clock.now_ms()) == 12_000
+    assert quota.throttle_ms(client.clock.now_ms()) == 12_000
 
 
-def test_M3_a_throttle_that_is_over_is_not_negative() -> None:
-    world = World()
-    quota = world.quota(strict=False)
+def test_a_throttle_that_is_over_is_not_negative() -> None:
+    client = MutatingClient()
+    quota = client.quota(strict=False)
     quota.record(110)
 
-    world.clock.advance(60_000)
+    client.clock.advance(60_000)
 
-    assert quota.throttle_ms(world.clock.now_ms()) == 0
+    assert quota.throttle_ms(client.clock.now_ms()) == 0
 
 
-def overdrawn() -> tuple[World, list[int]]:
-    world, throttles = World(), []
+def overdrawn() -> tuple[MutatingClient, list[int]]:
+    client, throttles = MutatingClient(), []
     for _ in range(10):
-        throttles.append(world.mutate(10))
-        world.clock.advance(1000)
-    return world, [*throttles, world.mutate(110), world.mutate(110)]
+        throttles.append(client.mutate(10))
+        client.clock.advance(1000)
+    return client, [*throttles, client.mutate(110), client.mutate(110)]
 
 
-def test_M4_the_manager_checks_before_it_counts() -> None:
-    world, throttles = overdrawn()
-    metric = world.tokens()
+def test_the_manager_checks_before_it_counts() -> None:
+    client, throttles = overdrawn()
+    metric = client.tokens()
 
     assert throttles == [0] * 10 + [0, 1000]
     assert metric is not None
-    assert metric.value(world.clock.now_ms()) == -10
+    assert metric.value(client.clock.now_ms()) == -10
 
 
-def test_M5_after_the_throttle_the_client_is_let_in() -> None:
-    world, _ = overdrawn()
+def test_after_the_throttle_the_client_is_let_in() -> None:
+    client, _ = overdrawn()
     ended: list[str] = []
-    world.manager.throttled(USER, CLIENT_ID, 1000, on_end=lambda: ended.append("end"))
-    queued = (world.manager.queue_size(world.clock.now_ms()), list(ended))
+    client.manager.throttled(USER, CLIENT_ID, 1000, on_end=lambda: ended.append("end"))
+    queued = (client.manager.queue_size(client.clock.now_ms()), list(ended))
 
-    world.clock.advance(1000)
+    client.clock.advance(1000)
 
     assert queued == (1, [])
-    assert (world.manager.queue_size(world.clock.now_ms()), ended) == (0, ["end"])
-    assert world.mutate(110) == 0
+    assert (client.manager.queue_size(client.clock.now_ms()), ended) == (0, ["end"])
+    assert client.mutate(110) == 0
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_M6_without_any_quota_nothing_is_counted(strict: bool) -> None:
-    world = World(rate=None)
+def test_without_any_quota_nothing_is_counted(strict: bool) -> None:
+    client = MutatingClient(rate=None)
 
-    quota = world.quota(strict=strict)
+    quota = client.quota(strict=strict)
 
     quota.record(1_000_000)
     assert isinstance(quota, UnboundedControllerMutationQuota)
-    assert (quota.is_exceeded, quota.throttle_ms(world.clock.now_ms()), world.tokens()) == (False, 0, None)
+    assert (quota.is_exceeded, quota.throttle_ms(client.clock.now_ms()), client.tokens()) == (False, 0, None)
 
 
-def test_M7_the_version_of_the_request_decides_on_the_kind() -> None:
-    world = World()
+def test_the_version_of_the_request_decides_on_the_kind() -> None:
+    client = MutatingClient()
 
-    kinds: list[type] = [type(world.quota(strict=strict)) for strict in (True, False)]
+    kinds: list[type] = [type(client.quota(strict=strict)) for strict in (True, False)]
 
     assert kinds == [StrictControllerMutationQuota, PermissiveControllerMutationQuota]
 
 
-def test_M8_a_rate_may_have_a_fraction() -> None:
-    manager, seen = World(rate=None).manager, []
+def test_a_rate_may_have_a_fraction() -> None:
+    manager, seen = MutatingClient(rate=None).manager, []
     for value in (None, 1.5, None):
         manager.update_quota(ClientQuotaEntity(user=USER), value)
         seen.append(manager.limit(USER, CLIENT_ID))
@@ -168,19 +168,19 @@ def test_M8_a_rate_may_have_a_fraction() -> None:
     assert seen == [UNLIMITED, 1.5, UNLIMITED]
 
 
-def test_M9_the_metric_appears_with_the_first_mutation_and_follows_the_quota() -> None:
-    world = World(rate=None)
-    world.manager.update_quota(ClientQuotaEntity(user=USER), 2)
-    before = world.tokens()
+def test_the_metric_appears_with_the_first_mutation_and_follows_the_quota() -> None:
+    client = MutatingClient(rate=None)
+    client.manager.update_quota(ClientQuotaEntity(user=USER), 2)
+    before = client.tokens()
 
-    world.mutate(10)
+    client.mutate(10)
 
-    metric = world.tokens()
+    metric = client.tokens()
     assert before is None
     assert metric is not None
     assert metric.name == MetricName("tokens", "ControllerMutation", (("user", USER), ("client-id", "")))
     assert metric.config == MetricConfig(samples=10, time_window_ms=1000, quota=Quota(2))
-    world.manager.update_quota(ClientQuotaEntity(user=USER), 4)
-    world.mutate(0)
-    assert world.tokens() is metric
+    client.manager.update_quota(ClientQuotaEntity(user=USER), 4)
+    client.mutate(0)
+    assert client.tokens() is metric
     assert metric.config == MetricConfig(samples=10, time_window_ms=1000, quota=Quota(4))

@@ -59,7 +59,7 @@ class LiveSamples(SampledStat):
         return sum(sample.value for sample in samples)
 
 
-def test_T1_a_bucket_refills_at_the_rate_and_may_be_overdrawn() -> None:
+def test_a_bucket_refills_at_the_rate_and_may_be_overdrawn() -> None:
     bucket = TokenBucket(windows(10, 2000, bound=5))
 
     seen = [bucket.measure(START_MS)]
@@ -70,7 +70,7 @@ def test_T1_a_bucket_refills_at_the_rate_and_may_be_overdrawn() -> None:
     assert seen == [100, 40, 45, -5]
 
 
-def test_T2_credit_is_capped_at_the_burst() -> None:
+def test_credit_is_capped_at_the_burst() -> None:
     bucket = TokenBucket(windows(10, 2000, bound=5))
 
     seen = []
@@ -81,7 +81,7 @@ def test_T2_credit_is_capped_at_the_burst() -> None:
     assert seen == [100, 40, 100]
 
 
-def test_T3_a_rate_stays_high_for_all_its_windows() -> None:
+def test_a_rate_stays_high_for_all_its_windows() -> None:
     rate = Rate(WindowedSum(windows(11, bound=2)))
     sensor = sensor_of(rate)
 
@@ -91,7 +91,7 @@ def test_T3_a_rate_stays_high_for_all_its_windows() -> None:
     assert (first, rate.measure(START_MS), rate.measure(START_MS + 5000), second) == (True, 3, 3, False)
 
 
-def test_T4_a_bucket_lets_in_again_after_five_seconds() -> None:
+def test_a_bucket_lets_in_again_after_five_seconds() -> None:
     bucket = TokenBucket(windows(10, bound=2))
     sensor = sensor_of(bucket)
 
@@ -101,7 +101,7 @@ def test_T4_a_bucket_lets_in_again_after_five_seconds() -> None:
     assert [*seen, bucket.measure(START_MS + 5000)] == [True, -10, 0, True, -30]
 
 
-def test_T5_each_statistic_is_held_to_its_own_bound() -> None:
+def test_each_statistic_is_held_to_its_own_bound() -> None:
     low, high = WindowedSum(windows(2, bound=5)), WindowedSum(windows(2, bound=10))
     sensor = sensor_of(high, low)
 
@@ -112,7 +112,7 @@ def test_T5_each_statistic_is_held_to_its_own_bound() -> None:
     assert high.measure(START_MS) == 7
 
 
-def test_T6_a_new_config_is_used_at_once_and_resets_nothing() -> None:
+def test_a_new_config_is_used_at_once_and_resets_nothing() -> None:
     total = WindowedSum(windows(2, bound=10))
     sensor = sensor_of(total)
     sensor.record(7, START_MS)
@@ -123,7 +123,7 @@ def test_T6_a_new_config_is_used_at_once_and_resets_nothing() -> None:
         sensor.check_quotas(START_MS)
 
 
-def test_T7_nothing_is_added_to_an_expired_sensor() -> None:
+def test_nothing_is_added_to_an_expired_sensor() -> None:
     metrics = Metrics()
     sensor = metrics.sensor("s", START_MS, expiry_ms=60_000)
 
@@ -134,7 +134,7 @@ def test_T7_nothing_is_added_to_an_expired_sensor() -> None:
     assert metrics.find("s") is None
 
 
-def test_T8_a_metric_belongs_to_one_sensor_and_keeps_its_first_statistic() -> None:
+def test_a_metric_belongs_to_one_sensor_and_keeps_its_first_statistic() -> None:
     metrics = Metrics()
     one, other = metrics.sensor("one", START_MS), metrics.sensor("other", START_MS)
     name, first = MetricName("m", "g"), Avg()
@@ -148,7 +148,7 @@ def test_T8_a_metric_belongs_to_one_sensor_and_keeps_its_first_statistic() -> No
         metrics.add(other, name, Avg(), START_MS)
 
 
-def test_T9_recording_and_checking_in_turns_never_fails() -> None:
+def test_recording_and_checking_in_turns_never_fails() -> None:
     total = WindowedSum(windows(100, 1, bound=1e9))
     sensor = sensor_of(total, Rate(WindowedSum(windows(100, 1, bound=1e9))))
 
@@ -161,7 +161,7 @@ def test_T9_recording_and_checking_in_turns_never_fails() -> None:
 
 @pytest.mark.parametrize("kept", RecordingLevel)
 @pytest.mark.parametrize("level", RecordingLevel)
-def test_T10_a_sensor_records_up_to_the_level_of_the_registry(
+def test_a_sensor_records_up_to_the_level_of_the_registry(
     kept: RecordingLevel, level: RecordingLevel
 ) -> None:
     sensor = Metrics(level=kept).sensor("s", START_MS, level=level)
@@ -174,7 +174,7 @@ def test_T10_a_sensor_records_up_to_the_level_of_the_registry(
 
 
 @pytest.mark.parametrize(("samples", "window_s"), [(1, 1), (1, 11), (11, 1), (11, 11)])
-def test_T11_a_young_rate_divides_by_the_windows_it_lacks(samples: int, window_s: int) -> None:
+def test_a_young_rate_divides_by_the_windows_it_lacks(samples: int, window_s: int) -> None:
     rate = Rate(WindowedSum(windows(samples, window_s * 1000)))
     rate.record(50, START_MS)
 
@@ -183,7 +183,7 @@ def test_T11_a_young_rate_divides_by_the_windows_it_lacks(samples: int, window_s
     assert measured == 50 / ((window_s * 1000 - 1) / 1000 + (samples - 1) * window_s)
 
 
-def test_T12_a_rate_is_steady_from_its_second_window_on() -> None:
+def test_a_rate_is_steady_from_its_second_window_on() -> None:
     rate = Rate(WindowedSum(windows(2)))
     steps_ms = [0, 99, *[100] * 9]
     now_ms = START_MS
@@ -208,7 +208,7 @@ def complete_sample(stat: SampledStat, now_ms: int) -> int:
 @pytest.mark.parametrize(
     ("wait_ms", "live"), [pytest.param(2500, 0, id="T13"), pytest.param(1500, 1, id="T14")]
 )
-def test_T13_T14_a_sample_lives_while_it_overlaps_the_windows(wait_ms: int, live: int) -> None:
+def test_a_sample_lives_while_it_overlaps_the_windows(wait_ms: int, live: int) -> None:
     stat = LiveSamples(windows(2))
     now_ms = complete_sample(stat, START_MS)
 
@@ -217,7 +217,7 @@ def test_T13_T14_a_sample_lives_while_it_overlaps_the_windows(wait_ms: int, live
     assert measured == live
 
 
-def test_T15_one_sample_more_than_configured_may_live() -> None:
+def test_one_sample_more_than_configured_may_live() -> None:
     stat = LiveSamples(windows(2))
     now_ms = complete_sample(stat, START_MS) + 100
     now_ms = complete_sample(stat, now_ms) + 100
@@ -234,19 +234,19 @@ def violation(value: float, bound: float, samples: int) -> QuotaViolation:
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 10, 11])
-def test_T16_at_the_bound_there_is_no_throttle(samples: int) -> None:
+def test_at_the_bound_there_is_no_throttle(samples: int) -> None:
     waited_ms = throttle_time_ms(violation(50, 50, samples), START_MS)
 
     assert waited_ms == 0
 
 
-def test_T17_below_the_bound_the_formula_is_negative() -> None:
+def test_below_the_bound_the_formula_is_negative() -> None:
     waited_ms = throttle_time_ms(violation(40, 50, 2), START_MS)
 
     assert waited_ms == -200
 
 
-def test_T18_twice_the_bound_is_waited_out_in_one_length_of_all_windows() -> None:
+def test_twice_the_bound_is_waited_out_in_one_length_of_all_windows() -> None:
     waited_ms = throttle_time_ms(violation(100, 50, 3), START_MS)
 
     assert waited_ms == 2000
@@ -256,20 +256,20 @@ def test_T18_twice_the_bound_is_waited_out_in_one_length_of_all_windows() -> Non
     ("value", "samples", "expected_ms"),
     [pytest.param(55, 2, 100, id="T19"), pytest.param(100, 10, 500, id="T20")],
 )
-def test_T19_T20_a_throttle_may_have_a_limit(value: float, samples: int, expected_ms: int) -> None:
+def test_a_throttle_may_have_a_limit(value: float, samples: int, expected_ms: int) -> None:
     waited_ms = bounded_throttle_time_ms(violation(value, 50, samples), 500, START_MS)
 
     assert waited_ms == expected_ms
 
 
-def test_T21_only_a_rate_tells_how_long_to_wait() -> None:
+def test_only_a_rate_tells_how_long_to_wait() -> None:
     broken = QuotaViolation(KafkaMetric(MetricName("avg", "g"), Avg()), 2, 1)
 
     with pytest.raises(ValueError, match="avg is no rate"):
         throttle_time_ms(broken, START_MS)
 
 
-def test_T22_a_throttled_channel_knows_what_is_left() -> None:
+def test_a_throttled_channel_knows_what_is_left() -> None:
     channels = [ThrottledChannel(START_MS + delay_ms) for delay_ms in (10, 20, 20)]
 
     left = [[channel.delay_ms(START_MS + at_ms) for channel in channels] for at_ms in (0, 10, 20)]
@@ -277,7 +277,7 @@ def test_T22_a_throttled_channel_knows_what_is_left() -> None:
     assert left == [[10, 20, 20], [0, 10, 10], [-10, 0, 0]]
 
 
-def test_T23_channels_start_at_once_and_end_in_the_order_of_their_delays() -> None:
+def test_channels_start_at_once_and_end_in_the_order_of_their_delays() -> None:
     clock, timer = MockClock(), Timer()
     clock.timer = timer
     channels, started, ended = ThrottledChannels(timer), [], []

@@ -13,7 +13,7 @@ from odradek.quota.replication_quota_manager import (
 from odradek.testing.clock import MockClock
 
 
-class World:
+class ThrottledLeader:
     """The leader's throttle, with ten windows of a second."""
 
     def __init__(self) -> None:
@@ -31,40 +31,40 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def leader() -> ThrottledLeader:
+    return ThrottledLeader()
 
 
-def test_R1_only_the_marked_partitions_are_throttled(world: World) -> None:
-    world.manager.mark_throttled("topic1", [1, 2, 3])
+def test_only_the_marked_partitions_are_throttled(leader: ThrottledLeader) -> None:
+    leader.manager.mark_throttled("topic1", [1, 2, 3])
 
-    throttled = [world.manager.is_throttled("topic1", partition) for partition in (1, 2, 3, 4)]
+    throttled = [leader.manager.is_throttled("topic1", partition) for partition in (1, 2, 3, 4)]
 
     assert throttled == [True, True, True, False]
 
 
-def test_R2_a_whole_topic_may_be_throttled(world: World) -> None:
-    world.manager.mark_throttled("MyTopic")
+def test_a_whole_topic_may_be_throttled(leader: ThrottledLeader) -> None:
+    leader.manager.mark_throttled("MyTopic")
 
-    throttled = [world.manager.is_throttled(topic, 0) for topic in ("MyTopic", "MyOtherTopic")]
+    throttled = [leader.manager.is_throttled(topic, 0) for topic in ("MyTopic", "MyOtherTopic")]
 
     assert throttled == [True, False]
-    world.manager.remove_throttle("MyTopic")
-    assert not world.manager.is_throttled("MyTopic", 0)
+    leader.manager.remove_throttle("MyTopic")
+    assert not leader.manager.is_throttled("MyTopic", 0)
 
 
-def test_R3_R4_R5_R6_the_rate_is_measured_since_the_oldest_sample(world: World) -> None:
-    world.manager.update_quota(100)
+def test_the_rate_is_measured_since_the_oldest_sample(leader: ThrottledLeader) -> None:
+    leader.manager.update_quota(100)
 
     seen = {
-        "start": world.record_at(0),
-        "R3 one": world.record_at(1500, 1),
-        "R3 150": world.record_at(1500, 149),
-        "R3 151": world.record_at(1500, 1),
-        "R4": world.record_at(2000),
-        "R5 at the bound": world.record_at(2500, 99),
-        "R5 beyond": world.record_at(2500, 1),
-        "R6": world.record_at(4500),
+        "start": leader.record_at(0),
+        "R3 one": leader.record_at(1500, 1),
+        "R3 150": leader.record_at(1500, 149),
+        "R3 151": leader.record_at(1500, 1),
+        "R4": leader.record_at(2000),
+        "R5 at the bound": leader.record_at(2500, 99),
+        "R5 beyond": leader.record_at(2500, 1),
+        "R6": leader.record_at(4500),
     }
 
     assert seen == {
@@ -88,10 +88,10 @@ def test_R3_R4_R5_R6_the_rate_is_measured_since_the_oldest_sample(world: World) 
         pytest.param(True, True, True, [0, 1], id="in sync"),
     ],
 )
-def test_R7_a_follower_gets_nothing_of_throttled_partitions_while_the_quota_is_exceeded(
-    world: World, second_throttled: bool, first_throttled: bool, in_sync: bool, served: list[int]
+def test_a_follower_gets_nothing_of_throttled_partitions_while_the_quota_is_exceeded(
+    leader: ThrottledLeader, second_throttled: bool, first_throttled: bool, in_sync: bool, served: list[int]
 ) -> None:
-    manager = world.manager
+    manager = leader.manager
     manager.update_quota(1)
     manager.record(1000)
     throttled = [0] * first_throttled + [1] * second_throttled
@@ -102,22 +102,22 @@ def test_R7_a_follower_gets_nothing_of_throttled_partitions_while_the_quota_is_e
     assert found == served
 
 
-def test_without_a_rate_nothing_is_exceeded(world: World) -> None:
-    world.manager.mark_throttled("t")
+def test_without_a_rate_nothing_is_exceeded(leader: ThrottledLeader) -> None:
+    leader.manager.mark_throttled("t")
 
-    exceeded = world.record_at(0, 1e15)
+    exceeded = leader.record_at(0, 1e15)
 
-    assert (exceeded, world.manager.upper_bound) == (False, UNLIMITED)
+    assert (exceeded, leader.manager.upper_bound) == (False, UNLIMITED)
 
 
-def test_a_rate_that_comes_later_counts_what_was_copied_before(world: World) -> None:
-    world.record_at(0, 1000)
+def test_a_rate_that_comes_later_counts_what_was_copied_before(leader: ThrottledLeader) -> None:
+    leader.record_at(0, 1000)
 
-    world.manager.update_quota(10)
+    leader.manager.update_quota(10)
 
-    assert world.record_at(0)
+    assert leader.record_at(0)
     rows = [
-        (row.name.name, row.name.group, row.value) for row in world.manager.measured(world.clock.now_ms())
+        (row.name.name, row.name.group, row.value) for row in leader.manager.measured(leader.clock.now_ms())
     ]
     assert rows == [("byte-rate", "LeaderReplication", 1000)]
 

@@ -12,7 +12,7 @@ from odradek.testing.clock import MockClock
 CLIENT = ("ANONYMOUS", "test-client")
 
 
-class World:
+class BusyClient:
     """A manager with a limit of one percent for everybody."""
 
     def __init__(self) -> None:
@@ -37,63 +37,63 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def client() -> BusyClient:
+    return BusyClient()
 
 
-def test_RQ1_what_is_beyond_one_percent_is_waited_out(world: World) -> None:
-    quiet = world.spend_each_second(4, times=10)
-    world.clock.advance(500)
+def test_what_is_beyond_one_percent_is_waited_out(client: BusyClient) -> None:
+    quiet = client.spend_each_second(4, times=10)
+    client.clock.advance(500)
 
-    throttle_ms = world.spend(67.1)
+    throttle_ms = client.spend(67.1)
 
     assert quiet == [0] * 10
     assert throttle_ms == 210
-    assert world.measured()["request-time"] == pytest.approx(10.71 / 10.5)
+    assert client.measured()["request-time"] == pytest.approx(10.71 / 10.5)
 
 
-def test_RQ2_the_channel_is_free_after_the_throttle(world: World) -> None:
+def test_the_channel_is_free_after_the_throttle(client: BusyClient) -> None:
     ended: list[str] = []
-    world.manager.throttled(*CLIENT, 210, on_end=lambda: ended.append("end"))
-    queued = (world.measured()["queue-size"], list(ended))
+    client.manager.throttled(*CLIENT, 210, on_end=lambda: ended.append("end"))
+    queued = (client.measured()["queue-size"], list(ended))
 
-    world.clock.advance(210)
+    client.clock.advance(210)
 
     assert queued == (1, [])
-    assert (world.measured()["queue-size"], ended) == (0, ["end"])
+    assert (client.measured()["queue-size"], ended) == (0, ["end"])
 
 
-def test_RQ3_ten_seconds_later_the_client_is_free_again(world: World) -> None:
-    world.spend_each_second(4, times=10)
-    world.clock.advance(500)
-    world.spend(67.1)
-    world.clock.advance(210)
-    world.spend_each_second(4, times=11)
+def test_ten_seconds_later_the_client_is_free_again(client: BusyClient) -> None:
+    client.spend_each_second(4, times=10)
+    client.clock.advance(500)
+    client.spend(67.1)
+    client.clock.advance(210)
+    client.spend_each_second(4, times=11)
 
-    throttle_ms = world.spend(0)
+    throttle_ms = client.spend(0)
 
     assert throttle_ms == 0
 
 
 @pytest.fixture
-def after_the_spike(world: World) -> tuple[World, int]:
-    world.spend_each_second(4, times=10)
-    return world, world.spend(500)
+def after_the_spike(client: BusyClient) -> tuple[BusyClient, int]:
+    client.spend_each_second(4, times=10)
+    return client, client.spend(500)
 
 
-def test_RQ4_a_throttle_is_never_longer_than_a_window(after_the_spike: tuple[World, int]) -> None:
+def test_a_throttle_is_never_longer_than_a_window(after_the_spike: tuple[BusyClient, int]) -> None:
     _, throttle_ms = after_the_spike
 
     assert throttle_ms == 1000
 
 
-def test_RQ5_RQ6_a_spike_throttles_until_it_is_out_of_sight(after_the_spike: tuple[World, int]) -> None:
-    world, _ = after_the_spike
+def test_a_spike_throttles_until_it_is_out_of_sight(after_the_spike: tuple[BusyClient, int]) -> None:
+    client, _ = after_the_spike
 
     throttles = []
     for _ in range(11):
-        world.clock.advance(1000)
-        throttles.append(world.spend(0))
+        client.clock.advance(1000)
+        throttles.append(client.spend(0))
 
     assert throttles == [1000] * 10 + [0]
 
@@ -114,10 +114,10 @@ def test_exempt_time_is_measured_only_while_there_are_quotas() -> None:
     }
 
 
-def test_time_on_the_network_counts_but_never_throttles(world: World) -> None:
-    world.manager.record_network_ns(*CLIENT, 200_000_000, world.clock.now_ms())
+def test_time_on_the_network_counts_but_never_throttles(client: BusyClient) -> None:
+    client.manager.record_network_ns(*CLIENT, 200_000_000, client.clock.now_ms())
 
-    throttle_ms = world.spend(0)
+    throttle_ms = client.spend(0)
 
     assert throttle_ms == 1000
-    assert world.measured()["request-time"] == 2.0
+    assert client.measured()["request-time"] == 2.0

@@ -30,7 +30,7 @@ def invalid(message: str) -> tuple[int, str]:
     return ErrorCode.INVALID_REQUEST, message
 
 
-def test_A1_quotas_are_set_changed_and_removed(admin: QuotaAdmin) -> None:
+def test_quotas_are_set_changed_and_removed(admin: QuotaAdmin) -> None:
     steps: list[tuple[dict[str, float | None], dict[str, float]]] = [
         ({PRODUCE: 10_000, FETCH: 20_000}, {PRODUCE: 10_000, FETCH: 20_000}),
         ({PRODUCE: 15_000}, {PRODUCE: 15_000, FETCH: 20_000}),
@@ -45,7 +45,7 @@ def test_A1_quotas_are_set_changed_and_removed(admin: QuotaAdmin) -> None:
         assert admin.quotas_of(BOTH) == described
 
 
-def test_A2_what_is_only_validated_changes_nothing(admin: QuotaAdmin) -> None:
+def test_what_is_only_validated_changes_nothing(admin: QuotaAdmin) -> None:
     before: dict[str, float] = {PRODUCE: 20_000, REQUEST: 23.45}
     admin.alter(BOTH, **before)
 
@@ -56,7 +56,7 @@ def test_A2_what_is_only_validated_changes_nothing(admin: QuotaAdmin) -> None:
     assert admin.broker.quotas.produce.limit("user", "client-id") == 20_000
 
 
-def test_A3_addresses_have_connection_rates(admin: QuotaAdmin) -> None:
+def test_addresses_have_connection_rates(admin: QuotaAdmin) -> None:
     rates = admin.broker.connection_quotas.rates
     own, default = entity(ip=ADDRESS), entity(ip=None)
 
@@ -87,7 +87,7 @@ def test_A3_addresses_have_connection_rates(admin: QuotaAdmin) -> None:
         (BOTH, PRODUCE, 10_000.5, "producer_byte_rate cannot be a fractional value."),
     ],
 )
-def test_A4_what_cannot_be_is_refused(
+def test_what_cannot_be_is_refused(
     admin: QuotaAdmin, names: dict[str, str | None], key: str, value: float, message: str
 ) -> None:
     answer = admin.alter(names, **{key: value})
@@ -97,7 +97,7 @@ def test_A4_what_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("other", ["user", "client-id"])
-def test_A5_an_address_stands_alone(admin: QuotaAdmin, other: str) -> None:
+def test_an_address_stands_alone(admin: QuotaAdmin, other: str) -> None:
     answer = admin.alter({other: "x", "ip": ADDRESS}, connection_creation_rate=1)
 
     assert answer == invalid(
@@ -106,14 +106,14 @@ def test_A5_an_address_stands_alone(admin: QuotaAdmin, other: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["not a valid host because it has spaces", "RFC2606.invalid"])
-def test_A6_a_host_has_to_have_an_address(admin: QuotaAdmin, host: str) -> None:
+def test_a_host_has_to_have_an_address(admin: QuotaAdmin, host: str) -> None:
     answer = admin.alter(entity(ip=host), connection_creation_rate=1)
 
     assert answer == invalid(f"{host} is not a valid IP or resolvable host.")
 
 
 @pytest.mark.parametrize("other", ["user", "client-id"])
-def test_A7_no_filter_combines_addresses_with_others(admin: QuotaAdmin, other: str) -> None:
+def test_no_filter_combines_addresses_with_others(admin: QuotaAdmin, other: str) -> None:
     response = admin.answer(component("ip", None), component(other, "x"))
 
     assert (response.error_code, response.error_message) == invalid(
@@ -123,7 +123,7 @@ def test_A7_no_filter_combines_addresses_with_others(admin: QuotaAdmin, other: s
     assert response.entries is None
 
 
-def test_A8_a_filter_has_to_know_its_types(admin: QuotaAdmin) -> None:
+def test_a_filter_has_to_know_its_types(admin: QuotaAdmin) -> None:
     response = admin.answer(component("other", "x"))
 
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
@@ -131,7 +131,7 @@ def test_A8_a_filter_has_to_know_its_types(admin: QuotaAdmin) -> None:
     assert response.entries is None
 
 
-def test_A9_a_name_is_kept_as_it_is(admin: QuotaAdmin) -> None:
+def test_a_name_is_kept_as_it_is(admin: QuotaAdmin) -> None:
     names = entity(user="user with spaces")
 
     admin.alter(names, **{PRODUCE: 10_000})
@@ -139,7 +139,7 @@ def test_A9_a_name_is_kept_as_it_is(admin: QuotaAdmin) -> None:
     assert admin.describe(user="user with spaces") == {frozenset(names.items()): {PRODUCE: 10_000}}
 
 
-def test_A10_a_client_may_be_called_default(admin: QuotaAdmin) -> None:
+def test_a_client_may_be_called_default(admin: QuotaAdmin) -> None:
     names = entity(client_id="<default>")
 
     admin.alter(names, **{PRODUCE: 10_000})
@@ -149,7 +149,7 @@ def test_A10_a_client_may_be_called_default(admin: QuotaAdmin) -> None:
     assert admin.broker.quotas.produce.limit("user", "other") != 10_000
 
 
-def test_A11_the_same_value_again_is_no_change(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_value_again_is_no_change(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     admin.alter(BOTH, **{PRODUCE: 10_000})
     changes: list[Any] = []
     monkeypatch.setattr(ClientQuotas, "write", lambda self, entity, values: changes.extend(values))
@@ -160,7 +160,7 @@ def test_A11_the_same_value_again_is_no_change(admin: QuotaAdmin, monkeypatch: p
     assert changes == []
 
 
-def test_X7_of_the_same_entity_twice_the_first_counts(admin: QuotaAdmin) -> None:
+def test_of_the_same_entity_twice_the_first_counts(admin: QuotaAdmin) -> None:
     answers = admin.send(entry(BOTH, (PRODUCE, 1.0)), entry(BOTH, (PRODUCE, 2.0)))
 
     assert answers == {
@@ -171,7 +171,7 @@ def test_X7_of_the_same_entity_twice_the_first_counts(admin: QuotaAdmin) -> None
     assert admin.quotas_of(BOTH) == {PRODUCE: 1}
 
 
-def test_X9_a_host_stands_for_its_addresses(admin: QuotaAdmin) -> None:
+def test_a_host_stands_for_its_addresses(admin: QuotaAdmin) -> None:
     answer = admin.alter(entity(ip="localhost"), connection_creation_rate=7)
 
     assert answer == OK
@@ -206,9 +206,7 @@ def filled() -> QuotaAdmin:
 
 
 @pytest.mark.parametrize("names", USERS)
-def test_F1_an_exact_filter_finds_its_entity(
-    filled: QuotaAdmin, names: tuple[str | None, str | None]
-) -> None:
+def test_an_exact_filter_finds_its_entity(filled: QuotaAdmin, names: tuple[str | None, str | None]) -> None:
     assert filled.quotas_of(entity(*names)) == {REQUEST: USERS[names]}
 
 
@@ -224,9 +222,7 @@ def test_F1_an_exact_filter_finds_its_entity(
         ("", "client-id-3"),
     ],
 )
-def test_F2_an_exact_filter_finds_nothing_else(
-    filled: QuotaAdmin, names: tuple[str | None, str | None]
-) -> None:
+def test_an_exact_filter_finds_nothing_else(filled: QuotaAdmin, names: tuple[str | None, str | None]) -> None:
     assert filled.quotas_of(entity(*names)) == {}
 
 
@@ -248,7 +244,7 @@ def test_F2_an_exact_filter_finds_nothing_else(
         pytest.param({}, True, 0, id="F14-strict"),
     ],
 )
-def test_F3_to_F14_a_filter_matches(
+def test_a_filter_matches(
     filled: QuotaAdmin, matches: dict[str, str | int | None], strict: bool, count: int
 ) -> None:
     assert len(filled.describe(strict=strict, **matches)) == count

@@ -89,7 +89,7 @@ def test_a_new_client_is_refused_what_is_too_much(client: QuotaClient, change: C
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_M11_create_before_v6_is_throttled_and_not_refused(client: QuotaClient, version: int) -> None:
+def test_create_before_v6_is_throttled_and_not_refused(client: QuotaClient, version: int) -> None:
     client.limit(controller_mutation_rate=2)
 
     response = create(client, version=version)
@@ -100,7 +100,7 @@ def test_M11_create_before_v6_is_throttled_and_not_refused(client: QuotaClient, 
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_M14_delete_before_v5_is_throttled_and_not_refused(client: QuotaClient, version: int) -> None:
+def test_delete_before_v5_is_throttled_and_not_refused(client: QuotaClient, version: int) -> None:
     prepare(client, delete)
     client.limit(controller_mutation_rate=2)
 
@@ -111,9 +111,7 @@ def test_M14_delete_before_v5_is_throttled_and_not_refused(client: QuotaClient, 
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_M17_create_partitions_before_v3_is_throttled_and_not_refused(
-    client: QuotaClient, version: int
-) -> None:
+def test_create_partitions_before_v3_is_throttled_and_not_refused(client: QuotaClient, version: int) -> None:
     prepare(client, grow)
     client.limit(controller_mutation_rate=2)
 
@@ -195,7 +193,7 @@ def test_a_topic_that_is_refused_stays(client: QuotaClient) -> None:
     assert len([name for name in TOPICS if name in client.client.broker.topics.by_name]) == 1
 
 
-def test_X3_the_longer_throttle_counts_and_the_other_one_does_not(client: QuotaClient) -> None:
+def test_the_longer_throttle_counts_and_the_other_one_does_not(client: QuotaClient) -> None:
     # Of X3 what a single node has: no request is forwarded, so who computes the longer throttle mutes.
     client.limit(controller_mutation_rate=2, request_percentage=0.01)
     client.handler_ns = SLOW_NS

@@ -26,34 +26,34 @@ def played(instance: ClientMetricsInstance, *steps: tuple[str, int]) -> list[boo
     return [gates[kind](NOW_MS + at_ms) for kind, at_ms in steps]
 
 
-def test_I1_get_and_push_at_once(instance: ClientMetricsInstance) -> None:
+def test_get_and_push_at_once(instance: ClientMetricsInstance) -> None:
     assert played(instance, ("get", 0), ("push", 0)) == [True, True]
 
 
-def test_I2_get_an_interval_after_a_get(instance: ClientMetricsInstance) -> None:
+def test_get_an_interval_after_a_get(instance: ClientMetricsInstance) -> None:
     assert played(instance, ("get", -300_000), ("get", 0)) == [True, True]
 
 
-def test_I3_get_right_after_a_get(instance: ClientMetricsInstance) -> None:
+def test_get_right_after_a_get(instance: ClientMetricsInstance) -> None:
     assert played(instance, ("get", 0), ("get", 0)) == [True, False]
 
 
-def test_I4_push_an_interval_after_a_push(instance: ClientMetricsInstance) -> None:
+def test_push_an_interval_after_a_push(instance: ClientMetricsInstance) -> None:
     assert played(instance, ("push", -300_000), ("push", 0)) == [True, True]
 
 
-def test_I5_get_right_after_a_push(instance: ClientMetricsInstance) -> None:
+def test_get_right_after_a_push(instance: ClientMetricsInstance) -> None:
     assert played(instance, ("push", 0), ("get", 1)) == [True, False]
 
 
-def test_I6_push_right_after_a_push(instance: ClientMetricsInstance) -> None:
+def test_push_right_after_a_push(instance: ClientMetricsInstance) -> None:
     assert played(instance, ("push", 0), ("push", 0)) == [True, False]
 
 
-def test_I7_push_right_after_a_get(instance: ClientMetricsInstance) -> None:
+def test_push_right_after_a_get(instance: ClientMetricsInstance) -> None:
     assert played(instance, ("push", -300_000), ("get", 0), ("push", 1)) == [True, True, True]
 
 
-def test_I8_push_to_the_millisecond(instance: ClientMetricsInstance) -> None:
+def test_push_to_the_millisecond(instance: ClientMetricsInstance) -> None:
     steps = (("get", 0), ("push", 0), ("push", 299_999), ("push", 300_000))
     assert played(instance, *steps) == [True, True, False, True]

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from conformance.telemetry_world import (
+from conformance.telemetry_broker import (
     DATA,
     DEFAULT_PROPERTIES,
     METRICS_PER_INSTANCE,
     NO_METRICS_OF_INSTANCES,
     PREFIXES,
     Broken,
-    World,
+    TelemetryBroker,
     counted,
 )
 from odradek.telemetry.telemetry_config import ErrorPolicy
@@ -25,11 +25,11 @@ NONE = ErrorCode.NONE
 THROTTLED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
-def test_G1_first_get_with_a_matching_subscription() -> None:
-    world = World()
-    world.update("sub-1", DEFAULT_PROPERTIES)
+def test_first_get_with_a_matching_subscription() -> None:
+    broker = TelemetryBroker()
+    broker.update("sub-1", DEFAULT_PROPERTIES)
 
-    told = world.get()
+    told = broker.get()
 
     assert (told.error_code, told.push_interval_ms, told.telemetry_max_bytes) == (NONE, 30_000, 100)
     assert told.client_instance_id != NIL_UUID
@@ -37,20 +37,20 @@ def test_G1_first_get_with_a_matching_subscription() -> None:
     assert sorted(told.requested_metrics) == sorted(PREFIXES)
     assert told.accepted_compression_types == [4, 3, 1, 2]
     assert told.delta_temporality
-    assert world.known(told).last_known_error is NONE
-    assert world.metric_count() == NO_METRICS_OF_INSTANCES + METRICS_PER_INSTANCE
-    assert world.metric("instance-count") == 1
-    assert world.counts(told) == counted()
+    assert broker.known(told).last_known_error is NONE
+    assert broker.metric_count() == NO_METRICS_OF_INSTANCES + METRICS_PER_INSTANCE
+    assert broker.metric("instance-count") == 1
+    assert broker.counts(told) == counted()
     for name in ("throttle-rate", "plugin-export-rate", "plugin-error-rate"):
-        assert world.metric(name, told) == 0
-    assert world.metric("unknown-subscription-request-rate") == 0
-    assert world.never_timed(told)
+        assert broker.metric(name, told) == 0
+    assert broker.metric("unknown-subscription-request-rate") == 0
+    assert broker.never_timed(told)
 
 
-def test_G2_no_subscriptions() -> None:
-    world = World()
+def test_no_subscriptions() -> None:
+    broker = TelemetryBroker()
 
-    told = world.get()
+    told = broker.get()
 
     assert told == GetTelemetrySubscriptionsResponse(
         client_instance_id=told.client_instance_id,
@@ -62,41 +62,41 @@ def test_G2_no_subscriptions() -> None:
     )
 
 
-def test_G3_get_again_after_the_interval() -> None:
-    world = World()
-    first = world.get()
-    world.clock.time_ms += 300_000
+def test_get_again_after_the_interval() -> None:
+    broker = TelemetryBroker()
+    first = broker.get()
+    broker.clock.time_ms += 300_000
 
-    second = world.get(first.client_instance_id)
+    second = broker.get(first.client_instance_id)
 
     assert (first.error_code, second.error_code) == (NONE, NONE)
     assert second.client_instance_id == first.client_instance_id
 
 
-def test_G4_star_swallows_all_prefixes_and_the_shortest_interval_wins() -> None:
-    world = World()
-    world.update("sub-1", DEFAULT_PROPERTIES)
-    world.update("sub-2", {"metrics": "*"})
+def test_star_swallows_all_prefixes_and_the_shortest_interval_wins() -> None:
+    broker = TelemetryBroker()
+    broker.update("sub-1", DEFAULT_PROPERTIES)
+    broker.update("sub-2", {"metrics": "*"})
 
-    told = world.get()
+    told = broker.get()
 
     assert (told.requested_metrics, told.push_interval_ms) == (["*"], 30_000)
 
 
-def test_G5_immediate_retry_is_throttled() -> None:
-    world = World()
-    told = world.get()
+def test_immediate_retry_is_throttled() -> None:
+    broker = TelemetryBroker()
+    told = broker.get()
 
-    again = world.get(told.client_instance_id)
+    again = broker.get(told.client_instance_id)
 
     assert again.error_code == THROTTLED
-    assert world.metric("instance-count") == 1
-    assert world.counts(told) == counted(throttle=1)
-    assert world.metric("throttle-rate", told) > 0
+    assert broker.metric("instance-count") == 1
+    assert broker.counts(told) == counted(throttle=1)
+    assert broker.metric("throttle-rate", told) > 0
 
 
-def test_G6_get_right_after_a_push_on_another_broker_is_throttled() -> None:
-    told, other = World().get(), World()
+def test_get_right_after_a_push_on_another_broker_is_throttled() -> None:
+    told, other = TelemetryBroker().get(), TelemetryBroker()
     pushed = other.push(told)
 
     again = other.get(told.client_instance_id)
@@ -105,144 +105,144 @@ def test_G6_get_right_after_a_push_on_another_broker_is_throttled() -> None:
     assert other.metric("throttle-count", told) == 1
 
 
-def test_G7_changed_subscriptions_lift_the_gate() -> None:
-    world = World()
-    world.update("sub-1", DEFAULT_PROPERTIES)
-    first = world.get()
-    world.update("sub-2", {"metrics": "*"})
+def test_changed_subscriptions_lift_the_gate() -> None:
+    broker = TelemetryBroker()
+    broker.update("sub-1", DEFAULT_PROPERTIES)
+    first = broker.get()
+    broker.update("sub-2", {"metrics": "*"})
 
-    second = world.get(first.client_instance_id)
+    second = broker.get(first.client_instance_id)
 
     assert second.error_code == NONE
     assert second.subscription_id != first.subscription_id
 
 
-def test_G8_of_two_gets_with_a_new_id_one_is_throttled() -> None:
-    world = World()
+def test_of_two_gets_with_a_new_id_one_is_throttled() -> None:
+    broker = TelemetryBroker()
     client_instance_id = random.Random(8).randbytes(16)
 
-    answers = [world.get(client_instance_id) for _ in range(2)]
+    answers = [broker.get(client_instance_id) for _ in range(2)]
 
     assert [answer.error_code for answer in answers] == [NONE, THROTTLED]
-    assert world.metric("throttle-count", answers[0]) == 1
+    assert broker.metric("throttle-count", answers[0]) == 1
 
 
-def test_G9_of_two_gets_after_an_update_one_is_throttled() -> None:
-    world = World()
-    told = world.get()
-    world.update("sub-1", DEFAULT_PROPERTIES)
+def test_of_two_gets_after_an_update_one_is_throttled() -> None:
+    broker = TelemetryBroker()
+    told = broker.get()
+    broker.update("sub-1", DEFAULT_PROPERTIES)
 
-    answers = [world.get(told.client_instance_id) for _ in range(2)]
+    answers = [broker.get(told.client_instance_id) for _ in range(2)]
 
     assert [answer.error_code for answer in answers] == [NONE, THROTTLED]
-    assert world.metric("throttle-count", told) == 1
+    assert broker.metric("throttle-count", told) == 1
 
 
-def test_G10_get_after_unknown_subscription_push() -> None:
-    world = World()
-    told = world.get()
-    pushed = world.push(told, subscription_id=1234)
+def test_get_after_unknown_subscription_push() -> None:
+    broker = TelemetryBroker()
+    told = broker.get()
+    pushed = broker.push(told, subscription_id=1234)
 
-    again = world.get(told.client_instance_id)
+    again = broker.get(told.client_instance_id)
 
     assert (pushed, again.error_code) == (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, NONE)
 
 
-def test_G11_get_after_unsupported_compression_type_push() -> None:
-    world = World()
-    told = world.get()
-    pushed = world.push(told, codec=100)
+def test_get_after_unsupported_compression_type_push() -> None:
+    broker = TelemetryBroker()
+    told = broker.get()
+    pushed = broker.push(told, codec=100)
 
-    again = world.get(told.client_instance_id)
+    again = broker.get(told.client_instance_id)
 
     assert (pushed, again.error_code) == (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, NONE)
 
 
-def test_G10_exception_holds_once_and_does_not_count_as_a_get() -> None:
-    world = World()
-    told = world.get()
-    world.push(told, subscription_id=1234)
-    world.get(told.client_instance_id)
+def test_exception_holds_once_and_does_not_count_as_a_get() -> None:
+    broker = TelemetryBroker()
+    told = broker.get()
+    broker.push(told, subscription_id=1234)
+    broker.get(told.client_instance_id)
 
-    codes = [world.get(told.client_instance_id).error_code, world.push(told)]
+    codes = [broker.get(told.client_instance_id).error_code, broker.push(told)]
 
     assert codes == [THROTTLED, THROTTLED]
 
 
-def test_G12_get_after_a_throttled_push_is_throttled() -> None:
-    world = World()
-    told = world.get()
-    codes = [world.push(told), world.push(told)]
+def test_get_after_a_throttled_push_is_throttled() -> None:
+    broker = TelemetryBroker()
+    told = broker.get()
+    codes = [broker.push(told), broker.push(told)]
 
-    again = world.get(told.client_instance_id)
+    again = broker.get(told.client_instance_id)
 
     assert ([*codes, again.error_code]) == [NONE, THROTTLED, THROTTLED]
 
 
-def test_G12_get_after_a_push_that_was_too_large_is_throttled() -> None:
-    world = World(telemetry_max_bytes=1)
-    told = world.get()
-    pushed = world.push(told)
+def test_get_after_a_push_that_was_too_large_is_throttled() -> None:
+    broker = TelemetryBroker(telemetry_max_bytes=1)
+    told = broker.get()
+    pushed = broker.push(told)
 
-    again = world.get(told.client_instance_id)
+    again = broker.get(told.client_instance_id)
 
     assert (pushed, again.error_code) == (ErrorCode.TELEMETRY_TOO_LARGE, THROTTLED)
 
 
-def test_G12_get_after_an_invalid_record_is_throttled() -> None:
-    world = World(ErrorPolicy.KAFKA)
-    world.plugin.add_receiver("broken", Broken())
-    told = world.get()
-    pushed = world.push(told, DATA)
+def test_get_after_an_invalid_record_is_throttled() -> None:
+    broker = TelemetryBroker(ErrorPolicy.KAFKA)
+    broker.plugin.add_receiver("broken", Broken())
+    told = broker.get()
+    pushed = broker.push(told, DATA)
 
-    again = world.get(told.client_instance_id)
+    again = broker.get(told.client_instance_id)
 
     assert (pushed, again.error_code) == (ErrorCode.INVALID_RECORD, THROTTLED)
 
 
-def test_G13_no_subscription_makes_the_interval_longer_than_the_default() -> None:
-    world = World()
-    world.update("sub-1", {"interval.ms": "3600000", "metrics": "*"})
+def test_no_subscription_makes_the_interval_longer_than_the_default() -> None:
+    broker = TelemetryBroker()
+    broker.update("sub-1", {"interval.ms": "3600000", "metrics": "*"})
 
-    told = world.get()
+    told = broker.get()
 
     assert told.push_interval_ms == 300_000
 
 
-def test_G14_second_get_without_an_id_makes_a_second_instance() -> None:
-    world = World()
+def test_second_get_without_an_id_makes_a_second_instance() -> None:
+    broker = TelemetryBroker()
 
-    answers = [world.get(connection_id="conn-1") for _ in range(2)]
+    answers = [broker.get(connection_id="conn-1") for _ in range(2)]
 
     assert [answer.error_code for answer in answers] == [NONE, NONE]
     assert answers[0].client_instance_id != answers[1].client_instance_id
-    assert world.metric("instance-count") == 2
+    assert broker.metric("instance-count") == 2
 
 
 def test_get_does_not_look_at_terminating() -> None:
-    world = World()
-    told = world.get()
-    world.push(told, terminating=True)
-    world.clock.time_ms += 300_000
+    broker = TelemetryBroker()
+    told = broker.get()
+    broker.push(told, terminating=True)
+    broker.clock.time_ms += 300_000
 
-    again = world.get(told.client_instance_id)
+    again = broker.get(told.client_instance_id)
 
     assert again.error_code == NONE
 
 
 def test_get_takes_the_id_that_kafka_reserves_for_itself() -> None:
-    world = World()
+    broker = TelemetryBroker()
 
-    told = world.get(bytes(15) + b"\x01")
+    told = broker.get(bytes(15) + b"\x01")
 
     assert (told.error_code, told.client_instance_id) == (NONE, bytes(15) + b"\x01")
 
 
 def test_matching_subscription_without_metrics_still_shortens_the_interval() -> None:
-    world = World()
-    world.update("sub-1", {"interval.ms": "1000"})
+    broker = TelemetryBroker()
+    broker.update("sub-1", {"interval.ms": "1000"})
 
-    told = world.get()
+    told = broker.get()
 
     assert (told.requested_metrics, told.push_interval_ms) == ([], 1000)
 
@@ -254,9 +254,9 @@ def test_matching_subscription_without_metrics_still_shortens_the_interval() -> 
 )
 def test_new_id_is_drawn_again(unwanted: bytes) -> None:
     draws = iter([b"\x01" * 16, unwanted, b"\x02" * 16])
-    world = World(random_uuid=lambda: next(draws))
-    world.get()
+    broker = TelemetryBroker(random_uuid=lambda: next(draws))
+    broker.get()
 
-    told = world.get()
+    told = broker.get()
 
     assert told.client_instance_id == b"\x02" * 16

@@ -25,16 +25,16 @@ def matches(metadata: ClientMetricsInstanceMetadata, **patterns: str) -> bool:
     return InstanceMatch({"sub-1": patterns}).matching(metadata) == ["sub-1"]
 
 
-def test_M1_no_patterns_mean_everybody() -> None:
+def test_no_patterns_mean_everybody() -> None:
     assert matches(PRODUCER)
 
 
 @pytest.mark.parametrize("pattern", [".*", "producer-1", "producer.*"])
-def test_M2_client_id(pattern: str) -> None:
+def test_client_id(pattern: str) -> None:
     assert matches(PRODUCER, client_id=pattern)
 
 
-def test_M3_client_instance_id_is_matched_as_base64url() -> None:
+def test_client_instance_id_is_matched_as_base64url() -> None:
     text = uuid_text(ID)
 
     found = [matches(PRODUCER, client_instance_id=pattern) for pattern in (text, f"{text}random")]
@@ -51,11 +51,11 @@ def test_M3_client_instance_id_is_matched_as_base64url() -> None:
         ("client_source_port", "56078"),
     ],
 )
-def test_M4_each_attribute(selector: str, pattern: str) -> None:
+def test_each_attribute(selector: str, pattern: str) -> None:
     assert matches(PRODUCER, **{selector: pattern})
 
 
-def test_M5_all_six() -> None:
+def test_all_six() -> None:
     assert matches(PRODUCER, **ALL_SIX)
 
 
@@ -69,24 +69,24 @@ def test_M5_all_six() -> None:
         ("client_source_port", "8080"),
     ],
 )
-def test_M6_one_that_does_not_match_is_enough(selector: str, pattern: str) -> None:
+def test_one_that_does_not_match_is_enough(selector: str, pattern: str) -> None:
     assert not matches(PRODUCER, **{**ALL_SIX, selector: pattern})
 
 
 @pytest.mark.parametrize("key", ["unknown", "*"])
-def test_M7_selector_that_does_not_exist(key: str) -> None:
+def test_selector_that_does_not_exist(key: str) -> None:
     assert not matches(PRODUCER, **{key: ".*"})
 
 
 @pytest.mark.parametrize("selector", ["client_software_name", "client_software_version"])
-def test_M8_attribute_that_is_not_known(selector: str) -> None:
+def test_attribute_that_is_not_known(selector: str) -> None:
     silent = replace(PRODUCER, client_software_name=None, client_software_version=None)
 
     assert not matches(silent, **{selector: ".*"})
 
 
 @pytest.mark.parametrize("pattern", ["producer", "roducer-1", "PRODUCER-1"])
-def test_M6_patterns_are_anchored_and_see_case(pattern: str) -> None:
+def test_patterns_are_anchored_and_see_case(pattern: str) -> None:
     assert not matches(PRODUCER, client_id=pattern)
 
 

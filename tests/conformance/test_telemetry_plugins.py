@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.telemetry_world import Recorder, World, otlp
+from conformance.telemetry_broker import Recorder, TelemetryBroker, otlp
 from odradek.plugin import (
     ClientTelemetryContext,
     ClientTelemetryExporter,
@@ -66,11 +66,11 @@ def plugin() -> ClientMetricsReceiverPlugin:
 
 def export(plugin: ClientMetricsReceiverPlugin, interval_ms: int = 10_000) -> ClientTelemetryPayload:
     payload = ClientTelemetryPayload(bytes(range(16)), False, DATA)
-    assert plugin.export(World().context(), payload, interval_ms)
+    assert plugin.export(TelemetryBroker().context(), payload, interval_ms)
     return payload
 
 
-def test_L1_receiver_sees_the_very_payload(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_receiver_sees_the_very_payload(plugin: ClientMetricsReceiverPlugin) -> None:
     receiver = Recorder()
     was_empty = plugin.is_empty
     plugin.register("one", ReceiverOnly(receiver))
@@ -82,17 +82,17 @@ def test_L1_receiver_sees_the_very_payload(plugin: ClientMetricsReceiverPlugin) 
     assert (payload.data, payload.content_type) == (DATA, "OTLP")
 
 
-def test_L1_uncompressed_payload_is_not_copied() -> None:
-    world = World()
+def test_uncompressed_payload_is_not_copied() -> None:
+    broker = TelemetryBroker()
     data = otlp("m")
-    told = world.get()
+    told = broker.get()
 
-    world.push(told, data)
+    broker.push(told, data)
 
-    assert world.receiver.payloads[0].data is data
+    assert broker.receiver.payloads[0].data is data
 
 
-def test_L2_exporter_learns_the_interval(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_exporter_learns_the_interval(plugin: ClientMetricsReceiverPlugin) -> None:
     exporter = IntervalRecorder()
     plugin.register("one", ExporterOnly(exporter))
 
@@ -101,19 +101,19 @@ def test_L2_exporter_learns_the_interval(plugin: ClientMetricsReceiverPlugin) ->
     assert (exporter.payloads, exporter.intervals_ms) == ([payload], [10_000])
 
 
-def test_L2_interval_is_that_of_the_instance() -> None:
-    world = World()
+def test_interval_is_that_of_the_instance() -> None:
+    broker = TelemetryBroker()
     exporter = IntervalRecorder()
-    world.plugin.add_exporter("one", exporter)
-    world.update("sub-1", {"interval.ms": "10000"})
-    told = world.get()
+    broker.plugin.add_exporter("one", exporter)
+    broker.update("sub-1", {"interval.ms": "10000"})
+    told = broker.get()
 
-    world.push(told)
+    broker.push(told)
 
     assert exporter.intervals_ms == [10_000]
 
 
-def test_L3_receiver_and_exporter_see_the_same_payload(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_receiver_and_exporter_see_the_same_payload(plugin: ClientMetricsReceiverPlugin) -> None:
     receiver, exporter = Recorder(), IntervalRecorder()
     plugin.register("one", ReceiverOnly(receiver))
     plugin.register("two", ExporterOnly(exporter))
@@ -123,7 +123,7 @@ def test_L3_receiver_and_exporter_see_the_same_payload(plugin: ClientMetricsRece
     assert (receiver.payloads, exporter.payloads, exporter.intervals_ms) == ([payload], [payload], [15_000])
 
 
-def test_L4_provider_of_both_is_asked_for_its_exporter_only(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_provider_of_both_is_asked_for_its_exporter_only(plugin: ClientMetricsReceiverPlugin) -> None:
     receiver, exporter = Recorder(), IntervalRecorder()
     plugin.register("one", Both(receiver, exporter))
 
@@ -132,7 +132,7 @@ def test_L4_provider_of_both_is_asked_for_its_exporter_only(plugin: ClientMetric
     assert (receiver.payloads, exporter.payloads, exporter.intervals_ms) == ([], [payload], [12_000])
 
 
-def test_L5_two_of_each_are_called_once_each(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_two_of_each_are_called_once_each(plugin: ClientMetricsReceiverPlugin) -> None:
     receivers, exporters = [Recorder(), Recorder()], [IntervalRecorder(), IntervalRecorder()]
     for index in range(2):
         plugin.register(f"exporter-{index}", ExporterOnly(exporters[index]))
@@ -144,7 +144,7 @@ def test_L5_two_of_each_are_called_once_each(plugin: ClientMetricsReceiverPlugin
     assert [exporter.intervals_ms for exporter in exporters] == [[20_000], [20_000]]
 
 
-def test_L6_removed_plugins_leave_the_holder_empty(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_removed_plugins_leave_the_holder_empty(plugin: ClientMetricsReceiverPlugin) -> None:
     receiver, exporter = Recorder(), IntervalRecorder()
     plugin.add_receiver("one", receiver)
     plugin.add_exporter("two", exporter)
@@ -157,15 +157,15 @@ def test_L6_removed_plugins_leave_the_holder_empty(plugin: ClientMetricsReceiver
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_L7_round_trip_through_each_codec(codec: Codec) -> None:
-    world = World(telemetry_max_bytes=10_000)
+def test_round_trip_through_each_codec(codec: Codec) -> None:
+    broker = TelemetryBroker(telemetry_max_bytes=10_000)
     data = otlp(*(f"org.apache.kafka.producer.metric.number.{index}" for index in range(5)))
     sent = compress(codec, data)
-    told = world.get()
+    told = broker.get()
 
-    code = world.push(told, sent, codec=codec)
+    code = broker.push(told, sent, codec=codec)
 
-    assert (code, world.receiver.payloads[0].data) == (ErrorCode.NONE, data)
+    assert (code, broker.receiver.payloads[0].data) == (ErrorCode.NONE, data)
     assert sent == data if codec is Codec.NONE else len(sent) < len(data)
 
 

@@ -15,7 +15,7 @@ WHO = ("alice", "app")
 NS_PER_MS = 1_000_000
 
 
-class World:
+class QuotaExample:
     """Managers, and a clock that goes where an example wants it."""
 
     def __init__(self, **quota: float) -> None:
@@ -40,12 +40,12 @@ def examples(head: str) -> list[list[str]]:
 
 
 def test_bytes_are_throttled_as_the_page_says() -> None:
-    world, seen = World(producer_byte_rate=1000), []
+    example, seen = QuotaExample(producer_byte_rate=1000), []
     written = examples("at ms | bytes")
 
     for at, size, _, _, why in written:
-        throttle_ms = world.quotas.produce.record_and_throttle_ms(*WHO, int(size), world.at(int(at)))
-        rate = world.measured(world.quotas.produce, "byte-rate")
+        throttle_ms = example.quotas.produce.record_and_throttle_ms(*WHO, int(size), example.at(int(at)))
+        rate = example.measured(example.quotas.produce, "byte-rate")
         seen.append([at, size, f"{rate:.1f}", str(throttle_ms), why])
 
     assert len(written) == 6
@@ -53,13 +53,13 @@ def test_bytes_are_throttled_as_the_page_says() -> None:
 
 
 def test_time_is_throttled_as_the_page_says() -> None:
-    world, seen = World(request_percentage=1), []
+    example, seen = QuotaExample(request_percentage=1), []
     written = examples("at ms | took ms")
 
     for at, took, _, _, why in written:
-        spent_ns, now_ms = int(took) * NS_PER_MS, world.at(int(at))
-        throttle_ms = world.quotas.request.record_ns_and_throttle_ms(*WHO, spent_ns, now_ms)
-        rate = world.measured(world.quotas.request, "request-time")
+        spent_ns, now_ms = int(took) * NS_PER_MS, example.at(int(at))
+        throttle_ms = example.quotas.request.record_ns_and_throttle_ms(*WHO, spent_ns, now_ms)
+        rate = example.measured(example.quotas.request, "request-time")
         seen.append([at, took, f"{rate:.4g}", str(throttle_ms), why])
 
     assert len(written) == 3
@@ -67,18 +67,18 @@ def test_time_is_throttled_as_the_page_says() -> None:
 
 
 def test_partitions_are_throttled_as_the_page_says() -> None:
-    world, seen = World(controller_mutation_rate=2), []
+    example, seen = QuotaExample(controller_mutation_rate=2), []
     written = examples("request")
 
     for number, at, partitions, *_, meaning in written:
-        now_ms = world.at(int(at))
-        quota = world.quotas.controller_mutation.quota_for(*WHO, strict="old client" not in meaning)
+        now_ms = example.at(int(at))
+        quota = example.quotas.controller_mutation.quota_for(*WHO, strict="old client" not in meaning)
         refused = "made"
         try:
             quota.record(int(partitions))
         except ApiError as error:
             refused = f"refused with {error.code.name}"
-        tokens = world.measured(world.quotas.controller_mutation, "tokens")
+        tokens = example.measured(example.quotas.controller_mutation, "tokens")
         assert refused in meaning
         seen.append([number, at, partitions, f"{tokens:.0f}", str(quota.throttle_ms(now_ms)), meaning])
 

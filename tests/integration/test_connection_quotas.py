@@ -112,7 +112,7 @@ def connect(host: ThreadedHost, clients: list[Client], count: int, listener: int
     return [client.outcome() for client in added]
 
 
-def test_D1_an_address_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
+def test_an_address_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
     with running_host(tmp_path) as host:
         reconfigure(host, "max.connections.per.ip", "5")
 
@@ -126,7 +126,7 @@ def test_D1_an_address_has_its_number_of_connections(tmp_path: Path, clients: li
     assert again == ["answered"]
 
 
-def test_D2_a_host_has_a_number_of_its_own(tmp_path: Path, clients: list[Client]) -> None:
+def test_a_host_has_a_number_of_its_own(tmp_path: Path, clients: list[Client]) -> None:
     with running_host(tmp_path) as host:
         reconfigure(host, "max.connections.per.ip", "5")
         reconfigure(host, "max.connections.per.ip.overrides", "localhost:7")
@@ -138,7 +138,7 @@ def test_D2_a_host_has_a_number_of_its_own(tmp_path: Path, clients: list[Client]
     assert outcomes == ["answered"] * 7 + ["closed"]
 
 
-def test_D3_the_broker_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
+def test_the_broker_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
     with running_host(tmp_path) as host:
         reconfigure(host, "max.connections", "5")
 
@@ -153,9 +153,7 @@ def test_D3_the_broker_has_its_number_of_connections(tmp_path: Path, clients: li
     assert (before, after) == ("waiting", "answered")
 
 
-def test_D4_listeners_have_numbers_and_brokers_displace_clients(
-    tmp_path: Path, clients: list[Client]
-) -> None:
+def test_listeners_have_numbers_and_brokers_displace_clients(tmp_path: Path, clients: list[Client]) -> None:
     limits = [f"listener.name.{name}.max.connections=5" for name in ("plaintext", "plaintext_internal")]
     with running_host(tmp_path, BOTH, "max.connections=10", *limits) as host:
         first = connect(host, clients, 5, INTERNAL) + connect(host, clients, 5, PLAINTEXT)
@@ -180,7 +178,7 @@ def test_D4_listeners_have_numbers_and_brokers_displace_clients(
 
 
 @pytest.mark.slow
-def test_D5_the_broker_has_its_rate(tmp_path: Path) -> None:
+def test_the_broker_has_its_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
         reconfigure(host, f"listener.name.plaintext.{RATE}", "2147483647")
         reconfigure(host, RATE, "9")
@@ -193,7 +191,7 @@ def test_D5_the_broker_has_its_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_D6_each_listener_has_its_rate(tmp_path: Path) -> None:
+def test_each_listener_has_its_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
         reconfigure(host, RATE, "4", "PLAINTEXT")
         reconfigure(host, RATE, "4", "PLAINTEXT_INTERNAL")
@@ -208,7 +206,7 @@ def test_D6_each_listener_has_its_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_D7_each_address_has_its_rate(tmp_path: Path) -> None:
+def test_each_address_has_its_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, SHORT_WINDOWS) as host:
         quotas = host.host.broker.connection_quotas
         host.call(lambda: quotas.update_ip_rate(None, 10))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from conformance.telemetry_world import otlp
+from conformance.telemetry_broker import otlp
 from odradek.broker.client_quotas import QuotaFilter
 from odradek.testing import RunningHost, VirtualClock
 from odradek.wire.api_error import ApiError

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.telemetry_world import otlp
+from conformance.telemetry_broker import otlp
 from odradek.testing import NothingCame, RunningHost, VirtualClock
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

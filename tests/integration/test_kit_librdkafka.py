@@ -174,7 +174,7 @@ def test_librdkafka_4507_too_large_does_not_end_telemetry(host: RunningHost, sta
     assert client.first_push(after=refused).metrics
 
 
-def test_KAFKA_21076_invalid_record_ends_telemetry(host: RunningHost, start: Start) -> None:
+def test_invalid_record_ends_telemetry(host: RunningHost, start: Start) -> None:
     """https://github.com/apache/kafka/pull/23444: why the host says it for what is not OTLP only."""
     client = start()
     client.first_push()

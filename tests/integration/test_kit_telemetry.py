@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from conformance.telemetry_world import otlp
+from conformance.telemetry_broker import otlp
 from odradek.testing import NothingCame, RunningHost, VirtualClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, compress

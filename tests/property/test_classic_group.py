@@ -19,7 +19,7 @@ from odradek.group.classic_state import ClassicState
 from odradek.group.group_config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupResponse
-from support.classic_groups import REBALANCE_MS, SESSION_MS, ClassicWorld, Joined, Synced
+from support.classic_groups import REBALANCE_MS, SESSION_MS, GroupHost, Joined, Synced
 
 ACTIONS = ("beat", "beat", "beat", "beat", "retry", "vanish", "leave", "change", "pass")
 LOST_PLACE = (
@@ -34,7 +34,7 @@ LOST_PLACE = (
 class Client:
     """A client that keeps to the protocol: it joins, syncs, and then sends heartbeats."""
 
-    world: ClassicWorld
+    host: GroupHost
     version: int
     instance_id: str | None = None
     metadata: bytes = b"m"
@@ -63,7 +63,7 @@ class Client:
             self.place = self.assignment = None
 
     def join(self) -> None:
-        self.joining = self.world.join(
+        self.joining = self.host.join(
             self.member_id,
             instance_id=self.instance_id,
             version=self.version,
@@ -73,11 +73,11 @@ class Client:
 
     def sync(self, place: JoinGroupResponse) -> None:
         shares = {member.member_id: member.member_id.encode() for member in place.members}
-        self.syncing = self.world.sync(place, shares, group_instance_id=self.instance_id)
+        self.syncing = self.host.sync(place, shares, group_instance_id=self.instance_id)
         self.requests.append(self.syncing)
 
     def heartbeat(self, place: JoinGroupResponse) -> ErrorCode:
-        code = self.world.heartbeat(place.member_id, place.generation_id, self.instance_id)
+        code = self.host.heartbeat(place.member_id, place.generation_id, self.instance_id)
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self.member_id = ""
         return code
@@ -122,8 +122,8 @@ class Client:
 
     def leave(self) -> None:
         """It goes; as an operator, by instance id, if it is static."""
-        if "g" in self.world.groups.groups and self.member_id:
-            self.world.leave(("", self.instance_id) if self.instance_id else (self.member_id, None))
+        if "g" in self.host.groups.groups and self.member_id:
+            self.host.leave(("", self.instance_id) if self.instance_id else (self.member_id, None))
         self.retry()
         self.member_id, self.place, self.assignment = "", None, None
 
@@ -132,7 +132,7 @@ class Client:
 class Life:
     """A group and everybody who has to do with it."""
 
-    world: ClassicWorld
+    host: GroupHost
     clients: list[Client]
     gone: list[Client] = field(default_factory=list)
     generation: int = 0
@@ -143,24 +143,24 @@ class Life:
         """One thing happens."""
         client = self.clients[number % len(self.clients)]
         if action == "pass":
-            self.world.clock.advance(elapsed_ms)
+            self.host.clock.advance(elapsed_ms)
         elif action == "vanish":
             self.gone.append(client)
-            self.clients[number % len(self.clients)] = Client(self.world, client.version, client.instance_id)
+            self.clients[number % len(self.clients)] = Client(self.host, client.version, client.instance_id)
         else:
             getattr(client, action)()
         self.check()
 
     def check(self) -> None:
         """What always holds."""
-        group = self.world.groups.groups.get("g")
-        assert not self.world.groups.classic.outbox.due
+        group = self.host.groups.groups.get("g")
+        assert not self.host.groups.classic.outbox.due
         if isinstance(group, ClassicGroup):
             check_members(group)
             check_state(group)
             assert group.generation >= self.generation
             self.generation = group.generation
-            assert len(self.world.clock.timer) <= len(group.members) + len(group.pending_members) + 2
+            assert len(self.host.clock.timer) <= len(group.members) + len(group.pending_members) + 2
         for client in self.clients:
             self.check_leader(client)
 
@@ -175,14 +175,14 @@ class Life:
         for _ in range(40):
             for client in self.clients:
                 client.beat()
-            self.world.clock.advance(SESSION_MS // 4)
+            self.host.clock.advance(SESSION_MS // 4)
             self.check()
             if self.is_settled():
                 return
-        pytest.fail(f"{self.world.group.state} with {len(self.world.group.members)} members")
+        pytest.fail(f"{self.host.group.state} with {len(self.host.group.members)} members")
 
     def is_settled(self) -> bool:
-        group = self.world.group
+        group = self.host.group
         shares = {client.assignment for client in self.clients if client.assignment}
         return (
             group.state is ClassicState.STABLE
@@ -197,14 +197,14 @@ class Life:
         """Everybody falls silent for good."""
         self.gone += self.clients
         self.clients = []
-        self.world.clock.advance(NEW_MEMBER_JOIN_TIMEOUT_MS + 2 * REBALANCE_MS + SESSION_MS)
+        self.host.clock.advance(NEW_MEMBER_JOIN_TIMEOUT_MS + 2 * REBALANCE_MS + SESSION_MS)
         for client in self.gone:
             for request in client.requests:
                 assert len(request.answers) == 1
-        group = self.world.groups.groups.get("g")
+        group = self.host.groups.groups.get("g")
         assert isinstance(group, ClassicGroup | None)
         assert group is None or (group.state_name, len(group.pending_members)) == ("Empty", 0)
-        assert len(self.world.clock.timer) == 0
+        assert len(self.host.clock.timer) == 0
 
 
 def check_members(group: ClassicGroup) -> None:
@@ -241,11 +241,11 @@ def check_state(group: ClassicGroup) -> None:
 
 def life(members: int) -> Life:
     """Every third client is static; old and new versions are mixed."""
-    world = ClassicWorld()
+    host = GroupHost()
     return Life(
-        world,
+        host,
         [
-            Client(world, (3, 9, 5)[number % 3], f"i{number}" if number % 3 == 2 else None)
+            Client(host, (3, 9, 5)[number % 3], f"i{number}" if number % 3 == 2 else None)
             for number in range(members)
         ],
     )

@@ -78,7 +78,7 @@ def refusal(action: Callable[[], object]) -> ErrorCode:
     return ErrorCode.NONE
 
 
-class ClassicWorld:
+class GroupHost:
     """One coordinator, and members that do as they are told, in group ``g`` unless it says so."""
 
     def __init__(self, config: GroupConfig | None = None, store: SqliteOffsetStore | None = None) -> None:

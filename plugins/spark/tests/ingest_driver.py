@@ -88,7 +88,7 @@ class FaultyReader(TopicStreamReader):
 class FaultySource(OdradekDataSource):
     """In the place of ``odradek``."""
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         return FaultyReader(self.read_options)
 
 

@@ -91,7 +91,7 @@ class Interruptible:
         self.interrupted.wait(30)
         raise PySparkException("[JOB_CANCELLED] it was interrupted")
 
-    def interruptAll(self) -> None:
+    def interruptAll(self) -> None:  # noqa: N802  Spark's name
         self.interrupted.set()
 
 

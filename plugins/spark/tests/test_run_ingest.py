@@ -23,12 +23,12 @@ class Query:
     def __init__(self, stop: threading.Event) -> None:
         self.told = stop
 
-    def awaitTermination(self, timeout_s: float) -> bool:
+    def awaitTermination(self, timeout_s: float) -> bool:  # noqa: N802  Spark's name
         self.told.set()
         raise Py4JError("Answer from Java side is empty")
 
     @property
-    def isActive(self) -> bool:
+    def isActive(self) -> bool:  # noqa: N802  Spark's name
         return True
 
     def stop(self) -> None:

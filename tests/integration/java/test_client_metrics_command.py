@@ -126,9 +126,7 @@ def test_a_broken_match_ends_in_status_1(tool: Tool) -> None:
     ],
     ids=["no action", "delete without name", "alter without name"],
 )
-def test_R14_an_incomplete_command_ends_in_status_1(
-    tool: Tool, args: tuple[str, ...], complaint: str
-) -> None:
+def test_an_incomplete_command_ends_in_status_1(tool: Tool, args: tuple[str, ...], complaint: str) -> None:
     finished = tool(*args)
 
     assert finished.status == 1

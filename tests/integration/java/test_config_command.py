@@ -27,7 +27,7 @@ def configs(jvm: Jvm, host: HostProcess) -> Configs:
     return run
 
 
-def test_R13_added_values_are_described(configs: Configs) -> None:
+def test_added_values_are_described(configs: Configs) -> None:
     wanted = f"interval.ms=6000,metrics=[{PREFIXES}],match=[client_id=a.*]"
     added = configs("added", "--alter", "--add-config", wanted)
 
@@ -42,14 +42,14 @@ def test_R13_added_values_are_described(configs: Configs) -> None:
     assert [line.split("=")[0].strip() for line in lines[1:]] == ["interval.ms", "match", "metrics"]
 
 
-def test_R13_metrics_may_be_empty(configs: Configs) -> None:
+def test_metrics_may_be_empty(configs: Configs) -> None:
     added = configs("empty-list", "--alter", "--add-config", "metrics=,interval.ms=6000")
 
     assert added.status == 0, added.said
     assert "  metrics= sensitive=false" in configs("empty-list", "--describe").out
 
 
-def test_R13_deleted_values_are_gone(configs: Configs) -> None:
+def test_deleted_values_are_gone(configs: Configs) -> None:
     added = configs("emptied", "--alter", "--add-config", "metrics=*,interval.ms=6000,match=[client_id=x]")
 
     deleted = configs("emptied", "--alter", "--delete-config", "metrics,interval.ms")
@@ -60,14 +60,14 @@ def test_R13_deleted_values_are_gone(configs: Configs) -> None:
     assert [line.split("=")[0].strip() for line in lines[1:]] == ["match"]
 
 
-def test_R13_an_unknown_key_fails(configs: Configs) -> None:
+def test_an_unknown_key_fails(configs: Configs) -> None:
     added = configs("unknown-key", "--alter", "--add-config", "unknown.config=1")
 
     assert added.status == 1
     assert "InvalidRequestException: Unknown client metrics configuration: unknown.config" in added.said
 
 
-def test_R12_an_interval_that_is_no_number_fails(configs: Configs) -> None:
+def test_an_interval_that_is_no_number_fails(configs: Configs) -> None:
     added = configs("not-a-number", "--alter", "--add-config", "interval.ms=bbb")
 
     assert added.status == 1

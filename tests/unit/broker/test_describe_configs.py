@@ -64,7 +64,7 @@ def synonyms(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, 
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_R8_a_subscription_shows_its_keys_and_the_defaults_of_the_others(version: int) -> None:
+def test_a_subscription_shows_its_keys_and_the_defaults_of_the_others(version: int) -> None:
     client = subscribed(metrics="a,b")
 
     result = describe(client, SUBSCRIPTION, "sub-1", version=version)
@@ -80,7 +80,7 @@ def test_R8_a_subscription_shows_its_keys_and_the_defaults_of_the_others(version
     ]
 
 
-def test_R8_synonyms_are_given_when_asked_for_and_for_set_keys_only() -> None:
+def test_synonyms_are_given_when_asked_for_and_for_set_keys_only() -> None:
     client = subscribed(interval_ms="1000")
 
     plain = by_name(describe(client, SUBSCRIPTION, "sub-1"))
@@ -154,7 +154,7 @@ def test_a_subscription_that_nobody_set_has_its_defaults() -> None:
     assert {row.config_source for row in result.configs} == {ConfigSource.DEFAULT}
 
 
-def test_R9_a_subscription_needs_a_name() -> None:
+def test_a_subscription_needs_a_name() -> None:
     result = describe(subscribed(), SUBSCRIPTION, "")
 
     assert (result.error_code, result.configs) == (ErrorCode.INVALID_REQUEST, [])

@@ -19,20 +19,20 @@ def client() -> BrokerClient:
     return BrokerClient(broker)
 
 
-def test_R4_version_0_lists_the_subscriptions() -> None:
+def test_version_0_lists_the_subscriptions() -> None:
     response = client().send(ListConfigResourcesRequest(), 0)
 
     assert response.error_code == ErrorCode.NONE
     assert [row.resource_name for row in response.config_resources] == ["test1", "test2"]
 
 
-def test_R4_without_subscriptions_the_list_is_empty() -> None:
+def test_without_subscriptions_the_list_is_empty() -> None:
     response = BrokerClient().send(ListConfigResourcesRequest(), 0)
 
     assert (response.error_code, response.config_resources) == (ErrorCode.NONE, [])
 
 
-def test_R4_a_bug_is_an_unknown_server_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_an_unknown_server_error(monkeypatch: pytest.MonkeyPatch) -> None:
     asking = client()
     monkeypatch.setattr("odradek.broker.handlers.list_config_resources.names", None)
 

@@ -181,7 +181,7 @@ def test_list_prints_names(admin: type[FakeAdmin], capsys: pytest.CaptureFixture
         (("--list", "--command-config", "/no/such/file"), "'/no/such/file' does not exist"),
     ],
 )
-def test_R14_a_bad_command_line_is_one_line_and_status_2(
+def test_a_bad_command_line_is_one_line_and_status_2(
     arguments: tuple[str, ...], message: str, admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = tool(*arguments)
@@ -211,7 +211,7 @@ def test_a_bad_bootstrap_list_names_the_option(capsys: pytest.CaptureFixture[str
         (UnsupportedVersion("h:1: the broker does not support X"), "h:1: the broker does not support X"),
     ],
 )
-def test_R15_a_failed_operation_is_one_line_and_status_1(
+def test_a_failed_operation_is_one_line_and_status_1(
     failure: ClientError, line: str, admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]
 ) -> None:
     admin.failure = failure

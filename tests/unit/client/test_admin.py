@@ -308,7 +308,7 @@ def test_client_metrics_are_listed_by_old_and_new_brokers(versions: Any) -> None
 @pytest.mark.parametrize(
     "types", [(), (ResourceType.TOPIC,), (ResourceType.TOPIC, ResourceType.CLIENT_METRICS)]
 )
-def test_R15_other_types_need_a_newer_broker(types: tuple[ResourceType, ...]) -> None:
+def test_other_types_need_a_newer_broker(types: tuple[ResourceType, ...]) -> None:
     with ScriptedBroker({}, {74: only(0)}) as broker:
         with pytest.raises(UnsupportedVersion), AdminClient(broker.address, timeout_s=5) as admin:
             admin.list_config_resources(types)
@@ -316,7 +316,7 @@ def test_R15_other_types_need_a_newer_broker(types: tuple[ResourceType, ...]) ->
         assert broker.of(ListConfigResourcesRequest) == []
 
 
-def test_R15_a_broker_without_the_api_is_said() -> None:
+def test_a_broker_without_the_api_is_said() -> None:
     with (
         ScriptedBroker({}, {3: between(0, 12)}) as broker,
         pytest.raises(UnsupportedVersion, match="does not support ListConfigResources"),

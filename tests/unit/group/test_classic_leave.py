@@ -6,124 +6,124 @@ import pytest
 
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from support.classic_groups import DELAY_MS, ClassicWorld
+from support.classic_groups import DELAY_MS, GroupHost
 
 
 @pytest.fixture
-def world() -> ClassicWorld:
-    return ClassicWorld()
+def host() -> GroupHost:
+    return GroupHost()
 
 
 @pytest.mark.parametrize(
     ("group_id", "code"), [("", ErrorCode.INVALID_GROUP_ID), ("other", ErrorCode.UNKNOWN_MEMBER_ID)]
 )
-def test_leaving_no_group_is_refused(world: ClassicWorld, group_id: str, code: ErrorCode) -> None:
+def test_leaving_no_group_is_refused(host: GroupHost, group_id: str, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as refused:
-        world.leave(("somebody", None), group_id=group_id)
+        host.leave(("somebody", None), group_id=group_id)
 
     assert refused.value.code == code
 
 
-def test_the_last_member_leaves_an_empty_group_of_a_new_generation(world: ClassicWorld) -> None:
-    (member,) = world.stable()
+def test_the_last_member_leaves_an_empty_group_of_a_new_generation(host: GroupHost) -> None:
+    (member,) = host.stable()
 
-    errors = world.leave((member.member_id, None))
+    errors = host.leave((member.member_id, None))
 
     assert errors == [ErrorCode.NONE]
-    assert (world.group.state_name, world.group.generation) == ("Empty", 2)
-    assert world.group.empty_since_ms == world.clock.now_ms()
-    assert len(world.clock.timer) == 0
+    assert (host.group.state_name, host.group.generation) == ("Empty", 2)
+    assert host.group.empty_since_ms == host.clock.now_ms()
+    assert len(host.clock.timer) == 0
 
 
-def test_a_stranger_cannot_leave_and_nothing_follows(world: ClassicWorld) -> None:
-    world.stable()
+def test_a_stranger_cannot_leave_and_nothing_follows(host: GroupHost) -> None:
+    host.stable()
 
-    errors = world.leave(("stranger", None), ("", None), ("", "nobody"), ("stranger", "nobody"))
+    errors = host.leave(("stranger", None), ("", None), ("", "nobody"), ("stranger", "nobody"))
 
     assert errors == [ErrorCode.UNKNOWN_MEMBER_ID] * 4
-    assert world.group.state_name == "Stable"
+    assert host.group.state_name == "Stable"
 
 
-def test_one_rebalance_follows_however_many_leave(world: ClassicWorld) -> None:
-    joined = world.stable(3)
+def test_one_rebalance_follows_however_many_leave(host: GroupHost) -> None:
+    joined = host.stable(3)
 
-    errors = world.leave(*((member.member_id, None) for member in joined[:2]), ("stranger", None))
+    errors = host.leave(*((member.member_id, None) for member in joined[:2]), ("stranger", None))
 
     assert errors == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID]
-    assert list(world.group.members) == [joined[2].member_id]
-    assert world.group.leader_id == joined[2].member_id
-    assert world.group.state_name == "PreparingRebalance"
+    assert list(host.group.members) == [joined[2].member_id]
+    assert host.group.leader_id == joined[2].member_id
+    assert host.group.state_name == "PreparingRebalance"
 
 
-def test_an_operator_sends_a_static_member_away_by_its_instance_id(world: ClassicWorld) -> None:
-    world.static("one", "two")
+def test_an_operator_sends_a_static_member_away_by_its_instance_id(host: GroupHost) -> None:
+    host.static("one", "two")
 
-    errors = world.leave(("", "two"))
-
-    assert errors == [ErrorCode.NONE]
-    assert list(world.group.static_members) == ["one"]
-
-
-def test_a_static_member_leaves_under_both_of_its_ids(world: ClassicWorld) -> None:
-    (member,) = world.static("one")
-
-    errors = world.leave((member.member_id, "one"))
+    errors = host.leave(("", "two"))
 
     assert errors == [ErrorCode.NONE]
-    assert not world.group.static_members
+    assert list(host.group.static_members) == ["one"]
 
 
-def test_a_pending_id_may_leave(world: ClassicWorld) -> None:
-    member_id = world.pending_id()
+def test_a_static_member_leaves_under_both_of_its_ids(host: GroupHost) -> None:
+    (member,) = host.static("one")
 
-    errors = world.leave((member_id, None))
+    errors = host.leave((member.member_id, "one"))
 
     assert errors == [ErrorCode.NONE]
-    assert not world.groups.groups
-    assert len(world.clock.timer) == 0
+    assert not host.group.static_members
 
 
-def test_a_rebalance_does_not_wait_for_a_pending_id_that_left(world: ClassicWorld) -> None:
-    (leader,) = world.stable()
-    member_id = world.pending_id()
-    again = world.join(leader.member_id)
+def test_a_pending_id_may_leave(host: GroupHost) -> None:
+    member_id = host.pending_id()
 
-    world.leave((member_id, None))
+    errors = host.leave((member_id, None))
+
+    assert errors == [ErrorCode.NONE]
+    assert not host.groups.groups
+    assert len(host.clock.timer) == 0
+
+
+def test_a_rebalance_does_not_wait_for_a_pending_id_that_left(host: GroupHost) -> None:
+    (leader,) = host.stable()
+    member_id = host.pending_id()
+    again = host.join(leader.member_id)
+
+    host.leave((member_id, None))
 
     assert again.answer.generation_id == 2
 
 
-def test_a_rebalance_does_not_wait_for_a_member_that_left(world: ClassicWorld) -> None:
-    leader, follower = world.stable(2)
-    again = world.join(leader.member_id)
+def test_a_rebalance_does_not_wait_for_a_member_that_left(host: GroupHost) -> None:
+    leader, follower = host.stable(2)
+    again = host.join(leader.member_id)
 
-    world.leave((follower.member_id, None))
+    host.leave((follower.member_id, None))
 
     assert again.answer.generation_id == 2
 
 
-def test_a_parked_join_of_a_member_that_leaves_is_answered(world: ClassicWorld) -> None:
-    joined = world.join(instance_id="one")
+def test_a_parked_join_of_a_member_that_leaves_is_answered(host: GroupHost) -> None:
+    joined = host.join(instance_id="one")
 
-    world.leave(("", "one"))
+    host.leave(("", "one"))
 
     assert joined.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_parked_sync_of_a_member_that_leaves_is_answered(world: ClassicWorld) -> None:
-    _, follower = world.completing(2)
-    waiting = world.sync(follower)
+def test_a_parked_sync_of_a_member_that_leaves_is_answered(host: GroupHost) -> None:
+    _, follower = host.completing(2)
+    waiting = host.sync(follower)
 
-    world.leave((follower.member_id, None))
+    host.leave((follower.member_id, None))
 
     assert waiting.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_when_everybody_left_in_the_initial_delay_the_group_is_empty_after_it(world: ClassicWorld) -> None:
-    joined = world.join(instance_id="one")
-    world.leave(("", "one"))
+def test_when_everybody_left_in_the_initial_delay_the_group_is_empty_after_it(host: GroupHost) -> None:
+    joined = host.join(instance_id="one")
+    host.leave(("", "one"))
 
-    world.clock.advance(DELAY_MS)
+    host.clock.advance(DELAY_MS)
 
     assert len(joined.answers) == 1
-    assert (world.group.state_name, world.group.generation) == ("Empty", 1)
+    assert (host.group.state_name, host.group.generation) == ("Empty", 1)

@@ -6,289 +6,289 @@ import pytest
 
 from odradek.group.group_config import MAX_ASSIGNMENTS_BYTES
 from odradek.wire.error_code import ErrorCode
-from support.classic_groups import REBALANCE_MS, SESSION_MS, ClassicWorld
+from support.classic_groups import REBALANCE_MS, SESSION_MS, GroupHost
 
 
 @pytest.fixture
-def world() -> ClassicWorld:
-    return ClassicWorld()
+def host() -> GroupHost:
+    return GroupHost()
 
 
 # -- SyncGroup
 
 
-def test_sync_in_a_group_without_a_name_is_refused(world: ClassicWorld) -> None:
-    (member,) = world.completing()
+def test_sync_in_a_group_without_a_name_is_refused(host: GroupHost) -> None:
+    (member,) = host.completing()
 
-    synced = world.sync(member, group_id="")
+    synced = host.sync(member, group_id="")
 
     assert synced.answer.error_code == ErrorCode.INVALID_GROUP_ID
 
 
-def test_sync_in_a_group_that_is_not_there_is_of_an_unknown_member(world: ClassicWorld) -> None:
-    (member,) = world.completing()
+def test_sync_in_a_group_that_is_not_there_is_of_an_unknown_member(host: GroupHost) -> None:
+    (member,) = host.completing()
 
-    synced = world.sync(member, group_id="other")
-
-    assert synced.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_sync_of_a_stranger_is_refused(world: ClassicWorld) -> None:
-    (member,) = world.completing()
-
-    synced = world.sync(member, member_id="stranger")
+    synced = host.sync(member, group_id="other")
 
     assert synced.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_sync_of_a_pending_member_is_refused(world: ClassicWorld) -> None:
-    (member,) = world.completing()
+def test_sync_of_a_stranger_is_refused(host: GroupHost) -> None:
+    (member,) = host.completing()
 
-    synced = world.sync(member, member_id=world.pending_id())
+    synced = host.sync(member, member_id="stranger")
+
+    assert synced.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_sync_of_a_pending_member_is_refused(host: GroupHost) -> None:
+    (member,) = host.completing()
+
+    synced = host.sync(member, member_id=host.pending_id())
 
     assert synced.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize("generation", [0, 2, -1])
-def test_sync_of_another_generation_is_refused(world: ClassicWorld, generation: int) -> None:
-    (member,) = world.completing()
+def test_sync_of_another_generation_is_refused(host: GroupHost, generation: int) -> None:
+    (member,) = host.completing()
 
-    synced = world.sync(member, generation_id=generation)
+    synced = host.sync(member, generation_id=generation)
 
     assert synced.answer.error_code == ErrorCode.ILLEGAL_GENERATION
 
 
 @pytest.mark.parametrize(("field", "value"), [("protocol_type", "connect"), ("protocol_name", "sticky")])
-def test_sync_under_another_protocol_is_refused(world: ClassicWorld, field: str, value: str) -> None:
-    (member,) = world.completing()
+def test_sync_under_another_protocol_is_refused(host: GroupHost, field: str, value: str) -> None:
+    (member,) = host.completing()
 
-    synced = world.sync(member, None, **{field: value})
+    synced = host.sync(member, None, **{field: value})
 
     assert synced.answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_sync_under_the_groups_protocol_is_taken(world: ClassicWorld) -> None:
-    (member,) = world.completing()
+def test_sync_under_the_groups_protocol_is_taken(host: GroupHost) -> None:
+    (member,) = host.completing()
 
-    synced = world.sync(member, protocol_type="consumer", protocol_name="range")
+    synced = host.sync(member, protocol_type="consumer", protocol_name="range")
 
     assert synced.answer.error_code == ErrorCode.NONE
 
 
-def test_sync_while_members_join_is_refused(world: ClassicWorld) -> None:
-    leader, follower = world.stable(2)
-    world.join(leader.member_id)
+def test_sync_while_members_join_is_refused(host: GroupHost) -> None:
+    leader, follower = host.stable(2)
+    host.join(leader.member_id)
 
-    synced = world.sync(follower)
+    synced = host.sync(follower)
 
     assert synced.answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_followers_wait_for_the_leader(world: ClassicWorld) -> None:
-    _, follower = world.completing(2)
+def test_followers_wait_for_the_leader(host: GroupHost) -> None:
+    _, follower = host.completing(2)
 
-    synced = world.sync(follower)
+    synced = host.sync(follower)
 
     assert synced.waits
-    assert world.group.state_name == "CompletingRebalance"
+    assert host.group.state_name == "CompletingRebalance"
 
 
-def test_the_leaders_assignment_goes_to_all(world: ClassicWorld) -> None:
-    leader, follower = world.completing(2)
-    waiting = world.sync(follower)
+def test_the_leaders_assignment_goes_to_all(host: GroupHost) -> None:
+    leader, follower = host.completing(2)
+    waiting = host.sync(follower)
 
-    synced = world.sync(leader, {leader.member_id: b"a", follower.member_id: b"b"})
+    synced = host.sync(leader, {leader.member_id: b"a", follower.member_id: b"b"})
 
     assert (synced.answer.assignment, waiting.answer.assignment) == (b"a", b"b")
     assert (waiting.answer.protocol_type, waiting.answer.protocol_name) == ("consumer", "range")
-    assert world.group.state_name == "Stable"
+    assert host.group.state_name == "Stable"
 
 
-def test_who_is_left_out_by_the_leader_has_nothing(world: ClassicWorld) -> None:
-    leader, follower = world.completing(2)
-    waiting = world.sync(follower)
+def test_who_is_left_out_by_the_leader_has_nothing(host: GroupHost) -> None:
+    leader, follower = host.completing(2)
+    waiting = host.sync(follower)
 
-    world.sync(leader, {leader.member_id: b"a"})
+    host.sync(leader, {leader.member_id: b"a"})
 
     assert (waiting.answer.error_code, waiting.answer.assignment) == (ErrorCode.NONE, b"")
 
 
-def test_assignments_of_followers_are_ignored(world: ClassicWorld) -> None:
-    leader, follower = world.completing(2)
-    waiting = world.sync(follower, {follower.member_id: b"mine"})
+def test_assignments_of_followers_are_ignored(host: GroupHost) -> None:
+    leader, follower = host.completing(2)
+    waiting = host.sync(follower, {follower.member_id: b"mine"})
 
-    world.sync(leader, {follower.member_id: b"b"})
+    host.sync(leader, {follower.member_id: b"b"})
 
     assert waiting.answer.assignment == b"b"
 
 
-def test_assignments_of_strangers_are_ignored(world: ClassicWorld) -> None:
-    (leader,) = world.completing()
+def test_assignments_of_strangers_are_ignored(host: GroupHost) -> None:
+    (leader,) = host.completing()
 
-    synced = world.sync(leader, {"stranger": b"x", leader.member_id: b"a"})
+    synced = host.sync(leader, {"stranger": b"x", leader.member_id: b"a"})
 
     assert synced.answer.assignment == b"a"
 
 
-def test_assignments_are_bounded(world: ClassicWorld) -> None:
-    (leader,) = world.completing()
+def test_assignments_are_bounded(host: GroupHost) -> None:
+    (leader,) = host.completing()
 
-    synced = world.sync(leader, {"stranger": bytes(MAX_ASSIGNMENTS_BYTES + 1)})
+    synced = host.sync(leader, {"stranger": bytes(MAX_ASSIGNMENTS_BYTES + 1)})
 
     assert synced.answer.error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_in_a_stable_group_the_assignment_is_there_at_once(world: ClassicWorld) -> None:
-    _, follower = world.stable(2)
+def test_in_a_stable_group_the_assignment_is_there_at_once(host: GroupHost) -> None:
+    _, follower = host.stable(2)
 
-    synced = world.sync(follower)
+    synced = host.sync(follower)
 
     assert synced.answer.assignment == b"1"
 
 
-def test_a_sync_that_was_given_up_is_answered_when_the_next_takes_its_place(world: ClassicWorld) -> None:
-    _, follower = world.completing(2)
-    given_up = world.sync(follower)
+def test_a_sync_that_was_given_up_is_answered_when_the_next_takes_its_place(host: GroupHost) -> None:
+    _, follower = host.completing(2)
+    given_up = host.sync(follower)
 
-    again = world.sync(follower)
+    again = host.sync(follower)
 
     assert given_up.answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert again.waits
 
 
-def test_a_rebalance_answers_those_who_wait_for_the_leader(world: ClassicWorld) -> None:
-    _, follower = world.completing(2)
-    waiting = world.sync(follower)
+def test_a_rebalance_answers_those_who_wait_for_the_leader(host: GroupHost) -> None:
+    _, follower = host.completing(2)
+    waiting = host.sync(follower)
 
-    world.join(world.pending_id())
-
-    assert waiting.answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
-
-
-def test_who_joins_and_never_syncs_is_out(world: ClassicWorld) -> None:
-    leader, follower = world.completing(2, session_ms=2 * REBALANCE_MS)
-    world.sync(leader, {})
-
-    world.clock.advance(REBALANCE_MS)
-
-    assert follower.member_id not in world.group.members
-    assert world.group.state_name == "PreparingRebalance"
-
-
-def test_a_leader_that_never_syncs_is_out_and_those_who_wait_join_again(world: ClassicWorld) -> None:
-    leader, follower = world.completing(2, session_ms=2 * REBALANCE_MS)
-    waiting = world.sync(follower)
-
-    world.clock.advance(REBALANCE_MS)
+    host.join(host.pending_id())
 
     assert waiting.answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert leader.member_id not in world.group.members
-    assert world.group.leader_id == follower.member_id
 
 
-def test_when_all_have_synced_nobody_is_out(world: ClassicWorld) -> None:
-    world.stable(2, session_ms=2 * REBALANCE_MS)
+def test_who_joins_and_never_syncs_is_out(host: GroupHost) -> None:
+    leader, follower = host.completing(2, session_ms=2 * REBALANCE_MS)
+    host.sync(leader, {})
 
-    world.clock.advance(REBALANCE_MS)
+    host.clock.advance(REBALANCE_MS)
 
-    assert len(world.group.members) == 2
-    assert world.group.state_name == "Stable"
+    assert follower.member_id not in host.group.members
+    assert host.group.state_name == "PreparingRebalance"
 
 
-def test_waiting_for_the_leader_is_as_good_as_heartbeats(world: ClassicWorld) -> None:
-    leader, follower = world.completing(2)
-    world.clock.advance(SESSION_MS - 1)
-    world.heartbeat(leader.member_id)
-    world.sync(follower)
-    world.clock.advance(SESSION_MS - 1)
+def test_a_leader_that_never_syncs_is_out_and_those_who_wait_join_again(host: GroupHost) -> None:
+    leader, follower = host.completing(2, session_ms=2 * REBALANCE_MS)
+    waiting = host.sync(follower)
 
-    world.sync(leader, {})
-    world.clock.advance(SESSION_MS - 1)
+    host.clock.advance(REBALANCE_MS)
 
-    assert world.heartbeat(follower.member_id) == ErrorCode.NONE
+    assert waiting.answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert leader.member_id not in host.group.members
+    assert host.group.leader_id == follower.member_id
+
+
+def test_when_all_have_synced_nobody_is_out(host: GroupHost) -> None:
+    host.stable(2, session_ms=2 * REBALANCE_MS)
+
+    host.clock.advance(REBALANCE_MS)
+
+    assert len(host.group.members) == 2
+    assert host.group.state_name == "Stable"
+
+
+def test_waiting_for_the_leader_is_as_good_as_heartbeats(host: GroupHost) -> None:
+    leader, follower = host.completing(2)
+    host.clock.advance(SESSION_MS - 1)
+    host.heartbeat(leader.member_id)
+    host.sync(follower)
+    host.clock.advance(SESSION_MS - 1)
+
+    host.sync(leader, {})
+    host.clock.advance(SESSION_MS - 1)
+
+    assert host.heartbeat(follower.member_id) == ErrorCode.NONE
 
 
 # -- Heartbeat
 
 
-def test_heartbeat_in_a_group_without_a_name_is_refused(world: ClassicWorld) -> None:
-    assert world.heartbeat("somebody", group_id="") == ErrorCode.INVALID_GROUP_ID
+def test_heartbeat_in_a_group_without_a_name_is_refused(host: GroupHost) -> None:
+    assert host.heartbeat("somebody", group_id="") == ErrorCode.INVALID_GROUP_ID
 
 
-def test_heartbeat_in_a_group_that_is_not_there_is_of_an_unknown_member(world: ClassicWorld) -> None:
-    assert world.heartbeat("somebody") == ErrorCode.UNKNOWN_MEMBER_ID
+def test_heartbeat_in_a_group_that_is_not_there_is_of_an_unknown_member(host: GroupHost) -> None:
+    assert host.heartbeat("somebody") == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_heartbeat_in_an_empty_group_is_of_an_unknown_member(world: ClassicWorld) -> None:
-    (member,) = world.stable()
-    world.leave((member.member_id, None))
+def test_heartbeat_in_an_empty_group_is_of_an_unknown_member(host: GroupHost) -> None:
+    (member,) = host.stable()
+    host.leave((member.member_id, None))
 
-    code = world.heartbeat(member.member_id, 2)
+    code = host.heartbeat(member.member_id, 2)
 
     assert code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 @pytest.mark.parametrize("generation", [0, 2, -1])
-def test_heartbeat_of_another_generation_is_refused(world: ClassicWorld, generation: int) -> None:
-    (member,) = world.stable()
+def test_heartbeat_of_another_generation_is_refused(host: GroupHost, generation: int) -> None:
+    (member,) = host.stable()
 
-    code = world.heartbeat(member.member_id, generation)
+    code = host.heartbeat(member.member_id, generation)
 
     assert code == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_heartbeat_while_members_join_says_so_and_keeps_the_session(world: ClassicWorld) -> None:
-    leader, follower = world.stable(2)
-    world.join(leader.member_id)
-    world.clock.advance(SESSION_MS - 1)
+def test_heartbeat_while_members_join_says_so_and_keeps_the_session(host: GroupHost) -> None:
+    leader, follower = host.stable(2)
+    host.join(leader.member_id)
+    host.clock.advance(SESSION_MS - 1)
 
-    code = world.heartbeat(follower.member_id)
-    world.clock.advance(SESSION_MS - 1)
+    code = host.heartbeat(follower.member_id)
+    host.clock.advance(SESSION_MS - 1)
 
     assert code == ErrorCode.REBALANCE_IN_PROGRESS
-    assert follower.member_id in world.group.members
+    assert follower.member_id in host.group.members
 
 
-def test_heartbeat_while_the_leader_assigns_is_taken(world: ClassicWorld) -> None:
-    (member,) = world.completing()
+def test_heartbeat_while_the_leader_assigns_is_taken(host: GroupHost) -> None:
+    (member,) = host.completing()
 
-    assert world.heartbeat(member.member_id) == ErrorCode.NONE
+    assert host.heartbeat(member.member_id) == ErrorCode.NONE
 
 
-def test_heartbeats_keep_a_member_in_the_group(world: ClassicWorld) -> None:
-    (member,) = world.stable()
+def test_heartbeats_keep_a_member_in_the_group(host: GroupHost) -> None:
+    (member,) = host.stable()
     for _ in range(5):
-        world.clock.advance(SESSION_MS - 1)
-        world.heartbeat(member.member_id)
+        host.clock.advance(SESSION_MS - 1)
+        host.heartbeat(member.member_id)
 
-    world.clock.advance(SESSION_MS - 1)
+    host.clock.advance(SESSION_MS - 1)
 
-    assert world.group.state_name == "Stable"
-
-
-def test_a_member_that_is_silent_is_out(world: ClassicWorld) -> None:
-    (member,) = world.stable()
-
-    world.clock.advance(SESSION_MS)
-
-    assert world.heartbeat(member.member_id) == ErrorCode.UNKNOWN_MEMBER_ID
-    assert (world.group.state_name, world.group.generation) == ("Empty", 2)
+    assert host.group.state_name == "Stable"
 
 
-def test_when_a_member_falls_silent_the_others_join_again(world: ClassicWorld) -> None:
-    leader, follower = world.stable(2)
-    world.clock.advance(SESSION_MS - 1)
-    world.heartbeat(leader.member_id)
+def test_a_member_that_is_silent_is_out(host: GroupHost) -> None:
+    (member,) = host.stable()
 
-    world.clock.advance(1)
+    host.clock.advance(SESSION_MS)
 
-    assert follower.member_id not in world.group.members
-    assert world.heartbeat(leader.member_id) == ErrorCode.REBALANCE_IN_PROGRESS
+    assert host.heartbeat(member.member_id) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert (host.group.state_name, host.group.generation) == ("Empty", 2)
 
 
-def test_a_static_member_that_is_silent_is_out_too(world: ClassicWorld) -> None:
-    (member,) = world.static("one")
+def test_when_a_member_falls_silent_the_others_join_again(host: GroupHost) -> None:
+    leader, follower = host.stable(2)
+    host.clock.advance(SESSION_MS - 1)
+    host.heartbeat(leader.member_id)
 
-    world.clock.advance(SESSION_MS)
+    host.clock.advance(1)
 
-    assert world.heartbeat(member.member_id, 1, "one") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert follower.member_id not in host.group.members
+    assert host.heartbeat(leader.member_id) == ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_static_member_that_is_silent_is_out_too(host: GroupHost) -> None:
+    (member,) = host.static("one")
+
+    host.clock.advance(SESSION_MS)
+
+    assert host.heartbeat(member.member_id, 1, "one") == ErrorCode.UNKNOWN_MEMBER_ID

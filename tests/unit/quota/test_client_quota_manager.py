@@ -59,7 +59,7 @@ def test_a_client_without_an_id_shares_the_empty_one() -> None:
     assert manager.record_and_throttle_ms("u", "", 0, clock.now_ms()) == 40_000
 
 
-def test_X5_a_user_is_written_in_tags_as_in_a_url() -> None:
+def test_a_user_is_written_in_tags_as_in_a_url() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="a b"), 100)
 
@@ -77,7 +77,7 @@ def test_sanitized_names_are_those_of_java(user: str, written: str) -> None:
     assert sanitize(user) == written
 
 
-def test_X8_an_hour_of_silence_forgets_what_was_used() -> None:
+def test_an_hour_of_silence_forgets_what_was_used() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user=DEFAULT), 100)
     manager.record_without_throttle("u", "c", 10, clock.now_ms())
@@ -115,7 +115,7 @@ def test_throttles_that_nobody_waits_for_leave_the_queue_by_themselves() -> None
     assert sizes == [3, 2, 1, 0]
 
 
-def test_X6_the_end_of_a_throttle_is_called_whatever_became_of_the_channel() -> None:
+def test_the_end_of_a_throttle_is_called_whatever_became_of_the_channel() -> None:
     manager, clock = make()
     events: list[str] = []
     manager.throttled(

@@ -220,7 +220,7 @@ def test_a_removed_listener_leaves_its_connections_counted(quotas: ConnectionQuo
     assert not quotas.is_protected(PLAINTEXT)
 
 
-def test_X9_a_host_name_stands_for_its_addresses(quotas: ConnectionQuotas, names: Names) -> None:
+def test_a_host_name_stands_for_its_addresses(quotas: ConnectionQuotas, names: Names) -> None:
     quotas.update_ip_rate("localhost", 0)
     names.answer("127.0.0.1", "::1")
 

@@ -20,7 +20,7 @@ from odradek.testing.clock import MockClock
 LISTENER = "EXTERNAL"
 
 
-class World:
+class LocalAcceptor:
     """An acceptor and its clients, all on 127.0.0.1."""
 
     def __init__(self, closing: ExitStack) -> None:
@@ -72,9 +72,9 @@ class World:
 
 
 @pytest.fixture
-def world() -> Iterator[World]:
+def local() -> Iterator[LocalAcceptor]:
     with ExitStack() as closing:
-        yield World(closing)
+        yield LocalAcceptor(closing)
 
 
 def is_open(client: socket.socket) -> bool:
@@ -90,116 +90,116 @@ def is_open(client: socket.socket) -> bool:
         return False
 
 
-def test_all_that_wait_are_taken(world: World) -> None:
-    clients = world.connect(3)
+def test_all_that_wait_are_taken(local: LocalAcceptor) -> None:
+    clients = local.connect(3)
 
-    assert [peer.address for peer in world.peers] == ["127.0.0.1"] * 3
-    assert [peer.port for peer in world.peers] == [client.getsockname()[1] for client in clients]
-    assert world.quotas.counts == {"127.0.0.1": 3}
+    assert [peer.address for peer in local.peers] == ["127.0.0.1"] * 3
+    assert [peer.port for peer in local.peers] == [client.getsockname()[1] for client in clients]
+    assert local.quotas.counts == {"127.0.0.1": 3}
 
 
-def test_D8_a_throttled_connection_is_closed_when_its_time_is_over(world: World) -> None:
-    world.quotas.update_ip_rate("127.0.0.1", 5)
+def test_a_throttled_connection_is_closed_when_its_time_is_over(local: LocalAcceptor) -> None:
+    local.quotas.update_ip_rate("127.0.0.1", 5)
 
-    clients = world.connect(6)
-    seen = [world.throttled()]
-    clients += world.connect()
-    seen.append(world.throttled())
+    clients = local.connect(6)
+    seen = [local.throttled()]
+    clients += local.connect()
+    seen.append(local.throttled())
     open_before = [is_open(client) for client in clients]
-    world.clock.advance(2000)
-    seen.append(world.throttled())
-    again = world.connect()
+    local.clock.advance(2000)
+    seen.append(local.throttled())
+    again = local.connect()
 
     assert seen == [1, 2, 0]
     assert all(open_before)
     assert [is_open(client) for client in clients] == [True] * 5 + [False] * 2
     assert is_open(again[0])
-    assert len(world.taken) == 6
+    assert len(local.taken) == 6
 
 
-def test_a_throttled_connection_is_closed_at_its_own_deadline(world: World) -> None:
-    world.quotas.update_ip_rate("127.0.0.1", 0)
-    early = world.connect()[0]
-    world.clock.advance(100)
-    late = world.connect()[0]
+def test_a_throttled_connection_is_closed_at_its_own_deadline(local: LocalAcceptor) -> None:
+    local.quotas.update_ip_rate("127.0.0.1", 0)
+    early = local.connect()[0]
+    local.clock.advance(100)
+    late = local.connect()[0]
 
-    world.clock.advance(910)
+    local.clock.advance(910)
 
     assert not is_open(early)
     assert is_open(late)
 
 
-def test_D9_a_shutdown_closes_throttled_connections(world: World) -> None:
-    world.quotas.update_ip_rate("127.0.0.1", 5)
-    clients = world.connect(6)
+def test_a_shutdown_closes_throttled_connections(local: LocalAcceptor) -> None:
+    local.quotas.update_ip_rate("127.0.0.1", 5)
+    clients = local.connect(6)
 
-    world.acceptor.close()
+    local.acceptor.close()
 
     assert not is_open(clients[-1])
 
 
-def test_D10_a_connection_beyond_those_of_its_address_is_closed(world: World) -> None:
-    world.quotas.reconfigure("max.connections.per.ip", "2")
+def test_a_connection_beyond_those_of_its_address_is_closed(local: LocalAcceptor) -> None:
+    local.quotas.reconfigure("max.connections.per.ip", "2")
 
-    clients = world.connect(3)
+    clients = local.connect(3)
 
     assert [is_open(client) for client in clients] == [True, True, False]
-    assert world.quotas.counts == {"127.0.0.1": 2}
+    assert local.quotas.counts == {"127.0.0.1": 2}
 
 
-def test_no_more_is_accepted_while_a_connection_waits(world: World) -> None:
-    world.quotas.reconfigure("max.connection.creation.rate", "2", LISTENER)
-    world.connect(4)
-    before = len(world.taken), world.accepts
+def test_no_more_is_accepted_while_a_connection_waits(local: LocalAcceptor) -> None:
+    local.quotas.reconfigure("max.connection.creation.rate", "2", LISTENER)
+    local.connect(4)
+    before = len(local.taken), local.accepts
 
-    world.clock.advance(500)
+    local.clock.advance(500)
 
     assert before == (2, False)
-    assert len(world.taken) == 3
-    assert world.accepts
+    assert len(local.taken) == 3
+    assert local.accepts
 
 
-def test_room_lets_the_one_that_waits_in(world: World) -> None:
-    world.quotas.reconfigure("max.connections", "1")
-    world.connect(2)
-    before = len(world.taken)
+def test_room_lets_the_one_that_waits_in(local: LocalAcceptor) -> None:
+    local.quotas.reconfigure("max.connections", "1")
+    local.connect(2)
+    before = len(local.taken)
 
-    world.quotas.dec(LISTENER, "127.0.0.1")
+    local.quotas.dec(LISTENER, "127.0.0.1")
 
     assert before == 1
-    assert len(world.taken) == 2
+    assert len(local.taken) == 2
 
 
-def test_a_shutdown_closes_the_connection_that_waits(world: World) -> None:
-    world.quotas.reconfigure("max.connections", "1")
-    clients = world.connect(2)
+def test_a_shutdown_closes_the_connection_that_waits(local: LocalAcceptor) -> None:
+    local.quotas.reconfigure("max.connections", "1")
+    clients = local.connect(2)
 
-    world.acceptor.close()
-    world.quotas.reconfigure("max.connections", "2")
+    local.acceptor.close()
+    local.quotas.reconfigure("max.connections", "2")
 
     assert not is_open(clients[1])
-    assert len(world.taken) == 1
-    assert world.quotas.total == 1
+    assert len(local.taken) == 1
+    assert local.quotas.total == 1
 
 
-def test_a_storm_does_not_take_all_descriptors(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storm_does_not_take_all_descriptors(local: LocalAcceptor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceptor_module, "MOST_THROTTLED", 2)
-    world.quotas.update_ip_rate("127.0.0.1", 0)
+    local.quotas.update_ip_rate("127.0.0.1", 0)
 
-    clients = world.connect(4)
+    clients = local.connect(4)
 
     assert [is_open(client) for client in clients] == [True, True, False, False]
 
 
-def test_without_descriptors_accepting_rests(world: World) -> None:
+def test_without_descriptors_accepting_rests(local: LocalAcceptor) -> None:
     class Exhausted:
         def accept(self) -> None:
             raise OSError(errno.EMFILE, "too many open files")
 
-    world.acceptor.accept(cast(socket.socket, Exhausted()))
+    local.acceptor.accept(cast(socket.socket, Exhausted()))
 
-    assert not world.accepts
-    assert world.acceptor.rest is not None
+    assert not local.accepts
+    assert local.acceptor.rest is not None
 
 
 def test_all_addresses_of_a_host_have_the_same_port() -> None:
@@ -212,6 +212,6 @@ def test_all_addresses_of_a_host_have_the_same_port() -> None:
     assert len(ports) == 1
 
 
-def test_an_address_in_use_is_an_error(world: World) -> None:
+def test_an_address_in_use_is_an_error(local: LocalAcceptor) -> None:
     with pytest.raises(OSError, match="in use"):
-        listening_socket(socket.AF_INET, world.listening.getsockname())
+        listening_socket(socket.AF_INET, local.listening.getsockname())

@@ -24,7 +24,7 @@ from support.batches import batch_of, values_from
 COMPACT = LogConfig(segment_bytes=500, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.1)
 
 
-class World:
+class MaintainedLogs:
     """Logs in two directories and their upkeep."""
 
     def __init__(self, path: Path, **settings: Any) -> None:
@@ -42,43 +42,43 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    world = World(tmp_path)
-    world.upkeep.start()
-    return world
+def maintained(tmp_path: Path) -> MaintainedLogs:
+    maintained = MaintainedLogs(tmp_path)
+    maintained.upkeep.start()
+    return maintained
 
 
-def test_old_segments_go_at_every_check(world: World) -> None:
-    log = world.log(LogConfig(retention_ms=400_000))
-    world.put(log, "a")
-    log.roll(world.clock.now_ms())
-    world.put(log, "b")
+def test_old_segments_go_at_every_check(maintained: MaintainedLogs) -> None:
+    log = maintained.log(LogConfig(retention_ms=400_000))
+    maintained.put(log, "a")
+    log.roll(maintained.clock.now_ms())
+    maintained.put(log, "b")
 
     starts = []
     for _ in range(3):
-        world.clock.advance(300_000)
+        maintained.clock.advance(300_000)
         starts.append(log.log_start_offset)
 
     assert starts == [0, 2, 2]
 
 
-def test_many_segments_go_in_one_check(world: World) -> None:
-    log = world.log(LogConfig(segment_bytes=70, retention_ms=1_000))
+def test_many_segments_go_in_one_check(maintained: MaintainedLogs) -> None:
+    log = maintained.log(LogConfig(segment_bytes=70, retention_ms=1_000))
     for _ in range(35):
-        world.put(log, "a")
+        maintained.put(log, "a")
 
-    world.clock.advance(300_000)
+    maintained.clock.advance(300_000)
 
     assert (log.log_start_offset, log.size_bytes) == (35, 0)
 
 
-def test_their_files_go_later(world: World) -> None:
-    log = world.log(LogConfig(retention_ms=1_000, file_delete_delay_ms=60_000))
-    world.put(log, "a")
-    world.clock.advance(300_000)
+def test_their_files_go_later(maintained: MaintainedLogs) -> None:
+    log = maintained.log(LogConfig(retention_ms=1_000, file_delete_delay_ms=60_000))
+    maintained.put(log, "a")
+    maintained.clock.advance(300_000)
     buried = len(list(log.directory.glob("*.deleted")))
 
-    world.clock.advance(60_000 + GRAVES_MS)
+    maintained.clock.advance(60_000 + GRAVES_MS)
 
     assert buried == 1
     assert not list(log.directory.glob("*.deleted"))
@@ -86,11 +86,11 @@ def test_their_files_go_later(world: World) -> None:
 
 
 def test_a_log_whose_retention_fails_does_not_keep_the_others(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    maintained: MaintainedLogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    logs = [world.log(LogConfig(retention_ms=1_000), index) for index in range(2)]
+    logs = [maintained.log(LogConfig(retention_ms=1_000), index) for index in range(2)]
     for log in logs:
-        world.put(log, "a")
+        maintained.put(log, "a")
     failing = logs[0].segments[0].path
 
     real = __import__("os").rename
@@ -102,67 +102,67 @@ def test_a_log_whose_retention_fails_does_not_keep_the_others(
 
     monkeypatch.setattr("os.rename", rename)
 
-    world.clock.advance(300_000)
+    maintained.clock.advance(300_000)
 
     assert [log.log_start_offset for log in logs] == [0, 1]
 
 
-def test_logs_are_compacted_the_dirtiest_first(world: World) -> None:
-    logs = [world.log(COMPACT, index) for index in range(3)]
+def test_logs_are_compacted_the_dirtiest_first(maintained: MaintainedLogs) -> None:
+    logs = [maintained.log(COMPACT, index) for index in range(3)]
     for log in logs:
-        world.put(log, *"aaaaaaaaab")
-        log.roll(world.clock.now_ms())
+        maintained.put(log, *"aaaaaaaaab")
+        log.roll(maintained.clock.now_ms())
 
-    world.clock.advance(16_000)
+    maintained.clock.advance(16_000)
 
     assert [len(values_from(log)) for log in logs] == [2, 2, 2]
 
 
-def test_a_damaged_log_is_left_alone(world: World) -> None:
-    damaged, sound = (world.log(COMPACT, index) for index in range(2))
+def test_a_damaged_log_is_left_alone(maintained: MaintainedLogs) -> None:
+    damaged, sound = (maintained.log(COMPACT, index) for index in range(2))
     for log in (damaged, sound):
-        world.put(log, *"aaaaaaaaab")
-        log.roll(world.clock.now_ms())
+        maintained.put(log, *"aaaaaaaaab")
+        log.roll(maintained.clock.now_ms())
     with damaged.segments[0].path.open("r+b") as file:
         file.seek(61)
         file.write(b"\xff" * 7)
 
-    world.clock.advance(60_000)
+    maintained.clock.advance(60_000)
 
-    assert world.upkeep.uncleanable == {damaged}
+    assert maintained.upkeep.uncleanable == {damaged}
     assert len(values_from(sound)) == 2
 
 
 def test_compaction_can_be_switched_off(tmp_path: Path) -> None:
-    world = World(tmp_path, cleaner_enable=False)
-    world.upkeep.start()
-    log = world.log(COMPACT)
-    world.put(log, *"aaaaaaaaab")
-    log.roll(world.clock.now_ms())
+    maintained = MaintainedLogs(tmp_path, cleaner_enable=False)
+    maintained.upkeep.start()
+    log = maintained.log(COMPACT)
+    maintained.put(log, *"aaaaaaaaab")
+    log.roll(maintained.clock.now_ms())
 
-    world.clock.advance(100_000)
+    maintained.clock.advance(100_000)
 
     assert len(values_from(log)) == 10
 
 
-def test_a_move_is_run_and_forgotten(world: World, tmp_path: Path) -> None:
-    log = world.log(LogConfig())
-    world.put(log, "a")
+def test_a_move_is_run_and_forgotten(maintained: MaintainedLogs, tmp_path: Path) -> None:
+    log = maintained.log(LogConfig())
+    maintained.put(log, "a")
 
-    world.logs.move("a", 0, tmp_path / "two", world.clock)
-    world.clock.advance(1_000)
+    maintained.logs.move("a", 0, tmp_path / "two", maintained.clock)
+    maintained.clock.advance(1_000)
 
     assert log.directory.parent == tmp_path / "two"
-    assert not world.logs.moves
+    assert not maintained.logs.moves
 
 
 def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    log = world.log(LogConfig())
-    world.put(log, "a")
-    next(iter_steps(world, tmp_path))
+    maintained = MaintainedLogs(tmp_path)
+    log = maintained.log(LogConfig())
+    maintained.put(log, "a")
+    next(iter_steps(maintained, tmp_path))
     log.release()
-    again = World(tmp_path)
+    again = MaintainedLogs(tmp_path)
     log = again.log(LogConfig())
 
     again.upkeep.start()
@@ -171,8 +171,8 @@ def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert log.directory.parent == tmp_path / "two"
 
 
-def iter_steps(world: World, path: Path) -> Any:
-    move = world.logs.move("a", 0, path / "two", world.clock)
+def iter_steps(maintained: MaintainedLogs, path: Path) -> Any:
+    move = maintained.logs.move("a", 0, path / "two", maintained.clock)
     assert move is not None
     return move.steps()
 
@@ -188,181 +188,188 @@ def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def test_a_log_is_flushed_after_so_many_records(world: World, flushed: list[int]) -> None:
-    log = world.log(LogConfig(flush_messages=3))
+def test_a_log_is_flushed_after_so_many_records(maintained: MaintainedLogs, flushed: list[int]) -> None:
+    log = maintained.log(LogConfig(flush_messages=3))
 
     counts = []
     for _ in range(7):
-        world.put(log, "a")
-        world.clock.advance(0)
+        maintained.put(log, "a")
+        maintained.clock.advance(0)
         counts.append(log.recovery_point)
 
     assert counts == [0, 0, 3, 3, 3, 6, 6]
     assert flushed
 
 
-def test_a_log_is_flushed_after_so_long(world: World, flushed: list[int]) -> None:
-    log = world.log(LogConfig(flush_ms=1_000))
-    world.put(log, "a")
-    world.clock.advance(500)
-    world.put(log, "b")
+def test_a_log_is_flushed_after_so_long(maintained: MaintainedLogs, flushed: list[int]) -> None:
+    log = maintained.log(LogConfig(flush_ms=1_000))
+    maintained.put(log, "a")
+    maintained.clock.advance(500)
+    maintained.put(log, "b")
 
-    world.clock.advance(499)
+    maintained.clock.advance(499)
     before = log.recovery_point
-    world.clock.advance(1)
+    maintained.clock.advance(1)
 
     assert (before, log.recovery_point) == (0, 2)
     assert flushed
 
 
-def test_without_a_limit_nothing_is_flushed(world: World, flushed: list[int]) -> None:
-    log = world.log(LogConfig())
-    world.put(log, *"abcdefg")
+def test_without_a_limit_nothing_is_flushed(maintained: MaintainedLogs, flushed: list[int]) -> None:
+    log = maintained.log(LogConfig())
+    maintained.put(log, *"abcdefg")
 
-    world.clock.advance(10_000)
+    maintained.clock.advance(10_000)
 
     assert not flushed
 
 
-def test_a_topic_config_counts_from_the_next_append_on(world: World, flushed: list[int]) -> None:
-    log = world.log(LogConfig())
-    world.put(log, "a")
+def test_a_topic_config_counts_from_the_next_append_on(
+    maintained: MaintainedLogs, flushed: list[int]
+) -> None:
+    log = maintained.log(LogConfig())
+    maintained.put(log, "a")
     log.config = replace(log.config, flush_messages=1)
 
-    world.put(log, "b")
-    world.clock.advance(0)
+    maintained.put(log, "b")
+    maintained.clock.advance(0)
 
     assert log.recovery_point == 2
 
 
-def test_who_waits_for_a_flush_is_told(world: World) -> None:
-    log = world.log(LogConfig(flush_messages=1))
+def test_who_waits_for_a_flush_is_told(maintained: MaintainedLogs) -> None:
+    log = maintained.log(LogConfig(flush_messages=1))
     told: list[ApiError | None] = []
-    world.put(log, "a")
-    log.when_flushed(told.append, world.clock.now_ms())
+    maintained.put(log, "a")
+    log.when_flushed(told.append, maintained.clock.now_ms())
     before = list(told)
 
-    world.clock.advance(0)
+    maintained.clock.advance(0)
 
     assert (before, told) == ([], [None])
 
 
-def test_who_waits_for_a_flush_that_fails_is_told_why(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = world.log(LogConfig(flush_messages=1))
+def test_who_waits_for_a_flush_that_fails_is_told_why(
+    maintained: MaintainedLogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = maintained.log(LogConfig(flush_messages=1))
     told: list[ApiError | None] = []
 
     def failing(_descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("os.fsync", failing)
-    world.put(log, "a")
-    log.when_flushed(told.append, world.clock.now_ms())
+    maintained.put(log, "a")
+    log.when_flushed(told.append, maintained.clock.now_ms())
 
-    world.clock.advance(0)
+    maintained.clock.advance(0)
 
     assert [type(error) for error in told] == [ApiError]
     assert (log.log_end_offset, log.recovery_point) == (1, 0)
 
 
 def test_a_log_has_one_flush_at_a_time(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    maintained = MaintainedLogs(tmp_path)
     waiting: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
-    world.upkeep.flusher.offload = lambda work, done: waiting.append((work, done))
-    world.upkeep.start()
-    log = world.log(LogConfig(flush_messages=1))
+    maintained.upkeep.flusher.offload = lambda work, done: waiting.append((work, done))
+    maintained.upkeep.start()
+    log = maintained.log(LogConfig(flush_messages=1))
     for _ in range(5):
-        world.put(log, "a")
-        world.clock.advance(0)
+        maintained.put(log, "a")
+        maintained.clock.advance(0)
     begun = len(waiting)
     work, done = waiting.pop()
 
     done(work())
-    world.clock.advance(0)
+    maintained.clock.advance(0)
 
     assert (begun, len(waiting), log.recovery_point) == (1, 1, 1)
     work, done = waiting.pop()
     done(work())
-    world.clock.advance(0)
+    maintained.clock.advance(0)
     assert log.recovery_point == 5
 
 
-def test_who_comes_just_before_a_flush_begins_has_it_too(world: World) -> None:
-    log = world.log(LogConfig(flush_messages=1))
+def test_who_comes_just_before_a_flush_begins_has_it_too(maintained: MaintainedLogs) -> None:
+    log = maintained.log(LogConfig(flush_messages=1))
     told: list[ApiError | None] = []
     later = MockClock()
     later.advance(1)
-    world.upkeep.flusher.clock = later  # the loop is slow: the flush is due, and begins in its next turn
-    world.put(log, "a")
-    world.clock.timer.run_due(world.clock.now_ms())
-    world.put(log, "b")
-    log.when_flushed(told.append, world.clock.now_ms())
+    maintained.upkeep.flusher.clock = later  # the loop is slow: the flush is due, and begins in its next turn
+    maintained.put(log, "a")
+    maintained.clock.timer.run_due(maintained.clock.now_ms())
+    maintained.put(log, "b")
+    log.when_flushed(told.append, maintained.clock.now_ms())
 
-    world.clock.advance(1)
+    maintained.clock.advance(1)
 
     assert (told, log.recovery_point) == ([None], 2)
 
 
-def test_a_flush_by_count_takes_the_one_by_time_along(world: World, flushed: list[int]) -> None:
-    log = world.log(LogConfig(flush_messages=2, flush_ms=100_000))
-    before = len(world.clock.timer)
+def test_a_flush_by_count_takes_the_one_by_time_along(maintained: MaintainedLogs, flushed: list[int]) -> None:
+    log = maintained.log(LogConfig(flush_messages=2, flush_ms=100_000))
+    before = len(maintained.clock.timer)
 
     for _ in range(20):
-        world.put(log, "a", "b")
-        world.clock.advance(0)
+        maintained.put(log, "a", "b")
+        maintained.clock.advance(0)
 
-    assert len(world.clock.timer) == before
+    assert len(maintained.clock.timer) == before
     assert len(flushed) < 30
 
 
 @pytest.mark.parametrize("position", [0, 16])
-def test_a_log_that_compaction_cannot_judge_does_not_keep_the_others(world: World, position: int) -> None:
+def test_a_log_that_compaction_cannot_judge_does_not_keep_the_others(
+    maintained: MaintainedLogs, position: int
+) -> None:
     lagging = replace(COMPACT, max_compaction_lag_ms=10)
-    damaged, sound = (world.log(lagging, index) for index in range(2))
+    damaged, sound = (maintained.log(lagging, index) for index in range(2))
     for log in (damaged, sound):
-        world.put(log, *"aaaaaaaaab")
-        log.roll(world.clock.now_ms())
+        maintained.put(log, *"aaaaaaaaab")
+        log.roll(maintained.clock.now_ms())
     with damaged.segments[0].path.open("r+b") as file:
         file.seek(position)
         file.write(b"\xff" * 61)
     for segment in damaged.segments:
         segment.truncate(segment.size_bytes)  # forgets what it knows of its first batch
 
-    world.clock.advance(60_000)
+    maintained.clock.advance(60_000)
 
-    assert world.upkeep.uncleanable == {damaged}
+    assert maintained.upkeep.uncleanable == {damaged}
     assert len(values_from(sound)) == 2
 
 
-def test_silent_producers_are_forgotten_everywhere(world: World) -> None:
-    logs = [world.log(LogConfig(), index) for index in range(2)]
+def test_silent_producers_are_forgotten_everywhere(maintained: MaintainedLogs) -> None:
+    logs = [maintained.log(LogConfig(), index) for index in range(2)]
     for log in logs:
         log.append(
-            batch_of(b"x", timestamp_ms=world.clock.now_ms(), producer=(7, 0, 0)), world.clock.now_ms()
+            batch_of(b"x", timestamp_ms=maintained.clock.now_ms(), producer=(7, 0, 0)),
+            maintained.clock.now_ms(),
         )
-    world.clock.advance(PRODUCER_ID_EXPIRATION_MS - 1)
+    maintained.clock.advance(PRODUCER_ID_EXPIRATION_MS - 1)
     before = [len(log.producers.producers) for log in logs]
 
-    world.clock.advance(PRODUCERS_MS)
+    maintained.clock.advance(PRODUCERS_MS)
 
     assert (before, [len(log.producers.producers) for log in logs]) == ([1, 1], [0, 0])
 
 
 def test_flushes_do_not_wait_for_what_is_deleted(tmp_path: Path) -> None:
-    world = World(tmp_path)
+    maintained = MaintainedLogs(tmp_path)
     busy: list[Callable[[], Any]] = []
-    world.upkeep = LogUpkeep(
-        world.logs,
-        world.clock.timer,
-        world.clock,
+    maintained.upkeep = LogUpkeep(
+        maintained.logs,
+        maintained.clock.timer,
+        maintained.clock,
         offload=lambda work, _done: busy.append(work),
         flush_offload=offload_inline,
     )
-    world.upkeep.start()
-    world.log(LogConfig(), 1)
-    world.logs.delete("a", 1)
-    log = world.log(LogConfig(flush_messages=1))
+    maintained.upkeep.start()
+    maintained.log(LogConfig(), 1)
+    maintained.logs.delete("a", 1)
+    log = maintained.log(LogConfig(flush_messages=1))
 
-    world.put(log, "a")
-    world.clock.advance(0)
+    maintained.put(log, "a")
+    maintained.clock.advance(0)
 
     assert (len(busy), log.recovery_point) == (1, 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from conformance.telemetry_world import DATA, World
+from conformance.telemetry_broker import DATA, TelemetryBroker
 from odradek.plugin import ClientTelemetryPayload, RequestContext, decode_record, encode_headers, record_key
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, record_parts
@@ -40,14 +40,14 @@ class Receiver:
 class Kept:
     """A manager with a sink and one receiver."""
 
-    world: World
+    broker: TelemetryBroker
     sink: Sink = field(default_factory=Sink)
     receiver: Receiver = field(default_factory=Receiver)
 
     def __post_init__(self) -> None:
-        self.world.manager.sink = self.sink
-        self.world.manager.plugin.add_receiver("receiver", self.receiver)
-        self.world.update("all", {"metrics": "*", "interval.ms": "100"})
+        self.broker.manager.sink = self.sink
+        self.broker.manager.plugin.add_receiver("receiver", self.receiver)
+        self.broker.update("all", {"metrics": "*", "interval.ms": "100"})
 
     def push(
         self, told: GetTelemetrySubscriptionsResponse, metrics: bytes = DATA, terminating: bool = False
@@ -58,9 +58,9 @@ class Kept:
             terminating=terminating,
             metrics=metrics,
         )
-        answer = self.world.manager.push_telemetry(request, self.world.context())
+        answer = self.broker.manager.push_telemetry(request, self.broker.context())
         assert isinstance(answer, PushTelemetryResponse | AcceptedPush)
-        assert self.world.manager.accounts.balanced
+        assert self.broker.manager.accounts.balanced
         return answer
 
     def settled(self, push: PushTelemetryResponse | AcceptedPush, kept: bool) -> ErrorCode:
@@ -69,17 +69,17 @@ class Kept:
         heard: list[PushTelemetryResponse] = []
         push.reply = heard.append
         push.settle(kept)
-        assert self.world.manager.accounts.balanced
+        assert self.broker.manager.accounts.balanced
         return ErrorCode(heard[0].error_code)
 
 
 @pytest.fixture
 def kept() -> Kept:
-    return Kept(World())
+    return Kept(TelemetryBroker())
 
 
 def test_receivers_see_a_push_when_it_is_kept(kept: Kept) -> None:
-    push = kept.push(kept.world.get())
+    push = kept.push(kept.broker.get())
     seen_before = list(kept.receiver.seen)
 
     code = kept.settled(push, True)
@@ -87,18 +87,18 @@ def test_receivers_see_a_push_when_it_is_kept(kept: Kept) -> None:
     assert seen_before == []
     assert code is ErrorCode.NONE
     assert [payload.data for payload in kept.receiver.seen] == [DATA]
-    assert kept.world.manager.accounts.appended == 1
+    assert kept.broker.manager.accounts.appended == 1
 
 
 def test_a_push_that_cannot_be_kept_is_throttled_and_nobody_sees_it(kept: Kept) -> None:
-    told = kept.world.get()
+    told = kept.broker.get()
 
     code = kept.settled(kept.push(told), False)
 
     assert code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert kept.receiver.seen == []
-    assert kept.world.known(told).last_known_error is ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert kept.world.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
+    assert kept.broker.known(told).last_known_error is ErrorCode.THROTTLING_QUOTA_EXCEEDED
+    assert kept.broker.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_push_that_cannot_be_kept_is_throttled_and_nobody_sees_it(kept: Kept) 
 def test_a_sink_may_decide_at_once(kept: Kept, taken: bool, code: ErrorCode) -> None:
     kept.sink.answer = taken
 
-    answer = kept.push(kept.world.get())
+    answer = kept.push(kept.broker.get())
 
     assert isinstance(answer, PushTelemetryResponse)
     assert answer.error_code == code
@@ -115,35 +115,35 @@ def test_a_sink_may_decide_at_once(kept: Kept, taken: bool, code: ErrorCode) -> 
 
 
 def test_an_empty_push_is_kept_and_receivers_are_not_called(kept: Kept) -> None:
-    push = kept.push(kept.world.get(), b"")
+    push = kept.push(kept.broker.get(), b"")
 
     code = kept.settled(push, True)
 
     assert code is ErrorCode.NONE
     assert kept.sink.pushes[0].payload.data == b""
     assert kept.receiver.seen == []
-    assert (kept.world.manager.accounts.empty, kept.world.manager.accounts.appended) == (1, 0)
+    assert (kept.broker.manager.accounts.empty, kept.broker.manager.accounts.appended) == (1, 0)
 
 
 def test_a_terminating_push_says_so(kept: Kept) -> None:
-    kept.push(kept.world.get(), b"", terminating=True)
+    kept.push(kept.broker.get(), b"", terminating=True)
 
     assert kept.sink.pushes[0].payload.terminating
     assert kept.sink.pushes[0].record().payload.terminating
 
 
 def test_pushes_that_the_gate_refuses_do_not_reach_the_sink(kept: Kept) -> None:
-    told = kept.world.get()
+    told = kept.broker.get()
     kept.push(told)
 
     kept.push(told)
 
     assert len(kept.sink.pushes) == 1
-    assert kept.world.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
+    assert kept.broker.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
 
 
 def test_a_bug_behind_the_sink_is_the_response(kept: Kept) -> None:
-    push = kept.push(kept.world.get())
+    push = kept.push(kept.broker.get())
     assert isinstance(push, AcceptedPush)
     heard: list[object] = []
     push.reply = heard.append
@@ -159,7 +159,7 @@ def test_a_bug_behind_the_sink_is_the_response(kept: Kept) -> None:
 
 
 def test_the_telemetry_apis_are_wanted_because_of_a_sink(kept: Kept) -> None:
-    manager = kept.world.manager
+    manager = kept.broker.manager
     manager.plugin.receivers = manager.plugin.exporters = ()
     assert manager.is_wanted
 
@@ -170,7 +170,7 @@ def test_the_telemetry_apis_are_wanted_because_of_a_sink(kept: Kept) -> None:
 
 @pytest.mark.parametrize("terminating", [False, True])
 def test_the_fast_encoder_writes_the_public_format(kept: Kept, terminating: bool) -> None:
-    kept.push(kept.world.get(), DATA, terminating)
+    kept.push(kept.broker.get(), DATA, terminating)
     push = kept.sink.pushes[0]
     body = b"".join((b"\x00\x00\x00", *record_parts(push)))
     expected: list[bytes] = []
@@ -185,9 +185,9 @@ def test_the_fast_encoder_writes_the_public_format(kept: Kept, terminating: bool
 
 
 def test_a_client_on_another_connection_has_other_headers(kept: Kept) -> None:
-    told = kept.world.get()
+    told = kept.broker.get()
     kept.push(told)
-    kept.world.clock.advance(100)
+    kept.broker.clock.advance(100)
     kept.push(told)
 
     first, second = (record_parts(push)[-1] for push in kept.sink.pushes)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import random
 
-from conformance.telemetry_world import World
+from conformance.telemetry_broker import TelemetryBroker
 from odradek.metrics.avg import Avg
 from odradek.metrics.max import Max
 from odradek.metrics.meter import Meter
@@ -85,16 +85,16 @@ def test_unregistered_metrics_are_gone_and_recording_to_them_is_harmless() -> No
 
 
 def test_export_time_is_measured_in_milliseconds() -> None:
-    world = World()
+    broker = TelemetryBroker()
 
     class Waiting:
         def export_metrics(self, context: object, payload: object) -> None:
-            world.clock.advance(40)
+            broker.clock.advance(40)
 
-    world.plugin.add_receiver("waiting", Waiting())
-    told = world.get()
+    broker.plugin.add_receiver("waiting", Waiting())
+    told = broker.get()
 
-    world.push(told)
+    broker.push(told)
 
-    assert world.export_times(told) == (40.0, 40.0)
-    assert world.metric("plugin-export-rate", told) == 1 / 30
+    assert broker.export_times(told) == (40.0, 40.0)
+    assert broker.metric("plugin-export-rate", told) == 1 / 30

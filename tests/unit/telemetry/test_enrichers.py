@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-from conformance.telemetry_world import DATA, DEFAULT_PROPERTIES, World
+from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBroker
 from odradek.plugin import RequestContext
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.error_code import ErrorCode
@@ -34,36 +34,36 @@ def labels_of(data: bytes) -> dict[str, str]:
 
 
 def test_labels_reach_the_receivers() -> None:
-    world = World()
-    world.enrichers.register("one", Labeling(lambda context: {"client_id": str(context.client_id)}))
-    told = world.get()
+    broker = TelemetryBroker()
+    broker.enrichers.register("one", Labeling(lambda context: {"client_id": str(context.client_id)}))
+    told = broker.get()
 
-    world.push(told)
+    broker.push(told)
 
-    assert labels_of(world.receiver.payloads[0].data) == {"client_id": "producer-1"}
+    assert labels_of(broker.receiver.payloads[0].data) == {"client_id": "producer-1"}
 
 
 def test_of_two_enrichers_the_later_one_wins() -> None:
-    world = World()
-    world.enrichers.register("one", constant(team="a", rack="r"))
-    world.enrichers.register("two", constant(team="b"))
-    told = world.get()
+    broker = TelemetryBroker()
+    broker.enrichers.register("one", constant(team="a", rack="r"))
+    broker.enrichers.register("two", constant(team="b"))
+    told = broker.get()
 
-    world.push(told)
+    broker.push(told)
 
-    assert labels_of(world.receiver.payloads[0].data) == {"team": "b", "rack": "r"}
+    assert labels_of(broker.receiver.payloads[0].data) == {"team": "b", "rack": "r"}
 
 
 def test_enricher_is_asked_once_per_instance_and_connection() -> None:
-    world = World()
+    broker = TelemetryBroker()
     enricher = constant(team="a")
-    world.enrichers.register("one", enricher)
-    told, other = world.get(), world.get()
+    broker.enrichers.register("one", enricher)
+    told, other = broker.get(), broker.get()
 
     for connection_id in ("conn-1", "conn-1", "conn-2", "conn-1", "conn-2"):
-        world.push(told, connection_id=connection_id)
-        world.clock.time_ms += 300_000
-    world.push(other, connection_id="conn-1")
+        broker.push(told, connection_id=connection_id)
+        broker.clock.time_ms += 300_000
+    broker.push(other, connection_id="conn-1")
 
     assert enricher.asked == [
         (told.client_instance_id, "conn-1"),
@@ -73,15 +73,15 @@ def test_enricher_is_asked_once_per_instance_and_connection() -> None:
 
 
 def test_labels_outlive_a_change_of_subscriptions() -> None:
-    world = World()
+    broker = TelemetryBroker()
     enricher = constant(team="a")
-    world.enrichers.register("one", enricher)
-    told = world.get()
-    world.push(told, connection_id="conn-1")
-    world.update("sub-1", DEFAULT_PROPERTIES)
-    again = world.get(told.client_instance_id)
+    broker.enrichers.register("one", enricher)
+    told = broker.get()
+    broker.push(told, connection_id="conn-1")
+    broker.update("sub-1", DEFAULT_PROPERTIES)
+    again = broker.get(told.client_instance_id)
 
-    code = world.push(again, connection_id="conn-1")
+    code = broker.push(again, connection_id="conn-1")
 
     assert (code, len(enricher.asked)) == (ErrorCode.NONE, 1)
 
@@ -96,50 +96,50 @@ def raising(_: RequestContext) -> object:
     ids=["raises", "number", "bytes", "none", "surrogate"],
 )
 def test_enricher_that_fails_or_lies_is_left_out(answer: Callable[[RequestContext], Any]) -> None:
-    world = World()
-    world.enrichers.register("broken", Labeling(answer))
-    world.enrichers.register("fine", constant(team="a"))
-    told = world.get()
+    broker = TelemetryBroker()
+    broker.enrichers.register("broken", Labeling(answer))
+    broker.enrichers.register("fine", constant(team="a"))
+    told = broker.get()
 
-    code = world.push(told)
+    code = broker.push(told)
 
-    assert (code, labels_of(world.receiver.payloads[0].data)) == (ErrorCode.NONE, {"team": "a"})
-    assert [(stats.name, stats.exported, stats.failed) for stats in world.enrichers.stats()] == [
+    assert (code, labels_of(broker.receiver.payloads[0].data)) == (ErrorCode.NONE, {"team": "a"})
+    assert [(stats.name, stats.exported, stats.failed) for stats in broker.enrichers.stats()] == [
         ("broken", 0, 1),
         ("fine", 1, 0),
     ]
 
 
 def test_slow_enricher_is_counted() -> None:
-    world = World()
+    broker = TelemetryBroker()
 
     def slowly(_: RequestContext) -> dict[str, str]:
-        world.clock.advance(6)
+        broker.clock.advance(6)
         return {}
 
-    world.enrichers.register("slow", Labeling(slowly))
-    told = world.get()
+    broker.enrichers.register("slow", Labeling(slowly))
+    told = broker.get()
 
-    world.push(told)
+    broker.push(told)
 
-    assert [stats.slow for stats in world.enrichers.stats()] == [1]
+    assert [stats.slow for stats in broker.enrichers.stats()] == [1]
 
 
 def test_no_labels_at_all_leave_the_payload_alone() -> None:
-    world = World()
-    world.enrichers.register("silent", constant())
-    told = world.get()
+    broker = TelemetryBroker()
+    broker.enrichers.register("silent", constant())
+    told = broker.get()
 
-    world.push(told)
+    broker.push(told)
 
-    assert world.receiver.payloads[0].data is DATA
+    assert broker.receiver.payloads[0].data is DATA
 
 
 def test_clients_with_the_same_label_names_share_them() -> None:
-    world = World()
-    world.enrichers.register("one", constant(team="a", rack="r"))
+    broker = TelemetryBroker()
+    broker.enrichers.register("one", constant(team="a", rack="r"))
 
-    answers = [world.enrichers.labels(bytes([index]) * 16, world.context()) for index in range(2)]
+    answers = [broker.enrichers.labels(bytes([index]) * 16, broker.context()) for index in range(2)]
 
     first, second = answers
     assert first is not None
@@ -148,25 +148,25 @@ def test_clients_with_the_same_label_names_share_them() -> None:
 
 
 def test_labels_of_many_connections_are_bounded() -> None:
-    world = World()
-    world.enrichers.register("one", constant(team="a"))
-    told = world.get()
+    broker = TelemetryBroker()
+    broker.enrichers.register("one", constant(team="a"))
+    told = broker.get()
 
     for _ in range(50):
-        world.push(told)
-        world.clock.time_ms += 300_000
+        broker.push(told)
+        broker.clock.time_ms += 300_000
 
-    assert 0 < len(world.known(told).other_labels or {}) <= 8
+    assert 0 < len(broker.known(told).other_labels or {}) <= 8
 
 
 def test_kafka_policy_labels_otlp_and_hands_on_other_bytes() -> None:
-    world = World(ErrorPolicy.KAFKA)
-    world.enrichers.register("one", constant(team="a"))
-    told = world.get()
-    world.push(told)
-    world.clock.time_ms += 300_000
+    broker = TelemetryBroker(ErrorPolicy.KAFKA)
+    broker.enrichers.register("one", constant(team="a"))
+    told = broker.get()
+    broker.push(told)
+    broker.clock.time_ms += 300_000
 
-    world.push(told, b"test-data")
+    broker.push(told, b"test-data")
 
-    assert labels_of(world.receiver.payloads[0].data) == {"team": "a"}
-    assert world.receiver.payloads[1].data == b"test-data"
+    assert labels_of(broker.receiver.payloads[0].data) == {"team": "a"}
+    assert broker.receiver.payloads[1].data == b"test-data"

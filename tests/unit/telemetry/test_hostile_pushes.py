@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from conformance.telemetry_world import World
+from conformance.telemetry_broker import TelemetryBroker
 from odradek.plugin import RequestContext
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.pending_push import PendingPush
@@ -55,48 +55,50 @@ HOSTILE = {
 
 
 def cheapest_push(
-    world: World, codec: int, metrics: bytes
+    broker: TelemetryBroker, codec: int, metrics: bytes
 ) -> tuple[float, PushTelemetryResponse | PendingPush]:
     """CPU seconds of the cheapest of three pushes, by a client of its own each, and the last answer."""
     costs = []
     for _ in range(3):
-        told = world.get()
+        told = broker.get()
         request = PushTelemetryRequest(
             client_instance_id=told.client_instance_id,
             subscription_id=told.subscription_id,
             compression_type=codec,
             metrics=metrics,
         )
-        context = world.context()
+        context = broker.context()
         started = time.process_time()
-        answer = world.manager.push_telemetry(request, context)
+        answer = broker.manager.push_telemetry(request, context)
         costs.append(time.process_time() - started)
     assert not isinstance(answer, AcceptedPush)
     return min(costs), answer
 
 
 @pytest.fixture
-def world() -> World:
-    world = World(telemetry_max_bytes=4_000_000)
-    world.enrichers.register("team", Team())
-    return world
+def broker() -> TelemetryBroker:
+    broker = TelemetryBroker(telemetry_max_bytes=4_000_000)
+    broker.enrichers.register("team", Team())
+    return broker
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD, Codec.LZ4])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_payload_costs_the_event_loop_little(world: World, name: str, codec: Codec) -> None:
+def test_hostile_payload_costs_the_event_loop_little(
+    broker: TelemetryBroker, name: str, codec: Codec
+) -> None:
     metrics = compress(codec, HOSTILE[name])
 
-    cost_s, _ = cheapest_push(world, codec, metrics)
+    cost_s, _ = cheapest_push(broker, codec, metrics)
 
     assert cost_s < BUDGET_S
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_bomb_is_not_opened_on_the_event_loop(world: World, codec: Codec) -> None:
+def test_bomb_is_not_opened_on_the_event_loop(broker: TelemetryBroker, codec: Codec) -> None:
     bomb = compress(codec, bytes(3_900_000))
 
-    cost_s, answer = cheapest_push(world, codec, bomb)
+    cost_s, answer = cheapest_push(broker, codec, bomb)
 
     assert cost_s < BUDGET_S
     assert isinstance(answer, PendingPush)
@@ -111,8 +113,10 @@ def test_bomb_is_not_opened_on_the_event_loop(world: World, codec: Codec) -> Non
         ("random text", ErrorCode.INVALID_RECORD),
     ],
 )
-def test_hostile_payload_gets_the_answer_that_fits(world: World, name: str, code: ErrorCode) -> None:
-    _, answer = cheapest_push(world, Codec.NONE, HOSTILE[name])
+def test_hostile_payload_gets_the_answer_that_fits(
+    broker: TelemetryBroker, name: str, code: ErrorCode
+) -> None:
+    _, answer = cheapest_push(broker, Codec.NONE, HOSTILE[name])
 
     response = answer if isinstance(answer, PushTelemetryResponse) else finished(answer)
     assert response.error_code == code

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.telemetry_world import Recorder, World
+from conformance.telemetry_broker import Recorder, TelemetryBroker
 from odradek.plugin import ClientTelemetryContext, ClientTelemetryPayload, RequestContext
 from odradek.telemetry.plugin_stats import PluginStats, described
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -44,7 +44,7 @@ def plugin(clock: MockClock) -> ClientMetricsReceiverPlugin:
 
 
 def export(plugin: ClientMetricsReceiverPlugin, stop_at_failure: bool = False) -> bool:
-    return plugin.export(World().context(), PAYLOAD, 1000, stop_at_failure)
+    return plugin.export(TelemetryBroker().context(), PAYLOAD, 1000, stop_at_failure)
 
 
 def test_others_get_the_push_when_one_raises(plugin: ClientMetricsReceiverPlugin) -> None:

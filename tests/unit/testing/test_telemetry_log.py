@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.telemetry_world import otlp
+from conformance.telemetry_broker import otlp
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.testing.arrivals import Arrivals, NothingCame
 from odradek.testing.telemetry_log import KEPT, TelemetryLog

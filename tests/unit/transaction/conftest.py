@@ -65,7 +65,7 @@ class Partitions:
 
 
 @dataclass
-class World:
+class TransactionHost:
     """Everything around one coordinator; `restart` makes another one of what is stored."""
 
     clock: MockClock = field(default_factory=MockClock)
@@ -116,5 +116,5 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def host() -> TransactionHost:
+    return TransactionHost()

@@ -72,7 +72,7 @@ class Broken:
         raise RuntimeError("test exception")
 
 
-class World:
+class TelemetryBroker:
     """One broker, and clients that talk to it."""
 
     def __init__(
@@ -212,5 +212,5 @@ class World:
 
 
 def counted(*, export: int = 0, error: int = 0, throttle: int = 0, unknown: int = 0) -> dict[str, float]:
-    """What `World.counts` should say."""
+    """What `TelemetryBroker.counts` should say."""
     return {"export": export, "error": error, "throttle": throttle, "unknown": unknown}
