@@ -1,7 +1,7 @@
 """A broker without a network: the fixture of Kafka's ClientMetricsManagerTest.
 
-At most 100 bytes per push, instances expire after 100 ms or three intervals, each request comes on a
-connection of its own unless one is named.
+A push has at most 100 bytes. Instances expire after 100 ms or three intervals, whichever is longer. Each
+request uses a connection of its own unless one is named.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ METRICS_PER_INSTANCE = 8
 
 
 def otlp(*names: str) -> bytes:
-    """A MetricsData with a gauge of each name."""
+    """Serialized MetricsData with one gauge of each name."""
     data = MetricsData()
     scope = data.resource_metrics.add().scope_metrics.add()
     for name in names:
@@ -56,7 +56,7 @@ DATA = otlp("m")
 
 
 class Recorder:
-    """A receiver that keeps what it is given."""
+    """A receiver that stores every payload."""
 
     def __init__(self) -> None:
         self.payloads: list[ClientTelemetryPayload] = []
@@ -73,7 +73,7 @@ class Broken:
 
 
 class TelemetryBroker:
-    """One broker, and clients that talk to it."""
+    """A broker and the clients that talk to it."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class TelemetryBroker:
         self.serials = count()
 
     def context(self, connection_id: str | None = None) -> RequestContext:
-        """The request of a Java producer."""
+        """The request context of a Java producer."""
         connection = ConnectionContext(
             connection_id=connection_id or f"random-{next(self.serials)}",
             listener_name="PLAINTEXT",
@@ -142,7 +142,7 @@ class TelemetryBroker:
         terminating: bool = False,
         connection_id: str | None = None,
     ) -> ErrorCode:
-        """Push as the client that was told ``told``; the error code."""
+        """Push with the subscription that ``told`` granted; return the error code."""
         request = PushTelemetryRequest(
             client_instance_id=told.client_instance_id,
             subscription_id=told.subscription_id if subscription_id is None else subscription_id,
@@ -157,7 +157,7 @@ class TelemetryBroker:
     def pending_push(
         self, told: GetTelemetrySubscriptionsResponse, metrics: bytes, codec: int = 0
     ) -> PendingPush:
-        """Push something that is not opened at once."""
+        """Push a payload that the manager does not decompress inline."""
         request = PushTelemetryRequest(
             client_instance_id=told.client_instance_id,
             subscription_id=told.subscription_id,
@@ -172,7 +172,7 @@ class TelemetryBroker:
         return self.manager.client_instances.cached.get(told.client_instance_id)
 
     def known(self, told: GetTelemetrySubscriptionsResponse) -> ClientMetricsInstance:
-        """The instance, which must be there."""
+        """The cached instance; fails if there is none."""
         instance = self.instance(told)
         assert instance is not None
         return instance
@@ -185,7 +185,7 @@ class TelemetryBroker:
         return len(list(self.manager.metric_rows()))
 
     def metric(self, name: str, told: GetTelemetrySubscriptionsResponse | None = None) -> float:
-        """The value of a metric of the host, or of one instance."""
+        """A metric of the host, or of one instance if ``told`` is given."""
         attributes = {"client_instance_id": uuid_text(told.client_instance_id)} if told else {}
         (value,) = [
             row.value
@@ -195,7 +195,7 @@ class TelemetryBroker:
         return value
 
     def counts(self, told: GetTelemetrySubscriptionsResponse) -> dict[str, float]:
-        """What happened to one instance; and the unknown subscriptions of all of them."""
+        """The counters of one instance, and the unknown-subscription counter of the host."""
         return {
             "export": self.metric("plugin-export-count", told),
             "error": self.metric("plugin-error-count", told),
@@ -207,10 +207,10 @@ class TelemetryBroker:
         return self.metric("plugin-export-time-avg", told), self.metric("plugin-export-time-max", told)
 
     def never_timed(self, told: GetTelemetrySubscriptionsResponse) -> bool:
-        """Average and maximum of the export time are not there yet."""
+        """Whether neither average nor maximum export time has a value yet."""
         return all(math.isnan(value) for value in self.export_times(told))
 
 
 def counted(*, export: int = 0, error: int = 0, throttle: int = 0, unknown: int = 0) -> dict[str, float]:
-    """What `TelemetryBroker.counts` should say."""
+    """The expected result of `TelemetryBroker.counts`."""
     return {"export": export, "error": error, "throttle": throttle, "unknown": unknown}

@@ -1,4 +1,4 @@
-"""What Apache Kafka 4.3.1 answered to ApiVersions, replayed; of its list the APIs that are served here."""
+"""Apache Kafka 4.3.1's answers to ApiVersions, replayed and compared for the APIs that this host serves."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TELEMETRY = {71, 72}
 
 
 class Receiver:
-    """Takes everything: a broker that has one offers the telemetry APIs."""
+    """A receiver that ignores every payload: with a receiver the host offers the telemetry APIs."""
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
-        """Nothing to do."""
+        """Ignore the payload."""
 
 
 def dispatcher_for(path: Path) -> Dispatcher:
-    """A fresh broker, with a receiver where Kafka had one."""
+    """A fresh broker, with a receiver if Kafka had one."""
     broker = make_broker()
     if path.stem != WITHOUT_RECEIVER:
         broker.telemetry.plugin.add_receiver("any", Receiver())
@@ -35,14 +35,14 @@ def dispatcher_for(path: Path) -> Dispatcher:
 
 
 def ranges(message: Any, served: set[int]) -> dict[int, tuple[int, int]]:
-    """Key to first and last version, of the APIs that are served here."""
+    """First and last version of each API that this host serves, by key."""
     return {
         api.api_key: (api.min_version, api.max_version) for api in message.api_keys if api.api_key in served
     }
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_what_is_served_is_offered_as_kafka_offers_it(path: Path) -> None:
+def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
     dispatcher, connection = dispatcher_for(path), make_connection()
     served = set(dispatcher.routes)
 
@@ -72,7 +72,7 @@ def test_without_a_receiver_only_the_telemetry_apis_are_hidden() -> None:
     assert set(dispatcher.routes) - offered == TELEMETRY
 
 
-def test_there_are_files_for_every_version() -> None:
+def test_every_version_has_a_golden_file() -> None:
     assert {path.stem.split("_")[2] for path in FILES} == {
         f"v{version}" for version in (*range(NEWEST + 1), 99)
     }

@@ -1,8 +1,8 @@
-"""What Apache Kafka 4.3.1 answered about topics and records, replayed against a broker in memory.
+"""Apache Kafka 4.3.1's answers about topics and records, replayed against a broker in memory.
 
-Each file in ``golden/`` is one connection. The ids that Kafka drew, of topics and of sessions, are drawn
-again here, in its order; what has no order in Kafka is sorted. Where we differ on purpose the exchange is in
-`DIFFERENT`, with the reason.
+Each file in ``golden/`` is one connection. The test replays the topic and session ids that Kafka drew, in
+Kafka's order, and sorts fields that have no order in Kafka. `DIFFERENT` lists the exchanges with an intended
+difference, and its reason.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ OUR_KEYS = frozenset(
 NODES_OWN = frozenset(
     {"node.id", "group.initial.rebalance.delay.ms", "telemetry.max.bytes", "min.insync.replicas"}
 )
-"""Keys that the node of the files was given, or set itself."""
+"""Keys that the recorded node was given or set itself."""
 RECORDED_MS = 1_795_169_000_000
-"""About when the files were made: what is too old depends on it."""
+"""The approximate time of the recording: whether a record is too old depends on it."""
 PLACED_AS_ONE = "the time of a duplicate is that of its batch; we say that the topic does not set it"
 OVERRIDES = "max.connections.per.ip.overrides"
 DIFFERENT: dict[tuple[str, str], str] = {
@@ -106,12 +106,12 @@ DIFFERENT: dict[tuple[str, str], str] = {
     ("produce_v13_idempotent", "the same again"): PLACED_AS_ONE,
     ("produce_v13_idempotent", "five back"): PLACED_AS_ONE,
 }
-"""File and label: why the answer is not Kafka's."""
+"""The reason why an answer differs from Kafka's, by file and label."""
 
 
 @dataclass(slots=True)
 class Replay:
-    """A fresh broker that draws the ids of a file."""
+    """A fresh broker that draws the ids recorded in a file."""
 
     path: Path
     topic_ids: deque[bytes] = field(default_factory=deque)
@@ -127,7 +127,7 @@ class Replay:
         self.dispatcher = Dispatcher(broker, load_handlers())
 
     def rows(self) -> list[tuple[str, Any, Any]]:
-        """Label, Kafka's answer and ours; None for no answer."""
+        """The label, Kafka's answer and ours; None for no answer."""
         connection = make_connection()
         found: list[tuple[str, Any, Any]] = []
         for exchange in exchanges(self.path):
@@ -145,7 +145,7 @@ class Replay:
         return decoded(self.dispatcher, exchange.request, response) if response else None
 
     def learn(self, exchange: Exchange, theirs: Any) -> None:
-        """Take over what Kafka is about to draw."""
+        """Collect the ids that Kafka will draw in this answer."""
         if isinstance(theirs, CreateTopicsResponse):
             ids = {topic.name: topic.topic_id for topic in theirs.topics if topic.topic_id != NIL_UUID}
             self.topic_ids.extend(ids[name] for name in names_created(exchange.request) if name in ids)
@@ -157,7 +157,7 @@ class Replay:
 
 
 def names_created(request: bytes) -> list[str]:
-    """The names that a CreateTopics request really creates, in order."""
+    """The names of the topics that a CreateTopics request creates, in order."""
     _, version = peek_api(request)
     _, start = read_request_header(request, 0, flexible_request_header(CreateTopicsRequest, version))
     message = decode(CreateTopicsRequest, version, request, start)
@@ -165,7 +165,7 @@ def names_created(request: bytes) -> list[str]:
 
 
 def arranged(message: Any) -> Any:
-    """A message with an order for what has none, and without what differs from run to run."""
+    """The message with unordered fields sorted, and without values that differ from run to run."""
     arrange = ARRANGE.get(type(message))
     if arrange is not None:
         arrange(message)
@@ -199,14 +199,18 @@ def described_quotas(response: DescribeClientQuotasResponse) -> None:
 
 
 def comparable(config: CreatableTopicConfigs) -> CreatableTopicConfigs | None:
-    """A key that we have too. Kafka finalizes a feature that makes one a dynamic default (KIP-966)."""
+    """Whether this host has the key too. Kafka finalizes a feature that turns one key into a dynamic default
+    (KIP-966).
+    """
     if config.name == "min.insync.replicas":
         config.config_source = ConfigSource.DEFAULT
     return config if config.name in TYPES else None
 
 
 def forget_words(response: ProduceResponse) -> None:
-    """Kafka has no words where we have some, and where the log begins depends on when it finds fault."""
+    """Drop our error messages where Kafka sends none, and the log start offset, which depends on when the
+    error is found.
+    """
     for partition in (row for topic in response.responses for row in topic.partition_responses):
         if partition.error_code:
             partition.error_message = None
@@ -216,7 +220,7 @@ def forget_words(response: ProduceResponse) -> None:
 
 
 def forget_the_log(response: DescribeQuorumResponse) -> None:
-    """Kafka has a metadata log, which grows, and a listener for controllers."""
+    """Drop Kafka's metadata log, which grows, and its listener for controllers."""
     for partition in (row for topic in response.topics for row in topic.partitions):
         partition.high_watermark = 0
         for voter in partition.current_voters:
@@ -254,11 +258,11 @@ def test_the_answer_is_kafkas(path: Path) -> None:
             assert ours == theirs, label
 
 
-def test_every_difference_is_in_a_file() -> None:
+def test_every_listed_difference_is_in_a_file() -> None:
     labels = {(path.stem, exchange.label) for path in FILES for exchange in exchanges(path)}
 
     assert DIFFERENT.keys() - labels == set()
 
 
-def test_there_are_files_for_every_api() -> None:
+def test_every_api_has_golden_files() -> None:
     assert {path.stem.rpartition("_v")[0] for path in FILES if path.stem not in CONFIGS} == set(APIS)

@@ -1,7 +1,7 @@
-"""What Apache Kafka 4.3.1 answered about configuration, replayed against a broker in memory.
+"""Apache Kafka 4.3.1's answers about configuration, replayed against a broker in memory.
 
-Each file in ``golden/`` is one connection to a fresh broker. Where Kafka's newer source differs from 4.3.1 on
-purpose, or 4.3.1 has no answer, the answer expected of us is written down in `NEWER`.
+Each file in ``golden/`` is one connection to a fresh broker. `NEWER` holds our expected answer where we
+follow a newer Kafka source on purpose, or where 4.3.1 does not answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from support.broker import make_broker, make_connection
 
 GOLDEN = Path(__file__).parent / "golden"
 OF_OTHERS = ("_topic", "_broker", "_broker_refused", "_quotas", "_quotas_refused", "_replicas")
-"""Endings of files about other resources, see test_broker_golden.py."""
+"""Suffixes of files about other resources, which test_broker_golden.py replays."""
 FILES = sorted(
     path
     for api in ("describe_configs", "incremental_alter_configs", "alter_configs", "list_config_resources")
@@ -38,37 +38,37 @@ NEWER: dict[tuple[str, str], tuple[ErrorCode, str | None]] = {
     ("incremental_alter_configs_v1_match", "SET match to 'client_id=a=b'"): ACCEPTED,
     ("incremental_alter_configs_v1_match", "SET match to 'client_id==x'"): ACCEPTED,
     ("incremental_alter_configs_v1_match", "SET match to 'client_id='"): ACCEPTED,
-    # 4.5: new expressions are RE2
+    # Kafka 4.5: new expressions are RE2
     ("incremental_alter_configs_v1_match", "SET match to 'client_id=(?!x).*'"): NOT_RE2,
     ("incremental_alter_configs_v1_match", "SET match to 'client_id=(?<=x)y'"): NOT_RE2,
     ("incremental_alter_configs_v1_match", r"SET match to 'client_id=(a)\\1'"): NOT_RE2,
     ("incremental_alter_configs_v1_match", "SET match to 'client_id=a++'"): NOT_RE2,
     ("incremental_alter_configs_v1_look_ahead", "look-ahead"): NOT_RE2,
-    # a{1 is an expression to RE2, not to Java: it is the other half that has no =
+    # a{1 is valid in RE2 but not in Java; the error is about the other element, which has no =
     ("incremental_alter_configs_v1_match", "SET match to 'client_id=a{1,3}'"): (
         ErrorCode.INVALID_CONFIG,
         "Illegal client matching pattern: 3}",
     ),
-    # 4.3.1 fails while it writes its refusal and never answers
+    # Kafka 4.3.1 fails while it writes this refusal and never answers
     ("alter_configs_v2_duplicate_resource", "duplicate resource"): TWICE,
 }
-"""By file and label: error code, and what is in the message."""
+"""The expected error code and part of the message, by file and label."""
 FOLLOWING = {"describe", "change something else"}
-"""Labels of exchanges that show what one of `NEWER` left behind."""
+"""Labels of exchanges that read back a change listed in `NEWER`."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One request of a file and Kafka's answer to it, without their lengths."""
+    """A recorded request and Kafka's answer, without their length prefixes."""
 
     label: str
     request: bytes
     response: bytes | None = None
-    """None where Kafka closed the connection or kept silent."""
+    """None if Kafka closed the connection or did not answer."""
 
 
 def exchanges(path: Path) -> list[Exchange]:
-    """The file, in order."""
+    """The exchanges of a file, in order."""
     found: list[Exchange] = []
     label = ""
     for line in path.read_text().splitlines():
@@ -82,7 +82,7 @@ def exchanges(path: Path) -> list[Exchange]:
 
 
 def decoded(dispatcher: Dispatcher, request: bytes, response: bytes) -> Any:
-    """A response frame without its length, as the message it is; what has no order is sorted."""
+    """Decode a response frame without its length prefix; unordered fields are sorted."""
     key, version = peek_api(request)
     response_type = dispatcher.routes[key].response
     _, start = read_response_header(response, 0, flexible_response_header(response_type, version))
@@ -93,7 +93,7 @@ def decoded(dispatcher: Dispatcher, request: bytes, response: bytes) -> Any:
 
 
 def verdicts(message: Any) -> list[tuple[int, str | None]]:
-    """Code and words for each resource."""
+    """The error code and message of each resource."""
     rows = message.responses if hasattr(message, "responses") else message.results
     return [(row.error_code, row.error_message) for row in rows]
 
@@ -115,7 +115,7 @@ def replay(path: Path) -> list[tuple[Exchange, Any, Any]]:
 
 
 def differs_on_purpose(path: Path, rows: list[tuple[Exchange, Any, Any]], index: int) -> bool:
-    """Whether this exchange shows what an exchange of `NEWER` just before it has done."""
+    """Whether this exchange reads back the result of the `NEWER` exchange just before it."""
     label = rows[index][0].label
     while label in FOLLOWING and index:
         index -= 1
@@ -142,7 +142,7 @@ def test_the_answer_is_kafkas(path: Path) -> None:
             assert ours == theirs, exchange.label
 
 
-def test_every_difference_is_in_a_file() -> None:
+def test_every_listed_difference_is_in_a_file() -> None:
     labels = {(path.stem, exchange.label) for path in FILES for exchange in exchanges(path)}
 
     unknown = NEWER.keys() - labels
@@ -150,7 +150,7 @@ def test_every_difference_is_in_a_file() -> None:
     assert unknown == set()
 
 
-def test_there_are_files_for_every_api() -> None:
+def test_every_api_has_golden_files() -> None:
     requests = [exchange for path in FILES for exchange in exchanges(path)]
 
     keys = {peek_api(exchange.request)[0] for exchange in requests}

@@ -1,4 +1,4 @@
-"""The ledger says what the routing table does, every row has a proof, and its page is up to date."""
+"""The ledger agrees with the routing table, every row has a proof, and its page is up to date."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.coverage_page import ROOT, Row, load_ledger, sections
 ROWS, ABSENCES = load_ledger()
 ROUTES = load_handlers()
 LAST_KEY = 92
-"""DeleteShareGroupOffsets; the highest API key of Kafka 4.3."""
+"""DeleteShareGroupOffsets: the highest API key of Kafka 4.3."""
 
 
 @cache
@@ -35,7 +35,7 @@ def names_in(file: str) -> frozenset[str]:
 
 
 def declared() -> dict[int, str]:
-    """API key to name, of every request that is declared in ``wire/messages``."""
+    """The API name of every request declared in ``wire/messages``, by key."""
     found: dict[int, str] = {}
     for module in pkgutil.iter_modules(odradek.wire.messages.__path__):
         for name, item in vars(importlib.import_module(f"odradek.wire.messages.{module.name}")).items():
@@ -45,16 +45,16 @@ def declared() -> dict[int, str]:
 
 
 def versions(rows: list[Row]) -> list[int]:
-    """Every version of some rows, in order, repeated where rows overlap."""
+    """All versions of these rows in order, repeated where rows overlap."""
     return sorted(version for row in rows for version in range(row.first, row.last + 1))
 
 
-def test_every_route_is_in_the_ledger_and_nothing_else() -> None:
+def test_the_ledger_has_exactly_the_routes() -> None:
     assert {(row.key, row.api) for row in ROWS} == {(key, declared()[key]) for key in ROUTES}
 
 
 @pytest.mark.parametrize("key", sorted(ROUTES))
-def test_versions_are_those_of_the_route(key: int) -> None:
+def test_ledger_versions_are_the_versions_of_the_route(key: int) -> None:
     rows, route = [row for row in ROWS if row.key == key], ROUTES[key]
 
     supported = versions([row for row in rows if row.status == "supported"])
@@ -64,7 +64,7 @@ def test_versions_are_those_of_the_route(key: int) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}-{row.versions}")
-def test_a_row_says_what_it_is_and_has_a_proof(row: Row) -> None:
+def test_a_row_has_a_status_an_explanation_and_a_proof(row: Row) -> None:
     assert row.status in ("supported", "refused")
     assert row.says.endswith(".")
     assert row.proof
@@ -78,7 +78,7 @@ def test_a_proof_is_a_test_that_exists(proof: str) -> None:
     assert name in names_in(file)
 
 
-def test_every_api_of_kafka_is_served_or_said_to_be_absent() -> None:
+def test_every_api_of_kafka_is_served_or_listed_as_absent() -> None:
     absent = [key for absence in ABSENCES for key in absence.apis.values()]
 
     said = Counter([*ROUTES, *absent])
@@ -100,7 +100,7 @@ def test_absent_apis_have_kafkas_names() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.api}-{row.versions}")
-def test_a_row_has_a_handler_that_says_how_it_behaves(row: Row) -> None:
+def test_every_row_has_a_handler_that_documents_its_behavior(row: Row) -> None:
     route = ROUTES[row.key]
 
     assert Path(sys.modules[route.handler.__module__].__file__ or "") == row.handler

@@ -1,5 +1,5 @@
-"""A throttled channel is not read, and nothing else happens to it: KIP-219, X2, X6, and the states of
-ChannelMuteState as far as one can see them.
+"""A throttled channel is not read, and is otherwise unaffected (KIP-219); the states of Kafka's
+ChannelMuteState, as far as a client can observe them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ THROTTLE_MS = 10_000
 
 
 class RecordingTransport(asyncio.Transport):
-    """Keeps the answers that were written."""
+    """A transport that records the answers written to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class RecordingTransport(asyncio.Transport):
         self.closed = self.reading_paused = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Remember the correlation ids of whole frames."""
+        """Record the correlation ids of complete frames."""
         rest = bytes(data)
         while rest:
             size, correlation_id = struct.unpack_from(">ii", rest)
@@ -57,7 +57,7 @@ class RecordingTransport(asyncio.Transport):
 
 @dataclass
 class OneChannelListener:
-    """A listener with the loop of the test."""
+    """A listener that uses the event loop of the test."""
 
     dispatcher: Dispatcher
     clock: MockClock
@@ -77,11 +77,11 @@ class OneChannelListener:
         return make_connection()
 
     def closed(self, _channel: Channel) -> None:
-        """Nobody asks."""
+        """Ignore the call."""
 
 
 class LimitedConnection:
-    """A channel to a broker whose clients may produce a hundred bytes a second."""
+    """A connection to a broker whose clients may produce 100 bytes per second."""
 
     def __init__(self) -> None:
         self.quota_client = QuotaClient()
@@ -95,24 +95,24 @@ class LimitedConnection:
         self.correlation_id = 0
 
     def frame(self, request: Any, version: int) -> bytes:
-        """One request with the next correlation id."""
+        """Encode one request with the next correlation id."""
         self.correlation_id += 1
         header = RequestHeader(request.API_KEY, version, self.correlation_id, "test")
         data = request_header(header, flexible_request_header(request, version)) + encode(request, version)
         return struct.pack(">i", len(data)) + data
 
     def producing(self, size: int = 2000, acks: int = -1) -> bytes:
-        """A request that is too much."""
+        """A request that exceeds the quota."""
         batch = batch_of(b"v" * size, timestamp_ms=self.clock.now_ms())
         data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])
         return self.frame(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[data]), 12)
 
     def asking(self) -> bytes:
-        """A request that is free of bytes."""
+        """A request that is not charged for bytes."""
         return self.frame(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
 
     def waiting_for_records(self) -> bytes:
-        """A request that takes half a second to answer, and much of the host's time."""
+        """A request that takes half a second to answer and exceeds the request quota."""
         self.quota_client.limit(request_percentage=0.001)
         self.listener.dispatcher.monotonic_ns = count(0, 50_000_000).__next__
         return self.frame(self.quota_client.fetching(max_wait_ms=500), 12)
@@ -144,7 +144,7 @@ def connection() -> LimitedConnection:
 
 
 def throttled(connection: LimitedConnection) -> int:
-    """Send one request that is too much; for how long the channel is not read."""
+    """Send one request that exceeds the quota; return how long the channel is muted, in ms."""
     connection.receive(connection.producing())
     pending = connection.channel.pending
     assert pending is not None
@@ -170,7 +170,7 @@ def test_requests_wait_for_the_end_of_the_throttle(connection: LimitedConnection
     assert connection.answers == [1, 2, 3]
 
 
-def test_requests_of_the_same_chunk_wait_too(connection: LimitedConnection) -> None:
+def test_later_requests_of_the_same_chunk_wait_too(connection: LimitedConnection) -> None:
     connection.receive(connection.asking(), connection.producing(), connection.asking())
     before = list(connection.answers)
 
@@ -180,7 +180,7 @@ def test_requests_of_the_same_chunk_wait_too(connection: LimitedConnection) -> N
     assert connection.answers == [1, 2, 3]
 
 
-def test_without_an_answer_the_next_request_waits(connection: LimitedConnection) -> None:
+def test_a_throttled_request_without_an_answer_delays_the_next_request(connection: LimitedConnection) -> None:
     connection.receive(connection.producing(acks=0))
     connection.receive(connection.asking())
     before = list(connection.answers)
@@ -191,7 +191,7 @@ def test_without_an_answer_the_next_request_waits(connection: LimitedConnection)
     assert connection.answers == [2]
 
 
-def test_a_deferred_answer_throttles_when_it_is_there(connection: LimitedConnection) -> None:
+def test_a_deferred_answer_throttles_when_it_is_sent(connection: LimitedConnection) -> None:
     waiting = connection.waiting_for_records()
     connection.receive(waiting, connection.asking())
     before = list(connection.answers)
@@ -205,7 +205,7 @@ def test_a_deferred_answer_throttles_when_it_is_there(connection: LimitedConnect
     assert connection.answers == [1, 2]
 
 
-def test_a_throttled_channel_holds_only_so_much(connection: LimitedConnection) -> None:
+def test_a_throttled_channel_reads_ahead_a_bounded_amount(connection: LimitedConnection) -> None:
     throttled(connection)
 
     connection.receive(connection.producing(size=READ_AHEAD_BYTES))
@@ -227,7 +227,7 @@ def test_a_throttled_channel_is_not_idle(connection: LimitedConnection) -> None:
     assert connection.channel.idle_since_ms() == connection.clock.now_ms()
 
 
-def test_a_throttled_channel_that_is_not_read_may_have_been_left(connection: LimitedConnection) -> None:
+def test_a_throttled_channel_that_is_not_read_counts_as_idle(connection: LimitedConnection) -> None:
     throttled(connection)
     connection.receive(connection.producing(size=READ_AHEAD_BYTES))
     sent_ms = connection.clock.now_ms()
@@ -247,7 +247,7 @@ def test_the_queue_counts_a_channel_until_it_is_read_again(connection: LimitedCo
     assert (meanwhile, connection.queue_size) == (1, 0)
 
 
-def test_a_channel_that_is_closed_meanwhile_is_forgotten(connection: LimitedConnection) -> None:
+def test_a_channel_that_closes_while_throttled_is_forgotten(connection: LimitedConnection) -> None:
     tasks = len(connection.clock.timer)
     throttle_ms = throttled(connection)
 
@@ -272,7 +272,7 @@ def test_clients_that_come_and_go_leave_nothing_behind(connection: LimitedConnec
     assert len(channels.heap) < 200
 
 
-def test_a_stop_does_not_wait_for_a_throttle(connection: LimitedConnection) -> None:
+def test_a_stop_does_not_wait_for_the_end_of_a_throttle(connection: LimitedConnection) -> None:
     throttled(connection)
 
     connection.channel.drain()
@@ -281,7 +281,7 @@ def test_a_stop_does_not_wait_for_a_throttle(connection: LimitedConnection) -> N
     assert connection.transport.closed
 
 
-def test_an_answer_that_throttles_during_a_stop_is_sent(connection: LimitedConnection) -> None:
+def test_an_answer_that_throttles_during_a_stop_is_still_sent(connection: LimitedConnection) -> None:
     waiting = connection.waiting_for_records()
     connection.receive(waiting)
 
@@ -304,7 +304,7 @@ def test_the_end_of_a_throttle_after_the_host_closed_the_channel_is_harmless(
     assert connection.answers == [1]
 
 
-def test_a_neighbor_is_read_meanwhile(connection: LimitedConnection) -> None:
+def test_another_channel_is_read_during_the_throttle(connection: LimitedConnection) -> None:
     throttled(connection)
     neighbor, transport = Channel(cast(Listener, connection.listener)), RecordingTransport()
     neighbor.connection_made(transport)
@@ -314,7 +314,7 @@ def test_a_neighbor_is_read_meanwhile(connection: LimitedConnection) -> None:
     assert transport.answers == [2]
 
 
-def test_one_after_the_other_of_many_requests_is_throttled(connection: LimitedConnection) -> None:
+def test_each_of_many_requests_is_throttled_in_turn(connection: LimitedConnection) -> None:
     connection.receive(*[connection.producing(size=1500) for _ in range(4)])
     seen = [len(connection.answers)]
     while connection.channel.pending is not None:

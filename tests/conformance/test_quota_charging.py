@@ -1,5 +1,5 @@
-"""What requests are charged for and how long they throttle: RQ7 to RQ11, X1, X2, X4, X5, and the order of
-KafkaApis; after RequestQuotaTest and BaseQuotaTest.
+"""The bytes and time that requests are charged, and the throttle that follows; the order of checks is that of
+KafkaApis. After Kafka's RequestQuotaTest and BaseQuotaTest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUTES = {route.request.__name__.removesuffix("Request"): route for route in loa
 CHARGED = [pytest.param(route, id=name) for name, route in sorted(ROUTES.items())
            if route.charge is not charge_nothing]  # fmt: skip
 FULL = {"ProduceRequest": {"acks": 1}}
-"""What a request needs beside its defaults to be one that is answered."""
+"""The fields, besides the defaults, that make a request valid."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def request_of(route: Route) -> Any:
 
 
 def send_until_throttled(client: QuotaClient, route: Route) -> Any:
-    """The first answer after which the client is throttled."""
+    """The first answer that throttles the client."""
     for _ in range(3):
         response = client.send(request_of(route), route.versions.last)
         if client.muted_ms:
@@ -51,20 +51,20 @@ def send_until_throttled(client: QuotaClient, route: Route) -> Any:
 
 
 @pytest.mark.parametrize("route", CHARGED)
-def test_every_api_of_clients_is_throttled_for_its_time(route: Route) -> None:
+def test_every_client_api_is_throttled_for_its_time(route: Route) -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=0.01)
 
     response = send_until_throttled(client, route)
 
     assert client.muted_by == "Request"
-    assert client.muted_ms == 1000  # one window at most
+    assert client.muted_ms == 1000  # at most one window
     assert getattr(response, "throttle_time_ms", 1000) == 1000
     assert client.metric("throttle-time", "Request") == 1000
 
 
 @pytest.mark.parametrize("route", CHARGED)
-def test_a_client_with_a_large_quota_never_is(route: Route) -> None:
+def test_a_client_with_a_large_quota_is_not_throttled(route: Route) -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=2000)
 
@@ -76,7 +76,7 @@ def test_a_client_with_a_large_quota_never_is(route: Route) -> None:
     assert math.isnan(client.metric("throttle-time", "Request"))
 
 
-def test_what_produce_is_throttled_for_longer_is_its_bytes() -> None:
+def test_produce_bytes_throttle_longer_than_time() -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(producer_byte_rate=1, request_percentage=0.01)
 
@@ -89,7 +89,7 @@ def test_what_produce_is_throttled_for_longer_is_its_bytes() -> None:
     assert client.metric("request-time", "Request") > 0
 
 
-def test_what_fetch_is_throttled_for_longer_is_its_bytes() -> None:
+def test_fetch_bytes_throttle_longer_than_time() -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.produce()
     client.limit(consumer_byte_rate=1, request_percentage=0.01)
@@ -102,7 +102,7 @@ def test_what_fetch_is_throttled_for_longer_is_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("version", [12, 17])
-def test_a_replica_pays_no_time(version: int) -> None:
+def test_a_replica_is_not_charged_for_time(version: int) -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=0.01, consumer_byte_rate=1)
     replica: dict[str, Any] = (
@@ -117,10 +117,10 @@ def test_a_replica_pays_no_time(version: int) -> None:
     assert client.metric("throttle-time", "Request") == 0  # the client has no budget at all
 
 
-def test_an_error_costs_what_an_answer_costs() -> None:
+def test_an_error_is_charged_like_an_answer() -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=0.01)
-    refused = client.fetching(isolation_level=7)  # refused before anything is looked at
+    refused = client.fetching(isolation_level=7)  # refused before the request is processed
 
     response = client.send(refused, 12)
 
@@ -130,7 +130,7 @@ def test_an_error_costs_what_an_answer_costs() -> None:
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_api_versions_says_how_long_it_throttles(version: int) -> None:
+def test_api_versions_reports_its_throttle_time(version: int) -> None:
     client = QuotaClient(handler_ns=SLOW_NS)
     client.limit(request_percentage=0.01)
 
@@ -145,7 +145,7 @@ def test_without_a_quota_nothing_is_measured(client: QuotaClient) -> None:
 
     client.produce()
 
-    assert client.elapsed_ns == 1  # nobody looked at the clock
+    assert client.elapsed_ns == 1  # the clock was not read
     assert client.muted_ms == 0
     assert not client.quotas.produce.metrics.metrics
 
@@ -155,12 +155,12 @@ def test_produce_is_charged_for_header_and_body(client: QuotaClient) -> None:
 
     client.produce(size=1000)
 
-    # the batch of one record has 1000 bytes of value and some 70 of its own; names and header come on top
+    # the batch of one record has 1000 bytes of value and some 70 bytes of overhead, plus names and header
     assert 1100 <= client.metric("byte-rate", "Produce") * 10 <= 1200
     assert client.muted_ms == 0
 
 
-def test_produce_that_is_refused_is_charged_too(client: QuotaClient) -> None:
+def test_refused_produce_is_charged_too(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=1)
     client.client.broker.topics.delete(client.client.broker.topics.by_name["t"])
 
@@ -170,18 +170,18 @@ def test_produce_that_is_refused_is_charged_too(client: QuotaClient) -> None:
     assert client.muted_by == "Produce"
 
 
-def test_produce_is_throttled_for_the_longer_of_both_once(client: QuotaClient) -> None:
+def test_produce_is_throttled_once_for_the_longer_throttle(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=100, request_percentage=1)
     client.handler_ns = 105 * MS // 2  # handler and network together
 
     response = client.produce(size=11)
 
-    # the bytes are far below 100 a second for ten seconds; of the time only the handler's is looked at
+    # the bytes are far below 100 per second over ten seconds; only the handler's time throttles
     assert client.metric("request-time", "Request") > 0
     assert (client.muted_ms, response.throttle_time_ms) == (0, 0)
 
 
-def test_without_an_answer_the_client_is_throttled_all_the_same(client: QuotaClient) -> None:
+def test_produce_without_an_answer_still_throttles_the_client(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=10, request_percentage=0.01)
     client.handler_ns = SLOW_NS
 
@@ -196,7 +196,7 @@ def test_without_an_answer_the_client_is_throttled_all_the_same(client: QuotaCli
     assert client.metric("request-time", "Request") == 0
 
 
-def test_without_an_answer_time_alone_throttles_nobody(client: QuotaClient) -> None:
+def test_produce_without_an_answer_does_not_throttle_for_time_alone(client: QuotaClient) -> None:
     client.limit(request_percentage=0.01)
     client.handler_ns = SLOW_NS
 
@@ -206,7 +206,7 @@ def test_without_an_answer_time_alone_throttles_nobody(client: QuotaClient) -> N
     assert client.metric("exempt-request-time", "Request") > 0
 
 
-def test_a_connection_that_is_closed_for_its_request_has_paid_for_it(client: QuotaClient) -> None:
+def test_a_request_that_closes_its_connection_is_still_charged(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=1e9)
     client.client.broker.topics.delete(client.client.broker.topics.by_name["t"])
 
@@ -216,7 +216,7 @@ def test_a_connection_that_is_closed_for_its_request_has_paid_for_it(client: Quo
     assert client.metric("byte-rate", "Produce") > 0
 
 
-def test_a_fetch_throttled_for_its_time_pays_no_bytes(client: QuotaClient) -> None:
+def test_a_fetch_throttled_for_its_time_is_not_charged_for_bytes(client: QuotaClient) -> None:
     client.produce()
     client.limit(consumer_byte_rate=1e9, request_percentage=0.01)
     client.handler_ns = SLOW_NS
@@ -238,7 +238,7 @@ def test_a_fetch_is_charged_for_its_response(client: QuotaClient) -> None:
     assert records_in(response) < client.metric("byte-rate", "Fetch") * 10 < records_in(response) + 100
 
 
-def test_a_fetch_that_is_throttled_gets_nothing_now_and_all_of_it_later(client: QuotaClient) -> None:
+def test_a_throttled_fetch_is_empty_and_a_later_one_returns_everything(client: QuotaClient) -> None:
     for _ in range(8):
         client.produce(size=1000)
     client.limit(consumer_byte_rate=500)
@@ -256,7 +256,7 @@ def test_a_fetch_that_is_throttled_gets_nothing_now_and_all_of_it_later(client: 
     assert client.muted_ms == 0
 
 
-def test_a_fetch_reads_no_more_than_the_windows_grant() -> None:
+def test_a_fetch_reads_at_most_the_rest_of_its_quota() -> None:
     client = QuotaClient(samples=4)
     for _ in range(20):
         client.produce(size=1000)
@@ -269,7 +269,7 @@ def test_a_fetch_reads_no_more_than_the_windows_grant() -> None:
     assert client.muted_ms == 0
 
 
-def test_a_wait_for_more_than_the_windows_grant_ends_when_they_are_full(client: QuotaClient) -> None:
+def test_a_long_poll_ends_when_the_quota_is_filled(client: QuotaClient) -> None:
     for _ in range(3):
         client.produce(size=1000)
     batch_bytes = records_in(client.fetch(max_bytes=1))
@@ -277,12 +277,12 @@ def test_a_wait_for_more_than_the_windows_grant_ends_when_they_are_full(client: 
 
     response = client.fetch(min_bytes=1 << 20, max_wait_ms=500)
 
-    # Both are read at once. With what stands around them they are more than was granted, so none is given.
+    # Both batches are read. With the overhead of the response they exceed the quota, so neither is returned.
     assert response is not None
     assert response.throttle_time_ms == client.muted_ms > 0
 
 
-def test_a_session_stays_where_it_is_while_its_client_is_throttled(client: QuotaClient) -> None:
+def test_a_throttled_fetch_does_not_advance_its_session(client: QuotaClient) -> None:
     opened = client.fetch(session_epoch=0, session_id=0)
     client.produce(size=1000)
     client.limit(consumer_byte_rate=1)
@@ -297,7 +297,7 @@ def test_a_session_stays_where_it_is_while_its_client_is_throttled(client: Quota
     assert records_in(after) > 1000
 
 
-def test_no_session_is_opened_while_its_client_is_throttled(client: QuotaClient) -> None:
+def test_a_throttled_fetch_opens_no_session(client: QuotaClient) -> None:
     client.produce(size=1000)
     client.limit(consumer_byte_rate=1)
 
@@ -308,7 +308,7 @@ def test_no_session_is_opened_while_its_client_is_throttled(client: QuotaClient)
     assert not client.client.broker.fetch_sessions.sessions
 
 
-def test_a_fetch_that_waited_is_charged_when_it_is_answered(client: QuotaClient) -> None:
+def test_a_long_poll_is_charged_when_it_is_answered(client: QuotaClient) -> None:
     client.limit(consumer_byte_rate=50)
     waiting = client.fetch(max_wait_ms=500)
 
@@ -316,7 +316,9 @@ def test_a_fetch_that_waited_is_charged_when_it_is_answered(client: QuotaClient)
     answered = client.fetch()
 
     assert waiting is None
-    assert client.metric("byte-rate", "Fetch") == 0  # more than all windows grant: nobody got it
+    assert (
+        client.metric("byte-rate", "Fetch") == 0
+    )  # not charged: the client did not get it
     assert answered.throttle_time_ms > 0
 
 
@@ -331,7 +333,7 @@ def test_a_fetch_that_waited_is_charged_when_it_is_answered(client: QuotaClient)
     ],
     ids=["user", "default-user", "client-id", "default-client-id", "user-and-client-id"],
 )
-def test_a_budget_is_shared_by_those_whom_its_quota_names_together(
+def test_clients_share_a_budget_only_if_the_quota_covers_both(
     client: QuotaClient, entity: ClientQuotaEntity, others: int
 ) -> None:
     client.limit(entity, producer_byte_rate=150)
@@ -345,7 +347,7 @@ def test_a_budget_is_shared_by_those_whom_its_quota_names_together(
     assert (client.muted_ms > 0) == (others == 2)
 
 
-def test_the_user_of_a_tag_is_sanitized(client: QuotaClient) -> None:
+def test_the_user_in_a_metric_tag_is_sanitized(client: QuotaClient) -> None:
     client.client.connection.principal = "User:a b"
     client.limit(ClientQuotaEntity(user="a b"), producer_byte_rate=1)
 
@@ -357,7 +359,7 @@ def test_the_user_of_a_tag_is_sanitized(client: QuotaClient) -> None:
 
 
 @pytest.mark.parametrize("client_id", [None, ""])
-def test_a_client_without_an_id_has_the_quota_of_its_user_alone(
+def test_a_client_without_an_id_has_only_the_quota_of_its_user(
     client: QuotaClient, client_id: str | None
 ) -> None:
     client.client.client_id = client_id
@@ -372,7 +374,7 @@ def test_a_client_without_an_id_has_the_quota_of_its_user_alone(
     assert client.muted_ms > 0
 
 
-def test_a_quota_that_is_lifted_ends_the_charging(client: QuotaClient) -> None:
+def test_removing_a_quota_ends_the_charging(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=1, request_percentage=1)
     client.limit(producer_byte_rate=None)
     still_enabled = client.quotas.is_enabled
@@ -385,7 +387,7 @@ def test_a_quota_that_is_lifted_ends_the_charging(client: QuotaClient) -> None:
     assert client.muted_ms == 0
 
 
-def test_a_change_of_a_quota_keeps_what_was_used(client: QuotaClient) -> None:
+def test_changing_a_quota_keeps_the_recorded_usage(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=1e6)
     client.produce(size=5000)
 
@@ -395,7 +397,7 @@ def test_a_change_of_a_quota_keeps_what_was_used(client: QuotaClient) -> None:
     assert client.muted_ms > 10_000
 
 
-def test_a_callback_decides_who_shares_what() -> None:
+def test_a_callback_decides_which_clients_share_a_quota() -> None:
     client = QuotaClient()
     broker, tenants = client.client.broker, TenantQuotas({"a": 200.0})
     broker.quotas = QuotaManagers(QuotaConfigs(), broker.clock, tenants, broker.timer)
@@ -414,7 +416,7 @@ def test_a_callback_decides_who_shares_what() -> None:
     assert client.muted_ms > 0
 
 
-def test_marked_partitions_are_not_given_to_a_replica_above_the_rate(client: QuotaClient) -> None:
+def test_throttled_partitions_are_not_sent_to_a_replica_above_the_rate(client: QuotaClient) -> None:
     broker = client.client.broker
     broker.topics.create("free", 1, {})
     leader = client.quotas.leader
@@ -435,7 +437,7 @@ def test_marked_partitions_are_not_given_to_a_replica_above_the_rate(client: Quo
     assert records_in(lifted) > 2000
 
 
-def test_what_a_lost_client_asked_for_is_charged(client: QuotaClient) -> None:
+def test_a_request_of_a_disconnected_client_is_charged(client: QuotaClient) -> None:
     client.limit(request_percentage=100)
     client.handler_ns = SLOW_NS
     client.fetch(max_wait_ms=500)
@@ -443,21 +445,21 @@ def test_what_a_lost_client_asked_for_is_charged(client: QuotaClient) -> None:
 
     client.clock.advance(500)
 
-    assert before == 0  # the request is not over
+    assert before == 0  # the request is still running
     assert client.metric("request-time", "Request") > 0
 
 
-def test_windows_of_the_configuration_are_used() -> None:
+def test_the_configured_windows_are_used() -> None:
     client = QuotaClient(samples=3)
     client.limit(EVERY_CLIENT, producer_byte_rate=500)
 
-    client.produce(size=1500)  # more than 500 a second over two seconds
+    client.produce(size=1500)  # more than 500 per second over two seconds
 
     assert client.muted_ms > 0
     assert client.quotas.produce.config == QuotaConfig(samples=3)
 
 
-def test_other_requests_pay_no_bytes(client: QuotaClient) -> None:
+def test_other_requests_are_not_charged_for_bytes(client: QuotaClient) -> None:
     client.limit(producer_byte_rate=1, consumer_byte_rate=1)
 
     client.send(MetadataRequest(topics=None))
@@ -465,7 +467,7 @@ def test_other_requests_pay_no_bytes(client: QuotaClient) -> None:
     assert client.muted_ms == 0
 
 
-def test_the_apis_with_a_charge_of_their_own() -> None:
+def test_apis_with_a_charge_of_their_own_are_known() -> None:
     own = {name for name, route in ROUTES.items() if route.charge.__name__ != "charge_time"}
 
     assert own >= {"Produce", "Fetch", "CreateTopics", "DeleteTopics", "CreatePartitions"}

@@ -1,4 +1,4 @@
-"""Q1 to Q16: bandwidth quotas of clients, as Kafka's ClientQuotaManagerTest pins them down."""
+"""Bandwidth quotas of clients, after Kafka's ClientQuotaManagerTest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DEFAULTS = {
 
 
 class LimitedClients:
-    """A manager, a clock, and who is throttled."""
+    """A quota manager on a mock clock, and the clients that it limits."""
 
     def __init__(self, samples: int = 11, quota_type: ClientQuotaType = ClientQuotaType.PRODUCE) -> None:
         self.clock = MockClock()
@@ -37,7 +37,7 @@ class LimitedClients:
         )
 
     def record(self, user: str, client_id: str, value: float, times: int = 1) -> int:
-        """The last throttle of so many requests."""
+        """Record this many requests; return the last throttle time in ms."""
         throttles = [
             self.manager.record_and_throttle_ms(user, client_id, value, self.clock.now_ms())
             for _ in range(times)
@@ -65,7 +65,7 @@ def levels(request: pytest.FixtureRequest, clients: LimitedClients) -> tuple[Lim
     return clients, level
 
 
-def test_each_level_has_limits_of_its_own(levels: tuple[LimitedClients, str]) -> None:
+def test_each_level_has_its_own_limits(levels: tuple[LimitedClients, str]) -> None:
     clients, _ = levels
 
     limits = [clients.manager.limit(*client) for client in (P1, P2, UNKNOWN)]
@@ -73,7 +73,7 @@ def test_each_level_has_limits_of_its_own(levels: tuple[LimitedClients, str]) ->
     assert limits == [2000, 4000, UNLIMITED]
 
 
-def test_too_much_is_throttled_by_the_excess(levels: tuple[LimitedClients, str]) -> None:
+def test_usage_above_the_limit_is_throttled_for_the_excess(levels: tuple[LimitedClients, str]) -> None:
     clients, _ = levels
 
     throttle_ms = clients.record(*P1, 2500, times=11)
@@ -81,7 +81,7 @@ def test_too_much_is_throttled_by_the_excess(levels: tuple[LimitedClients, str])
     assert throttle_ms == 3750
 
 
-def test_a_higher_limit_is_effective_at_once(levels: tuple[LimitedClients, str]) -> None:
+def test_a_higher_limit_takes_effect_at_once(levels: tuple[LimitedClients, str]) -> None:
     clients, level = levels
     clients.record(*P1, 2500, times=11)
 
@@ -91,7 +91,7 @@ def test_a_higher_limit_is_effective_at_once(levels: tuple[LimitedClients, str])
     assert clients.record(*P1, 0) == 0
 
 
-def test_a_lower_limit_counts_what_was_used_before(levels: tuple[LimitedClients, str]) -> None:
+def test_a_lower_limit_counts_earlier_usage(levels: tuple[LimitedClients, str]) -> None:
     clients, level = levels
     clients.record(*P1, 2500, times=11)
 
@@ -100,7 +100,7 @@ def test_a_lower_limit_counts_what_was_used_before(levels: tuple[LimitedClients,
     assert clients.record(*P1, 0) == 45_000
 
 
-def test_the_default_takes_over_from_a_removed_limit(levels: tuple[LimitedClients, str]) -> None:
+def test_the_default_applies_after_a_limit_is_removed(levels: tuple[LimitedClients, str]) -> None:
     clients, level = levels
     clients.record(*P1, 2500, times=11)
 
@@ -127,7 +127,7 @@ def test_a_fetch_may_use_all_windows_but_one() -> None:
     [Entity(user=DEFAULT), Entity(user="userA"), Entity(user="userA", client_id="client1")],
     ids=["default user", "user", "user and client-id"],
 )
-def test_a_quota_that_is_set_and_removed_leaves_nothing_behind(
+def test_setting_and_removing_a_quota_restores_the_first_state(
     clients: LimitedClients, entity: Entity
 ) -> None:
     manager, seen = clients.manager, []
@@ -142,7 +142,7 @@ def test_a_quota_that_is_set_and_removed_leaves_nothing_behind(
 
 
 def violated() -> tuple[LimitedClients, list[int]]:
-    """Ten quiet seconds and one request too large (Q8)."""
+    """Ten quiet seconds, then one request that exceeds the quota in a half-used window."""
     clients = LimitedClients()
     clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
     throttles = []
@@ -173,7 +173,7 @@ def test_a_throttled_channel_is_in_the_queue_until_its_time_is_over() -> None:
     assert (clients.measured("queue-size"), ended) == (0, ["end"])
 
 
-def test_a_client_that_waited_as_told_may_be_told_again_once_quiet_windows_are_out_of_sight() -> None:
+def test_a_client_that_waited_may_be_throttled_again_once_quiet_windows_expire() -> None:
     clients, _ = violated()
     clients.clock.advance(2100)
 
@@ -183,7 +183,7 @@ def test_a_client_that_waited_as_told_may_be_told_again_once_quiet_windows_are_o
 
 
 @pytest.mark.parametrize(("windows", "granted"), [(1, 1.0), (5, 1.0), (11, 22 / 13), (15, 1.2), (20, 1.0)])
-def test_what_is_out_of_sight_is_forgiven_to_requests_larger_than_all_windows(
+def test_expired_windows_forgive_requests_larger_than_the_whole_quota(
     clients: LimitedClients, windows: int, granted: float
 ) -> None:
     clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
@@ -197,7 +197,7 @@ def test_what_is_out_of_sight_is_forgiven_to_requests_larger_than_all_windows(
     assert rate == pytest.approx(500 * granted, rel=0.01)
 
 
-def test_ten_seconds_after_a_burst_the_client_is_free_again() -> None:
+def test_ten_seconds_after_a_burst_the_client_is_not_throttled() -> None:
     clients, _ = violated()
     clients.clock.advance(2100)
     for _ in range(10):
@@ -212,11 +212,11 @@ def test_ten_seconds_after_a_burst_the_client_is_free_again() -> None:
 @pytest.mark.parametrize(
     "removed",
     [
-        pytest.param(["ProduceThrottleTime-:client1"], id="Q11"),
-        pytest.param(["Produce-:client1", "ProduceThrottleTime-:client1"], id="Q12"),
+        pytest.param(["ProduceThrottleTime-:client1"], id="throttle sensor"),
+        pytest.param(["Produce-:client1", "ProduceThrottleTime-:client1"], id="both sensors"),
     ],
 )
-def test_sensors_that_are_gone_are_made_again(clients: LimitedClients, removed: list[str]) -> None:
+def test_removed_sensors_are_created_again(clients: LimitedClients, removed: list[str]) -> None:
     clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
     clients.record("ANONYMOUS", "client1", 100)
     for name in removed:
@@ -228,7 +228,7 @@ def test_sensors_that_are_gone_are_made_again(clients: LimitedClients, removed: 
     assert {"Produce-:client1", "ProduceThrottleTime-:client1"} <= clients.manager.metrics.sensors.keys()
 
 
-def test_a_client_id_is_in_the_names_as_it_is(clients: LimitedClients) -> None:
+def test_a_client_id_is_not_sanitized_in_sensor_names(clients: LimitedClients) -> None:
     clients.manager.update_quota(Entity(client_id=DEFAULT), 500)
 
     clients.record("ANONYMOUS", "client@#$%", 100)
@@ -236,7 +236,7 @@ def test_a_client_id_is_in_the_names_as_it_is(clients: LimitedClients) -> None:
     assert list(clients.manager.metrics.sensors) == ["Produce-:client@#$%", "ProduceThrottleTime-:client@#$%"]
 
 
-def test_a_level_counts_while_an_entity_of_it_has_a_quota(clients: LimitedClients) -> None:
+def test_a_level_is_enabled_while_an_entity_of_it_has_a_quota(clients: LimitedClients) -> None:
     client, user, both = QuotaTypes.CLIENT_ID, QuotaTypes.USER, QuotaTypes.USER_CLIENT_ID
     steps = [
         (Entity(client_id="client1"), 10, client),
@@ -274,7 +274,7 @@ def test_with_a_callback_quotas_are_always_enabled() -> None:
 
 
 USER_CLIENT_DEFAULT = Entity(user=DEFAULT, client_id=DEFAULT)
-Q16: list[tuple[str, str, float, float, bool] | tuple[Entity, float | None]] = [
+PRECEDENCE: list[tuple[str, str, float, float, bool] | tuple[Entity, float | None]] = [
     (Entity(user=DEFAULT), 1000),
     (Entity(client_id=DEFAULT), 2000),
     (USER_CLIENT_DEFAULT, 3000),
@@ -319,12 +319,14 @@ Q16: list[tuple[str, str, float, float, bool] | tuple[Entity, float | None]] = [
     (Entity(user="userA", client_id="client6"), None),
     ("userA", "client6", 12_000, 4000, True),
 ]
-"""An entity and its new quota; or a client, its limit, what it records eleven times, is it throttled."""
+"""Either an entity and its new quota, or a client, its limit, the value it records eleven times, and whether
+that throttles it.
+"""
 
 
 def test_the_most_specific_of_eight_entities_decides(clients: LimitedClients) -> None:
     seen, expected = [], []
-    for step in Q16:
+    for step in PRECEDENCE:
         if len(step) == 2:
             clients.manager.update_quota(*step)
             continue

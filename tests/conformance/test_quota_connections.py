@@ -1,4 +1,4 @@
-"""K1 to K21: who may connect and when, as Kafka's ConnectionQuotasTest has it, on a clock of its own."""
+"""Limits on the number and rate of connections, after Kafka's ConnectionQuotasTest, on a mock clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER = "192.168.1.4"
 
 
 class ThreeListeners:
-    """Three listeners, the last of which is that of the brokers; two windows of a second."""
+    """Three listeners, the last of them the inter-broker listener; two windows of one second."""
 
     def __init__(
         self, broker: Mapping[str, int] | None = None, listener: Mapping[str, int] | None = None
@@ -43,7 +43,7 @@ class ThreeListeners:
             self.quotas.add_listener(name)
 
     def inc(self, listener: str, address: str | None = None) -> Entry:
-        """One connection; it may have to wait."""
+        """Start one connection, which may have to wait."""
         return Entry(self.quotas, listener, address or ADDRESSES[listener])
 
     def dec(self, listener: str) -> None:
@@ -53,7 +53,7 @@ class ThreeListeners:
         return self.quotas.counts.get(ADDRESSES[listener], 0)
 
     def run(self, *loads: Load) -> None:
-        """Let loads run side by side until the last has made all its connections."""
+        """Run several loads side by side until the last one has made all its connections."""
         for load in loads:
             load.attempt()
         for _ in range(60_000):
@@ -63,18 +63,18 @@ class ThreeListeners:
         raise AssertionError("connections wait for ever")
 
     def every_listener(self, count: int, interval_ms: int) -> list[Load]:
-        """The same load on each listener at once."""
+        """Run the same load on every listener at once."""
         loads = [Load(self, name, count, interval_ms) for name in ADDRESSES]
         self.run(*loads)
         return loads
 
     def blocked(self, listener: str) -> float:
-        """Share of the time that an acceptor waited."""
+        """The share of time that an acceptor was blocked."""
         rates = self.quotas.rates.listeners[listener]
         return rates.blocked.measure(self.clock.now_ms())
 
     def measured(self, name: str, **tags: str) -> float:
-        """A metric by its name and tags."""
+        """The value of a metric, by name and tags."""
         found = {
             (metric.name.name, metric.name.tags): metric.value
             for metric in self.quotas.measured(self.clock.now_ms())
@@ -92,7 +92,7 @@ class ThreeListeners:
 
 
 class Entry:
-    """What became of one connection."""
+    """The outcome of one connection attempt."""
 
     def __init__(self, quotas: ConnectionQuotas, listener: str, address: str) -> None:
         self.quotas = quotas
@@ -116,7 +116,9 @@ class Entry:
 
 
 class Load:
-    """One connection after the other on a listener, each at its time or once the one before has entered."""
+    """Connections on one listener, one after the other, each at its time or as soon as the previous one has
+    entered.
+    """
 
     def __init__(
         self,
@@ -135,7 +137,7 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Connections per second that were accepted."""
+        """Accepted connections per second."""
         return self.accepted / (self.end_ms - self.start_ms) * 1000
 
     def attempt(self) -> None:
@@ -157,11 +159,11 @@ class Load:
         self.listeners.clock.timer.schedule(max(self.next_ms, self.listeners.clock.now_ms()), self.attempt)
 
 
-def nothing_is_blocked(listeners: ThreeListeners) -> bool:
+def no_listener_was_blocked(listeners: ThreeListeners) -> bool:
     return not any(listeners.blocked(name) for name in ADDRESSES)
 
 
-def test_a_listener_that_was_not_added_has_no_connections() -> None:
+def test_an_unknown_listener_is_refused() -> None:
     clock = MockClock()
     quotas = ConnectionQuotas(clock, clock.timer)
 
@@ -169,27 +171,27 @@ def test_a_listener_that_was_not_added_has_no_connections() -> None:
         quotas.arrive(EXTERNAL, ADDRESSES[EXTERNAL])
 
 
-def test_an_address_without_connections_gives_none_back() -> None:
+def test_closing_a_connection_of_an_unknown_address_fails() -> None:
     listeners = ThreeListeners()
 
     with pytest.raises(ValueError, match="has no connection"):
         listeners.dec(EXTERNAL)
 
 
-def test_without_limits_everybody_connects() -> None:
+def test_without_limits_every_connection_is_accepted() -> None:
     listeners = ThreeListeners()
 
     listeners.every_listener(10_000, 0)
 
     assert [listeners.count(name) for name in ADDRESSES] == [10_000] * 3
     assert all(listeners.accept_rate(name) > 0 for name in ADDRESSES)
-    assert nothing_is_blocked(listeners)
+    assert no_listener_was_blocked(listeners)
     for name in ADDRESSES:
         listeners.dec(name)
     assert [listeners.count(name) for name in ADDRESSES] == [9_999] * 3
 
 
-def test_an_address_has_its_number_of_connections() -> None:
+def test_connections_per_address_are_limited() -> None:
     listeners = ThreeListeners({MOST_PER_IP: 17})
 
     first = [listeners.inc(EXTERNAL).error for _ in range(17)]
@@ -206,7 +208,7 @@ def test_an_address_has_its_number_of_connections() -> None:
     assert listeners.count(EXTERNAL) == 17
 
 
-def test_the_broker_has_its_number_of_connections() -> None:
+def test_connections_per_broker_are_limited() -> None:
     listeners = ThreeListeners({MOST: 800})
     listeners.run(Load(listeners, EXTERNAL, 800, 0))
     before = listeners.blocked(EXTERNAL), listeners.quotas.excess
@@ -223,7 +225,7 @@ def test_the_broker_has_its_number_of_connections() -> None:
     assert listeners.blocked(EXTERNAL) > 0
 
 
-def test_the_listener_of_the_brokers_goes_beyond_the_limit_of_the_broker() -> None:
+def test_the_inter_broker_listener_may_exceed_the_limit_of_the_broker() -> None:
     listeners = ThreeListeners({MOST: 800})
     listeners.run(Load(listeners, EXTERNAL, 800, 0))
 
@@ -243,7 +245,7 @@ def test_the_listener_of_the_brokers_goes_beyond_the_limit_of_the_broker() -> No
     assert released == [False, False, True]
 
 
-def test_each_listener_has_its_number_of_connections() -> None:
+def test_connections_per_listener_are_limited() -> None:
     listeners = ThreeListeners({MOST: 800}, {MOST: 200})
     listeners.every_listener(200, 0)
 
@@ -258,15 +260,15 @@ def test_each_listener_has_its_number_of_connections() -> None:
     assert [listeners.count(name) for name in ADDRESSES] == [200] * 3
 
 
-def test_below_the_rate_of_the_broker_nobody_waits() -> None:
+def test_below_the_broker_rate_no_listener_waits() -> None:
     listeners = ThreeListeners({RATE: 125})
 
     listeners.every_listener(200, 25)
 
-    assert nothing_is_blocked(listeners)
+    assert no_listener_was_blocked(listeners)
 
 
-def test_above_the_rate_of_the_broker_all_but_brokers_wait() -> None:
+def test_above_the_broker_rate_all_but_the_inter_broker_listener_wait() -> None:
     listeners = ThreeListeners({RATE: 90})
 
     listeners.every_listener(400, 10)
@@ -277,15 +279,15 @@ def test_above_the_rate_of_the_broker_all_but_brokers_wait() -> None:
     assert listeners.blocked(REPLICATION) == 0
 
 
-def test_below_the_rate_of_the_listener_nobody_waits() -> None:
+def test_below_its_rate_no_listener_waits() -> None:
     listeners = ThreeListeners({RATE: 125}, {RATE: 50})
 
     listeners.every_listener(200, 25)
 
-    assert nothing_is_blocked(listeners)
+    assert no_listener_was_blocked(listeners)
 
 
-def test_above_the_rate_of_the_listener_everybody_waits() -> None:
+def test_above_its_rate_every_listener_waits() -> None:
     listeners = ThreeListeners({RATE: 125}, {RATE: 30})
 
     loads = listeners.every_listener(600, 25)
@@ -294,7 +296,7 @@ def test_above_the_rate_of_the_listener_everybody_waits() -> None:
     assert all(listeners.blocked(name) > 0 and listeners.throttle_ms(name) > 0 for name in ADDRESSES)
 
 
-def test_below_the_rate_of_its_address_nobody_is_turned_away() -> None:
+def test_below_its_rate_no_address_is_refused() -> None:
     listeners = ThreeListeners()
     listeners.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 30)
 
@@ -306,11 +308,11 @@ def test_below_the_rate_of_its_address_nobody_is_turned_away() -> None:
     assert limited.rate == 25
     assert free.rate == 50
     assert limited.turned_away == free.turned_away == 0
-    assert nothing_is_blocked(listeners)
+    assert no_listener_was_blocked(listeners)
     assert math.isnan(listeners.ip_throttle_ms(EXTERNAL))
 
 
-def test_above_the_rate_of_its_address_connections_are_turned_away() -> None:
+def test_above_its_rate_connections_of_an_address_are_refused() -> None:
     listeners = ThreeListeners()
     listeners.quotas.update_ip_rate(ADDRESSES[EXTERNAL], 20)
 
@@ -324,10 +326,10 @@ def test_above_the_rate_of_its_address_connections_are_turned_away() -> None:
     assert listeners.ip_throttle_ms(EXTERNAL) > 0
     assert listeners.ip_throttle_ms(ADMIN) > 0
     assert math.isnan(listeners.ip_throttle_ms(REPLICATION))
-    assert nothing_is_blocked(listeners)
+    assert no_listener_was_blocked(listeners)
 
 
-def test_a_listener_that_waits_holds_addresses_to_their_rates() -> None:
+def test_a_waiting_listener_still_enforces_rates_of_addresses() -> None:
     listeners = ThreeListeners(listener={RATE: 35})
     listeners.quotas.update_ip_rate(None, 25)
 
@@ -339,7 +341,7 @@ def test_a_listener_that_waits_holds_addresses_to_their_rates() -> None:
 
 
 @pytest.mark.parametrize("listener", [EXTERNAL, REPLICATION])
-def test_what_is_turned_away_counts_nowhere(listener: str) -> None:
+def test_a_refused_connection_is_not_counted(listener: str) -> None:
     listeners = ThreeListeners()
     listeners.quotas.update_ip_rate(ADDRESSES[listener], 0)
 
@@ -359,7 +361,7 @@ def test_the_rate_of_a_listener_cannot_be_zero() -> None:
         listeners.quotas.reconfigure(RATE, "0", EXTERNAL)
 
 
-def test_the_rate_of_a_listener_changes_while_it_is_in_use() -> None:
+def test_the_rate_of_a_listener_can_change_while_in_use() -> None:
     listeners = ThreeListeners()
     listeners.quotas.reconfigure(RATE, "20", EXTERNAL)
     listeners.quotas.reconfigure(RATE, None, EXTERNAL)
@@ -375,7 +377,7 @@ def test_the_rate_of_a_listener_changes_while_it_is_in_use() -> None:
     assert limited.rate == pytest.approx(10, abs=3)
 
 
-def test_the_rate_of_the_broker_changes_while_it_is_in_use() -> None:
+def test_the_rate_of_the_broker_can_change_while_in_use() -> None:
     listeners = ThreeListeners()
     listeners.quotas.reconfigure(RATE, "50")
 
@@ -386,7 +388,7 @@ def test_the_rate_of_the_broker_changes_while_it_is_in_use() -> None:
     assert listeners.blocked(EXTERNAL) > 0
 
 
-def test_rates_of_addresses_fall_back_to_that_of_all() -> None:
+def test_an_address_without_a_rate_has_the_default_rate() -> None:
     listeners, (external, admin) = ThreeListeners(), (ADDRESSES[EXTERNAL], ADDRESSES[ADMIN])
     seen = []
     for ip, rate in ((None, 50.0), (external, 30.0), (None, 20.0), (None, None), (external, None)):
@@ -408,11 +410,11 @@ def test_rates_of_addresses_fall_back_to_that_of_all() -> None:
     assert [bounds for _, bounds in seen[:3]] == [[50, 50], [30, 50], [30, 20]]
 
 
-def test_the_rate_of_an_address_changes_while_it_is_in_use() -> None:
+def test_the_rate_of_an_address_can_change_while_in_use() -> None:
     listeners, external = ThreeListeners(), ADDRESSES[EXTERNAL]
 
     def attempts(listener: str) -> int:
-        """40 at one instant; how many the address has then."""
+        """Try 40 connections at one instant; return how many the address then has."""
         for _ in range(40):
             listeners.inc(listener)
         return listeners.count(listener)
@@ -431,10 +433,10 @@ def test_the_rate_of_an_address_changes_while_it_is_in_use() -> None:
     assert first[:20] == [None] * 20
     assert all(isinstance(error, ConnectionThrottled) for error in first[20:])
     assert counts == [20, 30, 70, 40, 60]
-    assert nothing_is_blocked(listeners)
+    assert no_listener_was_blocked(listeners)
 
 
-def test_rate_and_number_of_the_broker_hold_together() -> None:
+def test_rate_and_number_of_connections_are_both_enforced() -> None:
     listeners = ThreeListeners({RATE: 25, MOST: 350})
 
     load = Load(listeners, EXTERNAL, 350, 10)

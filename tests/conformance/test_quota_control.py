@@ -1,4 +1,4 @@
-"""CM1 to CM14: how changes of client quotas are checked and stored, after ClientQuotaControlManagerTest."""
+"""Validation and storage of client quotas, after Kafka's ClientQuotaControlManagerTest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stored(quotas: ClientQuotas) -> list[ClientQuotaRow]:
 
 
 def refusal(quotas: ClientQuotas, names: Names, **ops: float | None) -> str | None:
-    """Why an entity was refused; None if it was not. Nothing is stored then."""
+    """Alter a quota; return the reason for a refusal, or None. A refusal stores nothing."""
     (error,) = quotas.alter([Alteration(names, list(ops.items()))]).values()
     if error is None:
         return None
@@ -53,7 +53,7 @@ def refusal(quotas: ClientQuotas, names: Names, **ops: float | None) -> str | No
         {},
     ],
 )
-def test_an_entity_that_cannot_be_is_not_stored(quotas: ClientQuotas, names: Names) -> None:
+def test_an_invalid_entity_is_not_stored(quotas: ClientQuotas, names: Names) -> None:
     assert refusal(quotas, names, request_percentage=0.5) is not None
 
 
@@ -61,9 +61,7 @@ def test_an_entity_that_cannot_be_is_not_stored(quotas: ClientQuotas, names: Nam
     "ops",
     [*permutations([("not.a.quota.key", 0.0), (REQUEST, 99.9)]), [(None, 0.0)]],
 )
-def test_a_key_that_does_not_exist_fails_its_entity(
-    quotas: ClientQuotas, ops: list[tuple[str, float]]
-) -> None:
+def test_an_unknown_key_fails_its_entity(quotas: ClientQuotas, ops: list[tuple[str, float]]) -> None:
     (error,) = quotas.alter([Alteration(USER, ops)]).values()
 
     assert error is not None
@@ -71,7 +69,7 @@ def test_a_key_that_does_not_exist_fails_its_entity(
     assert stored(quotas) == []
 
 
-def test_keys_come_and_go(quotas: ClientQuotas) -> None:
+def test_keys_are_added_changed_and_removed(quotas: ClientQuotas) -> None:
     sizes = []
     for ops in (
         {PRODUCE: 10_000.0},
@@ -109,7 +107,7 @@ def test_each_entity_is_stored_once(quotas: ClientQuotas) -> None:
 @pytest.mark.parametrize(
     ("host", "is_valid"), [(None, True), ("example.invalid", False), ("127.0.0.1", True), ("::1", True)]
 )
-def test_an_address_is_valid(admin: QuotaAdmin, host: str | None, is_valid: bool) -> None:
+def test_an_address_must_be_valid(admin: QuotaAdmin, host: str | None, is_valid: bool) -> None:
     code, _ = admin.alter(entity(ip=host), connection_creation_rate=1)
 
     assert (code == ErrorCode.NONE) is is_valid
@@ -125,7 +123,7 @@ def test_users_and_clients_have_four_keys(quotas: ClientQuotas, names: Names) ->
     assert set(keys) == {PRODUCE, FETCH, REQUEST, "controller_mutation_rate"}
 
 
-def test_addresses_have_one(quotas: ClientQuotas) -> None:
+def test_addresses_have_one_key(quotas: ClientQuotas) -> None:
     keys = quotas.valid_keys(entity(ip="1.2.3.4"))
 
     assert keys == IP_KEYS == {"connection_creation_rate": ConfigType.INT}
@@ -145,7 +143,7 @@ def test_addresses_have_one(quotas: ClientQuotas) -> None:
         ({"ip": "example.invalid"}, "example.invalid is not a valid IP or resolvable host."),
     ],
 )
-def test_an_entity_without_keys_says_why(quotas: ClientQuotas, names: Names, message: str) -> None:
+def test_an_entity_without_valid_keys_gets_a_reason(quotas: ClientQuotas, names: Names, message: str) -> None:
     with pytest.raises(ApiError) as error:
         quotas.valid_keys(names)
 
@@ -153,19 +151,19 @@ def test_an_entity_without_keys_says_why(quotas: ClientQuotas, names: Names, mes
 
 
 VALUES = [
-    pytest.param("foobar", 1.0, "Invalid configuration key foobar", id="CM9"),
-    pytest.param(PRODUCE, 0.0, "Quota producer_byte_rate must be greater than 0", id="CM10"),
-    pytest.param(FETCH, -2.0, "Quota consumer_byte_rate must be greater than 0", id="CM10-negative"),
-    pytest.param(FETCH, 1234.0, None, id="CM11"),
-    pytest.param(FETCH, 1235.0000001, None, id="CM11-almost"),
+    pytest.param("foobar", 1.0, "Invalid configuration key foobar", id="unknown-key"),
+    pytest.param(PRODUCE, 0.0, "Quota producer_byte_rate must be greater than 0", id="zero"),
+    pytest.param(FETCH, -2.0, "Quota consumer_byte_rate must be greater than 0", id="negative"),
+    pytest.param(FETCH, 1234.0, None, id="whole"),
+    pytest.param(FETCH, 1235.0000001, None, id="almost-whole"),
     pytest.param(
         FETCH,
         36893488147419103232.4,
         "Proposed value for consumer_byte_rate is too large for a LONG.",
-        id="CM12",
+        id="too-large",
     ),
-    pytest.param(FETCH, 2.245, "consumer_byte_rate cannot be a fractional value.", id="CM13"),
-    pytest.param(REQUEST, 56.62367, None, id="CM14"),
+    pytest.param(FETCH, 2.245, "consumer_byte_rate cannot be a fractional value.", id="fractional"),
+    pytest.param(REQUEST, 56.62367, None, id="fractional-percentage"),
     pytest.param(REQUEST, float("nan"), "Quota request_percentage must be greater than 0", id="NaN"),
     pytest.param(
         PRODUCE,
@@ -177,7 +175,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("key", "value", "message"), VALUES)
-def test_a_value_fits_its_key(quotas: ClientQuotas, key: str, value: float, message: str | None) -> None:
+def test_a_value_must_fit_its_key(quotas: ClientQuotas, key: str, value: float, message: str | None) -> None:
     assert refusal(quotas, USER, **{key: value}) == message
 
 

@@ -1,4 +1,4 @@
-"""M1 to M9: changes of the metadata (KIP-599), after ControllerMutationQuotaManagerTest pins it down."""
+"""Controller mutation quotas (KIP-599), after Kafka's ControllerMutationQuotaManagerTest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USER, CLIENT_ID = "user", "client"
 
 
 class MutatingClient:
-    """A manager with ten windows of a second, so that the burst is ten times the rate."""
+    """A client with a quota over ten windows of one second, so that the burst is ten times the rate."""
 
     def __init__(self, rate: float | None = 10) -> None:
         self.clock = MockClock()
@@ -55,13 +55,13 @@ def throttle_of(tokens: float) -> int:
     )
 
 
-def test_what_is_overdrawn_is_waited_out() -> None:
+def test_the_throttle_lasts_until_the_debt_is_repaid() -> None:
     throttles_ms = [throttle_of(tokens) for tokens in (0, -5, -10)]
 
     assert throttles_ms == [0, 500, 1000]
 
 
-def test_only_a_bucket_tells_it() -> None:
+def test_only_a_token_bucket_knows_the_throttle_time() -> None:
     other = QuotaViolation(KafkaMetric(MetricName("rate", "g"), WindowedSum()), 2, 1)
 
     with pytest.raises(ValueError, match="rate is no token bucket"):
@@ -100,7 +100,7 @@ def test_a_permissive_quota_throttles_and_never_refuses() -> None:
     assert quota.throttle_ms(client.clock.now_ms()) == 12_000
 
 
-def test_a_throttle_that_is_over_is_not_negative() -> None:
+def test_the_throttle_time_is_never_negative() -> None:
     client = MutatingClient()
     quota = client.quota(strict=False)
     quota.record(110)
@@ -118,7 +118,7 @@ def overdrawn() -> tuple[MutatingClient, list[int]]:
     return client, [*throttles, client.mutate(110), client.mutate(110)]
 
 
-def test_the_manager_checks_before_it_counts() -> None:
+def test_the_quota_is_checked_before_it_is_charged() -> None:
     client, throttles = overdrawn()
     metric = client.tokens()
 
@@ -127,7 +127,7 @@ def test_the_manager_checks_before_it_counts() -> None:
     assert metric.value(client.clock.now_ms()) == -10
 
 
-def test_after_the_throttle_the_client_is_let_in() -> None:
+def test_after_the_throttle_the_client_is_admitted() -> None:
     client, _ = overdrawn()
     ended: list[str] = []
     client.manager.throttled(USER, CLIENT_ID, 1000, on_end=lambda: ended.append("end"))
@@ -141,7 +141,7 @@ def test_after_the_throttle_the_client_is_let_in() -> None:
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_without_any_quota_nothing_is_counted(strict: bool) -> None:
+def test_without_any_quota_nothing_is_recorded(strict: bool) -> None:
     client = MutatingClient(rate=None)
 
     quota = client.quota(strict=strict)
@@ -151,7 +151,7 @@ def test_without_any_quota_nothing_is_counted(strict: bool) -> None:
     assert (quota.is_exceeded, quota.throttle_ms(client.clock.now_ms()), client.tokens()) == (False, 0, None)
 
 
-def test_the_version_of_the_request_decides_on_the_kind() -> None:
+def test_the_request_version_selects_strict_or_permissive() -> None:
     client = MutatingClient()
 
     kinds: list[type] = [type(client.quota(strict=strict)) for strict in (True, False)]

@@ -1,4 +1,4 @@
-"""T1 to T23: the statistics behind the quotas, as Kafka's own tests pin them down."""
+"""The statistics that quotas are built on, after Kafka's own tests of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sensor_of(*stats: Stat) -> Sensor:
 
 
 def strict(sensor: Sensor, value: float, now_ms: int) -> bool:
-    """Check, and record only what passes; whether it did."""
+    """Check the quota and record only if it passes; return whether it did."""
     try:
         sensor.check_quotas(now_ms)
     except QuotaViolation:
@@ -48,7 +48,7 @@ def strict(sensor: Sensor, value: float, now_ms: int) -> bool:
 
 
 class LiveSamples(SampledStat):
-    """Counts the samples that something was recorded into."""
+    """Counts the samples that have a recorded value."""
 
     __slots__ = ()
 
@@ -91,7 +91,7 @@ def test_a_rate_stays_high_for_all_its_windows() -> None:
     assert (first, rate.measure(START_MS), rate.measure(START_MS + 5000), second) == (True, 3, 3, False)
 
 
-def test_a_bucket_lets_in_again_after_five_seconds() -> None:
+def test_a_bucket_admits_again_after_five_seconds() -> None:
     bucket = TokenBucket(windows(10, bound=2))
     sensor = sensor_of(bucket)
 
@@ -101,7 +101,7 @@ def test_a_bucket_lets_in_again_after_five_seconds() -> None:
     assert [*seen, bucket.measure(START_MS + 5000)] == [True, -10, 0, True, -30]
 
 
-def test_each_statistic_is_held_to_its_own_bound() -> None:
+def test_each_statistic_is_checked_against_its_own_bound() -> None:
     low, high = WindowedSum(windows(2, bound=5)), WindowedSum(windows(2, bound=10))
     sensor = sensor_of(high, low)
 
@@ -112,7 +112,7 @@ def test_each_statistic_is_held_to_its_own_bound() -> None:
     assert high.measure(START_MS) == 7
 
 
-def test_a_new_config_is_used_at_once_and_resets_nothing() -> None:
+def test_a_new_config_applies_at_once_and_resets_nothing() -> None:
     total = WindowedSum(windows(2, bound=10))
     sensor = sensor_of(total)
     sensor.record(7, START_MS)
@@ -148,7 +148,7 @@ def test_a_metric_belongs_to_one_sensor_and_keeps_its_first_statistic() -> None:
         metrics.add(other, name, Avg(), START_MS)
 
 
-def test_recording_and_checking_in_turns_never_fails() -> None:
+def test_alternating_checks_and_records_never_fail() -> None:
     total = WindowedSum(windows(100, 1, bound=1e9))
     sensor = sensor_of(total, Rate(WindowedSum(windows(100, 1, bound=1e9))))
 
@@ -174,7 +174,7 @@ def test_a_sensor_records_up_to_the_level_of_the_registry(
 
 
 @pytest.mark.parametrize(("samples", "window_s"), [(1, 1), (1, 11), (11, 1), (11, 11)])
-def test_a_young_rate_divides_by_the_windows_it_lacks(samples: int, window_s: int) -> None:
+def test_a_young_rate_divides_by_the_missing_windows_too(samples: int, window_s: int) -> None:
     rate = Rate(WindowedSum(windows(samples, window_s * 1000)))
     rate.record(50, START_MS)
 
@@ -206,9 +206,9 @@ def complete_sample(stat: SampledStat, now_ms: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("wait_ms", "live"), [pytest.param(2500, 0, id="T13"), pytest.param(1500, 1, id="T14")]
+    ("wait_ms", "live"), [pytest.param(2500, 0, id="expired"), pytest.param(1500, 1, id="live")]
 )
-def test_a_sample_lives_while_it_overlaps_the_windows(wait_ms: int, live: int) -> None:
+def test_a_sample_is_live_while_it_overlaps_the_windows(wait_ms: int, live: int) -> None:
     stat = LiveSamples(windows(2))
     now_ms = complete_sample(stat, START_MS)
 
@@ -217,7 +217,7 @@ def test_a_sample_lives_while_it_overlaps_the_windows(wait_ms: int, live: int) -
     assert measured == live
 
 
-def test_one_sample_more_than_configured_may_live() -> None:
+def test_one_sample_more_than_configured_may_be_live() -> None:
     stat = LiveSamples(windows(2))
     now_ms = complete_sample(stat, START_MS) + 100
     now_ms = complete_sample(stat, now_ms) + 100
@@ -246,7 +246,7 @@ def test_below_the_bound_the_formula_is_negative() -> None:
     assert waited_ms == -200
 
 
-def test_twice_the_bound_is_waited_out_in_one_length_of_all_windows() -> None:
+def test_twice_the_bound_throttles_for_the_length_of_all_windows() -> None:
     waited_ms = throttle_time_ms(violation(100, 50, 3), START_MS)
 
     assert waited_ms == 2000
@@ -254,22 +254,22 @@ def test_twice_the_bound_is_waited_out_in_one_length_of_all_windows() -> None:
 
 @pytest.mark.parametrize(
     ("value", "samples", "expected_ms"),
-    [pytest.param(55, 2, 100, id="T19"), pytest.param(100, 10, 500, id="T20")],
+    [pytest.param(55, 2, 100, id="below-the-limit"), pytest.param(100, 10, 500, id="at-the-limit")],
 )
-def test_a_throttle_may_have_a_limit(value: float, samples: int, expected_ms: int) -> None:
+def test_a_throttle_time_can_be_bounded(value: float, samples: int, expected_ms: int) -> None:
     waited_ms = bounded_throttle_time_ms(violation(value, 50, samples), 500, START_MS)
 
     assert waited_ms == expected_ms
 
 
-def test_only_a_rate_tells_how_long_to_wait() -> None:
+def test_only_a_rate_has_a_throttle_time() -> None:
     broken = QuotaViolation(KafkaMetric(MetricName("avg", "g"), Avg()), 2, 1)
 
     with pytest.raises(ValueError, match="avg is no rate"):
         throttle_time_ms(broken, START_MS)
 
 
-def test_a_throttled_channel_knows_what_is_left() -> None:
+def test_a_throttled_channel_knows_its_remaining_time() -> None:
     channels = [ThrottledChannel(START_MS + delay_ms) for delay_ms in (10, 20, 20)]
 
     left = [[channel.delay_ms(START_MS + at_ms) for channel in channels] for at_ms in (0, 10, 20)]

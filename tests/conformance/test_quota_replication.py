@@ -1,4 +1,4 @@
-"""R1 to R7: bandwidth of replication, as Kafka's ReplicationQuotaManagerTest pins it down."""
+"""Replication quotas, after Kafka's ReplicationQuotaManagerTest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from odradek.testing.clock import MockClock
 
 
 class ThrottledLeader:
-    """The leader's throttle, with ten windows of a second."""
+    """A leader's replication quota with ten windows of one second."""
 
     def __init__(self) -> None:
         self.clock = MockClock()
@@ -23,7 +23,7 @@ class ThrottledLeader:
         )
 
     def record_at(self, elapsed_ms: int, *values: float) -> bool:
-        """Record so long after the begin; whether the quota is exceeded then."""
+        """Record values this long after the start; return whether the quota is then exceeded."""
         now_ms = MockClock().now_ms() + elapsed_ms
         for value in values:
             self.manager.record(value, now_ms)
@@ -35,7 +35,7 @@ def leader() -> ThrottledLeader:
     return ThrottledLeader()
 
 
-def test_only_the_marked_partitions_are_throttled(leader: ThrottledLeader) -> None:
+def test_only_listed_partitions_are_throttled(leader: ThrottledLeader) -> None:
     leader.manager.mark_throttled("topic1", [1, 2, 3])
 
     throttled = [leader.manager.is_throttled("topic1", partition) for partition in (1, 2, 3, 4)]
@@ -43,7 +43,7 @@ def test_only_the_marked_partitions_are_throttled(leader: ThrottledLeader) -> No
     assert throttled == [True, True, True, False]
 
 
-def test_a_whole_topic_may_be_throttled(leader: ThrottledLeader) -> None:
+def test_a_whole_topic_can_be_throttled(leader: ThrottledLeader) -> None:
     leader.manager.mark_throttled("MyTopic")
 
     throttled = [leader.manager.is_throttled(topic, 0) for topic in ("MyTopic", "MyOtherTopic")]
@@ -58,24 +58,24 @@ def test_the_rate_is_measured_since_the_oldest_sample(leader: ThrottledLeader) -
 
     seen = {
         "start": leader.record_at(0),
-        "R3 one": leader.record_at(1500, 1),
-        "R3 150": leader.record_at(1500, 149),
-        "R3 151": leader.record_at(1500, 1),
-        "R4": leader.record_at(2000),
-        "R5 at the bound": leader.record_at(2500, 99),
-        "R5 beyond": leader.record_at(2500, 1),
-        "R6": leader.record_at(4500),
+        "1 after 1.5 s": leader.record_at(1500, 1),
+        "150 after 1.5 s": leader.record_at(1500, 149),
+        "151 after 1.5 s": leader.record_at(1500, 1),
+        "nothing more after 2 s": leader.record_at(2000),
+        "at the bound after 2.5 s": leader.record_at(2500, 99),
+        "above the bound after 2.5 s": leader.record_at(2500, 1),
+        "nothing more after 4.5 s": leader.record_at(4500),
     }
 
     assert seen == {
         "start": False,
-        "R3 one": False,
-        "R3 150": False,
-        "R3 151": True,
-        "R4": False,
-        "R5 at the bound": False,
-        "R5 beyond": True,
-        "R6": False,
+        "1 after 1.5 s": False,
+        "150 after 1.5 s": False,
+        "151 after 1.5 s": True,
+        "nothing more after 2 s": False,
+        "at the bound after 2.5 s": False,
+        "above the bound after 2.5 s": True,
+        "nothing more after 4.5 s": False,
     }
 
 
@@ -88,7 +88,7 @@ def test_the_rate_is_measured_since_the_oldest_sample(leader: ThrottledLeader) -
         pytest.param(True, True, True, [0, 1], id="in sync"),
     ],
 )
-def test_a_follower_gets_nothing_of_throttled_partitions_while_the_quota_is_exceeded(
+def test_a_follower_above_the_quota_gets_no_throttled_partitions(
     leader: ThrottledLeader, second_throttled: bool, first_throttled: bool, in_sync: bool, served: list[int]
 ) -> None:
     manager = leader.manager
@@ -102,7 +102,7 @@ def test_a_follower_gets_nothing_of_throttled_partitions_while_the_quota_is_exce
     assert found == served
 
 
-def test_without_a_rate_nothing_is_exceeded(leader: ThrottledLeader) -> None:
+def test_without_a_rate_the_quota_is_never_exceeded(leader: ThrottledLeader) -> None:
     leader.manager.mark_throttled("t")
 
     exceeded = leader.record_at(0, 1e15)
@@ -110,7 +110,7 @@ def test_without_a_rate_nothing_is_exceeded(leader: ThrottledLeader) -> None:
     assert (exceeded, leader.manager.upper_bound) == (False, UNLIMITED)
 
 
-def test_a_rate_that_comes_later_counts_what_was_copied_before(leader: ThrottledLeader) -> None:
+def test_a_later_rate_counts_what_was_copied_before(leader: ThrottledLeader) -> None:
     leader.record_at(0, 1000)
 
     leader.manager.update_quota(10)
@@ -126,13 +126,13 @@ def test_a_rate_that_comes_later_counts_what_was_copied_before(leader: Throttled
     ("text", "partitions"),
     [("*", None), ("", set()), ("0:1, 1:2,2:1", {0, 2}), ("7:3", set()), ("0:1,,2:1,", {0, 2})],
 )
-def test_a_topic_names_its_throttled_replicas(text: str, partitions: set[int] | None) -> None:
+def test_a_topic_lists_its_throttled_replicas(text: str, partitions: set[int] | None) -> None:
     found = throttled_partitions(text, broker_id=1)
 
     assert found == partitions
 
 
 @pytest.mark.parametrize("text", ["0", "0:1:2", "a:b", "-1:2", "*,0:1"])
-def test_replicas_that_are_no_pairs_are_refused(text: str) -> None:
+def test_malformed_throttled_replicas_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         throttled_partitions(text, broker_id=1)

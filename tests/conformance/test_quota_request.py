@@ -1,4 +1,4 @@
-"""RQ1 to RQ6: the share of the host's time, as Kafka's ClientRequestQuotaManagerTest pins it down."""
+"""Request quotas: the share of the host's time, after Kafka's ClientRequestQuotaManagerTest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLIENT = ("ANONYMOUS", "test-client")
 
 
 class BusyClient:
-    """A manager with a limit of one percent for everybody."""
+    """A client under a default quota of one percent."""
 
     def __init__(self) -> None:
         self.clock = MockClock()
@@ -21,7 +21,7 @@ class BusyClient:
         self.manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 1)
 
     def spend(self, spent_ms: float) -> int:
-        """One request; how long it throttles the client."""
+        """Record one request of this length; return the throttle time in ms."""
         spent_ns = round(spent_ms * 1_000_000)
         return self.manager.record_ns_and_throttle_ms(*CLIENT, spent_ns, self.clock.now_ms())
 
@@ -41,7 +41,7 @@ def client() -> BusyClient:
     return BusyClient()
 
 
-def test_what_is_beyond_one_percent_is_waited_out(client: BusyClient) -> None:
+def test_time_above_one_percent_is_throttled(client: BusyClient) -> None:
     quiet = client.spend_each_second(4, times=10)
     client.clock.advance(500)
 
@@ -52,7 +52,7 @@ def test_what_is_beyond_one_percent_is_waited_out(client: BusyClient) -> None:
     assert client.measured()["request-time"] == pytest.approx(10.71 / 10.5)
 
 
-def test_the_channel_is_free_after_the_throttle(client: BusyClient) -> None:
+def test_the_channel_leaves_the_queue_after_the_throttle(client: BusyClient) -> None:
     ended: list[str] = []
     client.manager.throttled(*CLIENT, 210, on_end=lambda: ended.append("end"))
     queued = (client.measured()["queue-size"], list(ended))
@@ -63,7 +63,7 @@ def test_the_channel_is_free_after_the_throttle(client: BusyClient) -> None:
     assert (client.measured()["queue-size"], ended) == (0, ["end"])
 
 
-def test_ten_seconds_later_the_client_is_free_again(client: BusyClient) -> None:
+def test_ten_seconds_after_a_burst_the_client_is_not_throttled(client: BusyClient) -> None:
     client.spend_each_second(4, times=10)
     client.clock.advance(500)
     client.spend(67.1)
@@ -81,13 +81,13 @@ def after_the_spike(client: BusyClient) -> tuple[BusyClient, int]:
     return client, client.spend(500)
 
 
-def test_a_throttle_is_never_longer_than_a_window(after_the_spike: tuple[BusyClient, int]) -> None:
+def test_a_throttle_is_at_most_one_window(after_the_spike: tuple[BusyClient, int]) -> None:
     _, throttle_ms = after_the_spike
 
     assert throttle_ms == 1000
 
 
-def test_a_spike_throttles_until_it_is_out_of_sight(after_the_spike: tuple[BusyClient, int]) -> None:
+def test_a_spike_throttles_until_its_window_expires(after_the_spike: tuple[BusyClient, int]) -> None:
     client, _ = after_the_spike
 
     throttles = []
@@ -98,7 +98,7 @@ def test_a_spike_throttles_until_it_is_out_of_sight(after_the_spike: tuple[BusyC
     assert throttles == [1000] * 10 + [0]
 
 
-def test_exempt_time_is_measured_only_while_there_are_quotas() -> None:
+def test_exempt_time_is_measured_only_while_quotas_exist() -> None:
     manager = ClientRequestQuotaManager(QuotaConfig(), clock := MockClock())
     manager.record_exempt_ns(1_000_000_000, clock.now_ms())
     before = [row.name.name for row in manager.measured(clock.now_ms())]
@@ -114,7 +114,7 @@ def test_exempt_time_is_measured_only_while_there_are_quotas() -> None:
     }
 
 
-def test_time_on_the_network_counts_but_never_throttles(client: BusyClient) -> None:
+def test_network_time_counts_but_does_not_throttle(client: BusyClient) -> None:
     client.manager.record_network_ns(*CLIENT, 200_000_000, client.clock.now_ms())
 
     throttle_ms = client.spend(0)

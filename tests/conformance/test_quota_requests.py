@@ -1,7 +1,4 @@
-"""A1 to A11, X7 and X9: AlterClientQuotas and DescribeClientQuotas, after ClientQuotasRequestTest of Kafka.
-
-F1 to F14: what filters match.
-"""
+"""AlterClientQuotas and DescribeClientQuotas, after Kafka's ClientQuotasRequestTest."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ def test_quotas_are_set_changed_and_removed(admin: QuotaAdmin) -> None:
         assert admin.quotas_of(BOTH) == described
 
 
-def test_what_is_only_validated_changes_nothing(admin: QuotaAdmin) -> None:
+def test_validate_only_changes_nothing(admin: QuotaAdmin) -> None:
     before: dict[str, float] = {PRODUCE: 20_000, REQUEST: 23.45}
     admin.alter(BOTH, **before)
 
@@ -87,7 +84,7 @@ def test_addresses_have_connection_rates(admin: QuotaAdmin) -> None:
         (BOTH, PRODUCE, 10_000.5, "producer_byte_rate cannot be a fractional value."),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_an_invalid_alteration_is_refused(
     admin: QuotaAdmin, names: dict[str, str | None], key: str, value: float, message: str
 ) -> None:
     answer = admin.alter(names, **{key: value})
@@ -97,7 +94,7 @@ def test_what_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize("other", ["user", "client-id"])
-def test_an_address_stands_alone(admin: QuotaAdmin, other: str) -> None:
+def test_an_address_cannot_be_combined_with_another_entity(admin: QuotaAdmin, other: str) -> None:
     answer = admin.alter({other: "x", "ip": ADDRESS}, connection_creation_rate=1)
 
     assert answer == invalid(
@@ -106,14 +103,14 @@ def test_an_address_stands_alone(admin: QuotaAdmin, other: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["not a valid host because it has spaces", "RFC2606.invalid"])
-def test_a_host_has_to_have_an_address(admin: QuotaAdmin, host: str) -> None:
+def test_a_host_name_must_resolve(admin: QuotaAdmin, host: str) -> None:
     answer = admin.alter(entity(ip=host), connection_creation_rate=1)
 
     assert answer == invalid(f"{host} is not a valid IP or resolvable host.")
 
 
 @pytest.mark.parametrize("other", ["user", "client-id"])
-def test_no_filter_combines_addresses_with_others(admin: QuotaAdmin, other: str) -> None:
+def test_a_filter_cannot_combine_addresses_with_other_entities(admin: QuotaAdmin, other: str) -> None:
     response = admin.answer(component("ip", None), component(other, "x"))
 
     assert (response.error_code, response.error_message) == invalid(
@@ -123,7 +120,7 @@ def test_no_filter_combines_addresses_with_others(admin: QuotaAdmin, other: str)
     assert response.entries is None
 
 
-def test_a_filter_has_to_know_its_types(admin: QuotaAdmin) -> None:
+def test_a_filter_with_an_unknown_entity_type_is_refused(admin: QuotaAdmin) -> None:
     response = admin.answer(component("other", "x"))
 
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
@@ -131,7 +128,7 @@ def test_a_filter_has_to_know_its_types(admin: QuotaAdmin) -> None:
     assert response.entries is None
 
 
-def test_a_name_is_kept_as_it_is(admin: QuotaAdmin) -> None:
+def test_a_name_is_stored_unchanged(admin: QuotaAdmin) -> None:
     names = entity(user="user with spaces")
 
     admin.alter(names, **{PRODUCE: 10_000})
@@ -139,7 +136,7 @@ def test_a_name_is_kept_as_it_is(admin: QuotaAdmin) -> None:
     assert admin.describe(user="user with spaces") == {frozenset(names.items()): {PRODUCE: 10_000}}
 
 
-def test_a_client_may_be_called_default(admin: QuotaAdmin) -> None:
+def test_a_client_may_be_named_default(admin: QuotaAdmin) -> None:
     names = entity(client_id="<default>")
 
     admin.alter(names, **{PRODUCE: 10_000})
@@ -149,7 +146,9 @@ def test_a_client_may_be_called_default(admin: QuotaAdmin) -> None:
     assert admin.broker.quotas.produce.limit("user", "other") != 10_000
 
 
-def test_the_same_value_again_is_no_change(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setting_the_same_value_again_changes_nothing(
+    admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
     admin.alter(BOTH, **{PRODUCE: 10_000})
     changes: list[Any] = []
     monkeypatch.setattr(ClientQuotas, "write", lambda self, entity, values: changes.extend(values))
@@ -160,7 +159,7 @@ def test_the_same_value_again_is_no_change(admin: QuotaAdmin, monkeypatch: pytes
     assert changes == []
 
 
-def test_of_the_same_entity_twice_the_first_counts(admin: QuotaAdmin) -> None:
+def test_of_two_entries_for_an_entity_the_first_counts(admin: QuotaAdmin) -> None:
     answers = admin.send(entry(BOTH, (PRODUCE, 1.0)), entry(BOTH, (PRODUCE, 2.0)))
 
     assert answers == {
@@ -171,7 +170,7 @@ def test_of_the_same_entity_twice_the_first_counts(admin: QuotaAdmin) -> None:
     assert admin.quotas_of(BOTH) == {PRODUCE: 1}
 
 
-def test_a_host_stands_for_its_addresses(admin: QuotaAdmin) -> None:
+def test_a_host_name_stands_for_its_addresses(admin: QuotaAdmin) -> None:
     answer = admin.alter(entity(ip="localhost"), connection_creation_rate=7)
 
     assert answer == OK
@@ -192,7 +191,7 @@ USERS = {
     (None, ""): 59.59,
     ("", "client-id-2"): 60.60,
 }
-"""User, client id and percentage; "" is a part that is absent."""
+"""Percentage by user and client id; "" is an absent part."""
 
 
 @pytest.fixture(scope="module")
@@ -222,29 +221,31 @@ def test_an_exact_filter_finds_its_entity(filled: QuotaAdmin, names: tuple[str |
         ("", "client-id-3"),
     ],
 )
-def test_an_exact_filter_finds_nothing_else(filled: QuotaAdmin, names: tuple[str | None, str | None]) -> None:
+def test_an_exact_filter_finds_no_other_entity(
+    filled: QuotaAdmin, names: tuple[str | None, str | None]
+) -> None:
     assert filled.quotas_of(entity(*names)) == {}
 
 
 @pytest.mark.parametrize(
     ("matches", "strict", "count"),
     [
-        pytest.param({"user": "user-1"}, False, 3, id="F3"),
-        pytest.param({"user": "unknown"}, False, 0, id="F4"),
-        pytest.param({"client_id": "client-id-2"}, False, 2, id="F5"),
-        pytest.param({"user": None}, False, 2, id="F6"),
-        pytest.param({"user": "user-2"}, True, 1, id="F7"),
-        pytest.param({"client_id": "client-id-1"}, True, 0, id="F8"),
-        pytest.param({"user": ANY}, True, 4, id="F9"),
-        pytest.param({"user": ANY}, False, 10, id="F10"),
-        pytest.param({"client_id": ANY}, True, 1, id="F11"),
-        pytest.param({"client_id": ANY}, False, 7, id="F12"),
-        pytest.param({"ip": ANY}, False, 2, id="F13"),
-        pytest.param({}, False, 13, id="F14-open"),
-        pytest.param({}, True, 0, id="F14-strict"),
+        pytest.param({"user": "user-1"}, False, 3, id="user"),
+        pytest.param({"user": "unknown"}, False, 0, id="unknown-user"),
+        pytest.param({"client_id": "client-id-2"}, False, 2, id="client"),
+        pytest.param({"user": None}, False, 2, id="default-user"),
+        pytest.param({"user": "user-2"}, True, 1, id="user-strict"),
+        pytest.param({"client_id": "client-id-1"}, True, 0, id="client-strict"),
+        pytest.param({"user": ANY}, True, 4, id="any-user-strict"),
+        pytest.param({"user": ANY}, False, 10, id="any-user"),
+        pytest.param({"client_id": ANY}, True, 1, id="any-client-strict"),
+        pytest.param({"client_id": ANY}, False, 7, id="any-client"),
+        pytest.param({"ip": ANY}, False, 2, id="any-address"),
+        pytest.param({}, False, 13, id="everything"),
+        pytest.param({}, True, 0, id="nothing"),
     ],
 )
-def test_a_filter_matches(
+def test_a_filter_finds_all_matching_entities(
     filled: QuotaAdmin, matches: dict[str, str | int | None], strict: bool, count: int
 ) -> None:
     assert len(filled.describe(strict=strict, **matches)) == count
@@ -273,7 +274,9 @@ def test_a_filter_matches(
         ([ComponentData(entity_type="user", match_type=3, match="a")], "Unknown match type 3"),
     ],
 )
-def test_a_filter_has_to_make_sense(admin: QuotaAdmin, components: list[ComponentData], message: str) -> None:
+def test_a_malformed_filter_is_refused(
+    admin: QuotaAdmin, components: list[ComponentData], message: str
+) -> None:
     response = admin.answer(*components)
 
     assert (response.error_code, response.error_message) == invalid(message)

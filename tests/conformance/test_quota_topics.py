@@ -1,6 +1,6 @@
-"""M10 to M18, X3, X4: partitions made and removed are charged (KIP-599); after ControllerMutationQuotaTest.
+"""Creating and deleting partitions is charged (KIP-599), after Kafka's ControllerMutationQuotaTest.
 
-A rate of two partitions a second over ten windows: twenty may be made at once.
+A rate of two partitions per second over ten windows: twenty partitions may be created at once.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def grow(
 
 
 def prepare(client: QuotaClient, change: Change) -> None:
-    """What the change needs."""
+    """Create the topics that the change needs."""
     partitions = {create: 0, delete: 30, grow: 1}[change]
     for name in TOPICS if partitions else ():
         client.client.broker.topics.create(name, partitions, {})
 
 
 def items(response: Any) -> list[Any]:
-    """One per topic."""
+    """The error code of each topic."""
     for field in ("topics", "responses", "results"):
         found: list[Any] | None = getattr(response, field, None)
         if found is not None:
@@ -72,7 +72,7 @@ def codes(response: Any) -> dict[str, int]:
     pytest.param(create, id="M10_create"), pytest.param(delete, id="M13_delete"),
     pytest.param(grow, id="M16_grow"),
 ])  # fmt: skip
-def test_a_new_client_is_refused_what_is_too_much(client: QuotaClient, change: Change) -> None:
+def test_in_strict_versions_the_excess_is_refused(client: QuotaClient, change: Change) -> None:
     prepare(client, change)
     client.limit(controller_mutation_rate=2)
 
@@ -83,7 +83,7 @@ def test_a_new_client_is_refused_what_is_too_much(client: QuotaClient, change: C
 
     assert sorted(codes(response).values()) == [0, EXCEEDED]
     assert [item.error_message for item in refused] == [MESSAGE]
-    assert response.throttle_time_ms == 5000  # ten partitions too many, at two a second
+    assert response.throttle_time_ms == 5000  # ten partitions too many, at two per second
     assert client.quotas.controller_mutation.queue_size(client.clock.now_ms()) == 0
     assert (list(codes(again).values()), again.throttle_time_ms) == ([0], 0)
 
@@ -125,7 +125,7 @@ def test_create_partitions_before_v3_is_throttled_and_not_refused(client: QuotaC
     pytest.param(create, id="M12_create"), pytest.param(delete, id="M15_delete"),
     pytest.param(grow, id="M18_grow"),
 ])  # fmt: skip
-def test_without_a_quota_nobody_is_refused(client: QuotaClient, change: Change) -> None:
+def test_without_a_quota_no_topic_is_refused(client: QuotaClient, change: Change) -> None:
     prepare(client, change)
 
     response = change(client)
@@ -137,7 +137,7 @@ def test_without_a_quota_nobody_is_refused(client: QuotaClient, change: Change) 
 @pytest.mark.parametrize("change", [
     pytest.param(create, id="X4_create"), pytest.param(grow, id="X4_grow"),
 ])  # fmt: skip
-def test_what_is_only_validated_costs_the_same(client: QuotaClient, change: Change) -> None:
+def test_validate_only_is_charged_the_same(client: QuotaClient, change: Change) -> None:
     prepare(client, change)
     client.limit(controller_mutation_rate=2)
 
@@ -149,7 +149,7 @@ def test_what_is_only_validated_costs_the_same(client: QuotaClient, change: Chan
     assert second.throttle_time_ms == 5000
 
 
-def test_what_is_wrong_costs_nothing(client: QuotaClient) -> None:
+def test_an_invalid_topic_is_not_charged(client: QuotaClient) -> None:
     client.limit(controller_mutation_rate=2)
     client.client.broker.topics.create("there", 30, {})
     before = client.metric("tokens", "ControllerMutation")
@@ -158,12 +158,12 @@ def test_what_is_wrong_costs_nothing(client: QuotaClient) -> None:
              delete(client, ["nowhere"]), grow(client, ["nowhere"])]  # fmt: skip
 
     assert all(code not in (0, EXCEEDED) for response in wrong for code in codes(response).values())
-    assert before == 0  # there is no bucket yet
+    assert before == 0  # the bucket does not exist yet
     assert client.metric("tokens", "ControllerMutation") == 20
     assert client.muted_ms == 0
 
 
-def test_the_topics_behind_a_refused_one_are_tried(client: QuotaClient) -> None:
+def test_topics_after_a_refused_one_are_tried(client: QuotaClient) -> None:
     client.limit(controller_mutation_rate=2)
 
     response = create(client, ["one", "two", "three", "one more"])
@@ -176,7 +176,7 @@ def test_the_topics_behind_a_refused_one_are_tried(client: QuotaClient) -> None:
     }
 
 
-def test_a_refused_topic_leaves_nothing_behind(client: QuotaClient) -> None:
+def test_a_refused_creation_leaves_nothing_behind(client: QuotaClient) -> None:
     client.limit(controller_mutation_rate=2)
 
     create(client)
@@ -184,7 +184,7 @@ def test_a_refused_topic_leaves_nothing_behind(client: QuotaClient) -> None:
     assert [name in client.client.broker.topics.by_name for name in TOPICS] == [True, False]
 
 
-def test_a_topic_that_is_refused_stays(client: QuotaClient) -> None:
+def test_a_refused_deletion_keeps_the_topic(client: QuotaClient) -> None:
     prepare(client, delete)
     client.limit(controller_mutation_rate=2)
 
@@ -193,8 +193,8 @@ def test_a_topic_that_is_refused_stays(client: QuotaClient) -> None:
     assert len([name for name in TOPICS if name in client.client.broker.topics.by_name]) == 1
 
 
-def test_the_longer_throttle_counts_and_the_other_one_does_not(client: QuotaClient) -> None:
-    # Of X3 what a single node has: no request is forwarded, so who computes the longer throttle mutes.
+def test_the_longer_throttle_applies_and_the_shorter_does_not(client: QuotaClient) -> None:
+    # On a single node no request is forwarded, so the node that computes the longer throttle also mutes.
     client.limit(controller_mutation_rate=2, request_percentage=0.01)
     client.handler_ns = SLOW_NS
 
@@ -206,7 +206,7 @@ def test_the_longer_throttle_counts_and_the_other_one_does_not(client: QuotaClie
     assert (client.muted_by, client.muted_ms) == ("ControllerMutation", 5000)
 
 
-def test_topics_that_come_of_themselves_are_free(client: QuotaClient) -> None:
+def test_auto_created_topics_are_not_charged(client: QuotaClient) -> None:
     client.limit(controller_mutation_rate=1)
     names = [f"new-{number}" for number in range(50)]
 

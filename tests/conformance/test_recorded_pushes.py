@@ -1,4 +1,4 @@
-"""What real clients pushed, labeled by the host and joined by odradek-otlp."""
+"""Recorded pushes of real clients, labeled by the host and merged by odradek-otlp."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from odradek.testing.pushes import RecordedPush, recorded, recorded_clients
 from odradek_otlp.metrics_bytes import filtered, merged
 
 PUSHES = [push for client in recorded_clients() for push in recorded(client)[1:3]]
-"""The first of each client says little yet."""
+"""The first push of each client contains little yet."""
 LABELS = {
     "client_instance_id": "AAECAwQFBgcICQoLDA0ODw",
     "client_id": "orders-producer-7",
@@ -36,7 +36,7 @@ def labeled(push: RecordedPush) -> bytes:
 
 
 def places(data: bytes) -> Counter[tuple[str, bytes, bytes]]:
-    """Labels, scope and metric."""
+    """The labels, scope and metric of each data point."""
     return Counter(
         (
             str(sorted((each.key, each.value.string_value) for each in entry.resource.attributes)),
@@ -71,7 +71,7 @@ def test_a_filter_keeps_whole_metrics(push: RecordedPush) -> None:
     )
 
 
-def test_a_push_of_java_is_a_third_of_what_labels_on_each_metric_make_of_it() -> None:
+def test_a_java_push_is_a_third_of_its_size_with_labels_on_each_metric() -> None:
     java = [push for push in PUSHES if push.client == "java-producer"]
 
     slowly = sum(len(attribute_loop.label(push.data, LABELS)) for push in java)

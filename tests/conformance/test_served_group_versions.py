@@ -1,4 +1,4 @@
-"""Every version of every API of groups gives a right answer to a plain request, as bytes."""
+"""Every version of every group API gives a correct answer to a plain request, as bytes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def topic_id(client: GroupClient) -> bytes:
 
 
 def committing(client: GroupClient, offset: int = 5) -> OffsetCommitRequest:
-    """A commit from outside of the group."""
+    """Commit an offset without being a member of the group."""
     partition = OffsetCommitRequestPartition(
         partition_index=0, committed_offset=offset, committed_leader_epoch=0, committed_metadata="here"
     )
@@ -67,7 +67,7 @@ def committing(client: GroupClient, offset: int = 5) -> OffsetCommitRequest:
 
 
 @pytest.mark.parametrize("version", served(JoinGroupRequest))
-def test_join_group_makes_a_generation(client: GroupClient, version: int) -> None:
+def test_join_group_starts_a_generation(client: GroupClient, version: int) -> None:
     member_id = client.member_id() if version >= 4 else ""
 
     answers = client.post(client.joining(member_id=member_id), version)
@@ -81,7 +81,7 @@ def test_join_group_makes_a_generation(client: GroupClient, version: int) -> Non
 
 
 @pytest.mark.parametrize("version", served(SyncGroupRequest))
-def test_sync_group_gives_the_leaders_assignment(client: GroupClient, version: int) -> None:
+def test_sync_group_returns_the_leaders_assignment(client: GroupClient, version: int) -> None:
     answers = client.post(client.joining(member_id=client.member_id()))
     client.clock.advance(DELAY_MS)
     member_id = answers[0].member_id
@@ -99,7 +99,7 @@ def test_sync_group_gives_the_leaders_assignment(client: GroupClient, version: i
 
 
 @pytest.mark.parametrize("version", served(HeartbeatRequest))
-def test_heartbeat_of_a_member_is_taken(client: GroupClient, version: int) -> None:
+def test_heartbeat_of_a_member_is_accepted(client: GroupClient, version: int) -> None:
     (member,) = client.stable_group()
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id=member.member_id)
 

@@ -1,6 +1,6 @@
-"""Every version of every API that is served gives a right answer to a plain request.
+"""Every served version of every API gives a correct answer to a plain request.
 
-Requests and answers are bytes through the dispatcher. What else an API has to do is tested beside its rules.
+Requests and answers pass the dispatcher as bytes. Other rules of each API are tested beside its handler.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def topic_id(client: BrokerClient) -> bytes:
 
 
 def append(client: BrokerClient, value: bytes) -> None:
-    """One record, behind the protocol's back."""
+    """Append one record directly to the log."""
     now_ms = client.broker.clock.now_ms()
     client.broker.topics.log(TOPIC, 0).append(build_batch([Record(b"k", value, now_ms)]), now_ms=now_ms)
 
@@ -85,7 +85,7 @@ def test_produce_that_is_advertised_and_not_served_closes_the_connection(
 
 
 @pytest.mark.parametrize("version", served(FetchRequest))
-def test_fetch_gives_back_what_was_appended(client: BrokerClient, version: int) -> None:
+def test_fetch_returns_appended_records(client: BrokerClient, version: int) -> None:
     append(client, b"hello")
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
     topic = FetchTopic(topic=TOPIC, topic_id=topic_id(client), partitions=[partition])
@@ -102,7 +102,7 @@ def test_fetch_gives_back_what_was_appended(client: BrokerClient, version: int) 
 
 @pytest.mark.parametrize("version", served(ListOffsetsRequest))
 @pytest.mark.parametrize(("timestamp", "offset"), [(EARLIEST, 0), (LATEST, 1)])
-def test_list_offsets_knows_both_ends(
+def test_list_offsets_returns_both_ends(
     client: BrokerClient, version: int, timestamp: int, offset: int
 ) -> None:
     append(client, b"hello")
@@ -156,7 +156,7 @@ def test_api_versions_lists_every_route(client: BrokerClient, version: int) -> N
     assert client.connection.client_software_name == known
 
 
-def test_api_versions_of_a_future_is_told_the_range(client: BrokerClient) -> None:
+def test_api_versions_above_the_range_is_answered_with_the_range(client: BrokerClient) -> None:
     frame = request_header(RequestHeader(ApiVersionsRequest.API_KEY, 99, 1, "new"), flexible=True)
 
     answer = client.dispatcher.answer(frame, 0, client.connection)
@@ -191,7 +191,7 @@ def test_delete_topics_deletes(client: BrokerClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", served(InitProducerIdRequest))
-def test_init_producer_id_never_gives_an_id_twice(client: BrokerClient, version: int) -> None:
+def test_init_producer_id_never_returns_an_id_twice(client: BrokerClient, version: int) -> None:
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1_000)
 
     responses = [client.send(request, version) for _ in range(3)]
@@ -218,7 +218,7 @@ def test_describe_cluster_shows_one_broker_that_is_the_controller(client: Broker
 
 
 class Receiver:
-    """Keeps what it is given."""
+    """A receiver that stores every payload."""
 
     def __init__(self) -> None:
         self.pushes: list[tuple[str | None, bytes]] = []

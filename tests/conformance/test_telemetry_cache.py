@@ -1,4 +1,4 @@
-"""Scenarios C1 to C7 (instance cache, expiry, connections)."""
+"""The cache of client instances: expiry, eviction and closed connections."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_instance_lives_until_the_last_millisecond() -> None:
     assert broker.instance(told) is not None
 
 
-def test_every_request_puts_expiry_off_even_a_refused_one() -> None:
+def test_every_request_postpones_expiry_even_a_refused_one() -> None:
     broker = TelemetryBroker()
     broker.update("sub-1", FAST)
     told = broker.get()
@@ -73,7 +73,7 @@ def test_two_instances_expire() -> None:
     assert (len(broker.connections), len(broker.clock.timer)) == (0, 0)
 
 
-def test_changed_subscription_makes_a_new_instance_with_the_only_timer() -> None:
+def test_changed_subscription_creates_an_instance_with_the_only_timer() -> None:
     broker = TelemetryBroker()
     first = broker.get(connection_id="conn-1")
     old = broker.known(first)
@@ -90,7 +90,7 @@ def test_changed_subscription_makes_a_new_instance_with_the_only_timer() -> None
     assert broker.connections == {"conn-1": first.client_instance_id}
 
 
-def test_new_instance_begins_with_open_gates_and_keeps_its_attributes() -> None:
+def test_new_instance_starts_unthrottled_and_keeps_its_attributes() -> None:
     broker = TelemetryBroker()
     told = broker.get()
     broker.push(told, terminating=True)
@@ -109,7 +109,7 @@ def test_new_instance_begins_with_open_gates_and_keeps_its_attributes() -> None:
     assert broker.metric("plugin-export-count", told) == 1
 
 
-def test_closed_connection_takes_its_instance_along() -> None:
+def test_closing_a_connection_removes_its_instance() -> None:
     broker = TelemetryBroker()
     told = broker.get(connection_id="conn-1")
 
@@ -131,7 +131,7 @@ def test_closing_another_connection_changes_nothing() -> None:
     assert (broker.metric_count(), broker.metric("instance-count")) == (11, 1)
 
 
-def test_second_connection_of_an_instance_is_not_remembered() -> None:
+def test_second_connection_of_an_instance_is_not_tracked() -> None:
     broker = TelemetryBroker()
     told = broker.get(connection_id="conn-1")
     broker.push(told, DATA, connection_id="conn-2")
@@ -151,7 +151,7 @@ def test_close_leaves_nothing_behind() -> None:
     assert (broker.metric_count(), len(broker.clock.timer), broker.manager.instances()) == (0, 0, [])
 
 
-def test_least_recently_used_instance_goes_and_its_metrics_stay_until_its_timer() -> None:
+def test_evicted_instance_keeps_its_metrics_until_its_timer() -> None:
     broker = TelemetryBroker()
     broker.update("sub-1", FAST)
     chance = random.Random(7)
@@ -183,7 +183,7 @@ def test_metrics_of_evicted_instances_are_bounded() -> None:
     )
 
 
-def test_evicted_instance_that_comes_back_lives_its_full_time() -> None:
+def test_returning_evicted_instance_lives_its_full_time() -> None:
     broker = TelemetryBroker(cache_size=1)
     broker.update("sub-1", FAST)
     told = broker.get()

@@ -1,4 +1,4 @@
-"""Scenarios V1 to V14: the properties of a CLIENT_METRICS resource."""
+"""The properties of a CLIENT_METRICS resource."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RANGE = "Invalid value {} for interval.ms, interval must be between 100 and 3600
 def refusal(
     properties: dict[str, str], name: str = "sub-1", stored: dict[str, str] | None = None
 ) -> tuple[ErrorCode, str | None] | None:
-    """Code and message; None when the properties are valid."""
+    """The error code and message; None if the properties are valid."""
     try:
         validate(name, properties, stored or {})
     except ApiError as error:
@@ -33,7 +33,7 @@ def refusal(
     return None
 
 
-def test_everything_at_once() -> None:
+def test_all_properties_together_are_valid() -> None:
     properties = {
         "metrics": ",".join(PREFIXES),
         "interval.ms": "2000",
@@ -45,74 +45,74 @@ def test_everything_at_once() -> None:
     assert len(parse("sub-1", properties).match_pattern) == 6
 
 
-def test_empty_name() -> None:
+def test_empty_name_is_refused() -> None:
     assert refusal({}, name="") == (INVALID_REQUEST, "Subscription name can't be empty")
 
 
 @pytest.mark.parametrize("interval", ["10", "99", "3600001", "0", "-1", "2147483647"])
-def test_interval_out_of_range(interval: str) -> None:
+def test_interval_out_of_range_is_refused(interval: str) -> None:
     assert refusal({"interval.ms": interval}) == (INVALID_REQUEST, RANGE.format(interval))
 
 
 @pytest.mark.parametrize("interval", ["100", "3600000", " 100 ", "+100"])
-def test_interval_at_the_edges(interval: str) -> None:
+def test_smallest_and_largest_interval_are_valid(interval: str) -> None:
     assert refusal({"interval.ms": interval}) is None
 
 
-def test_unknown_key() -> None:
+def test_unknown_key_is_refused() -> None:
     assert refusal({"random": "x"}) == (INVALID_REQUEST, "Unknown client metrics configuration: random")
 
 
-def test_match_without_equals() -> None:
+def test_match_without_equals_is_refused() -> None:
     assert refusal({"match": "10"}) == (INVALID_CONFIG, "Illegal client matching pattern: 10")
 
 
 @pytest.mark.parametrize("interval", ["bbb", "", "1e3", "1_000", "2147483648", "9" * 5000, "٣٠٠"])
-def test_interval_that_is_no_number(interval: str) -> None:
+def test_interval_that_is_not_an_integer_is_refused(interval: str) -> None:
     found = refusal({"interval.ms": interval})
 
     assert found is not None
     assert found[0] is INVALID_CONFIG
 
 
-def test_two_patterns() -> None:
+def test_patterns_are_keyed_by_selector() -> None:
     patterns = match_pattern(["client_id=consumer-.*", "client_software_name=kafka"])
 
     assert patterns == {"client_id": "consumer-.*", "client_software_name": "kafka"}
 
 
 @pytest.mark.parametrize("elements", [None, []])
-def test_no_patterns(elements: list[str] | None) -> None:
+def test_no_elements_give_no_patterns(elements: list[str] | None) -> None:
     assert match_pattern(elements) == {}
 
 
-def test_only_the_first_equals_divides() -> None:
+def test_only_the_first_equals_separates() -> None:
     assert match_pattern(["client_id=foo=bar"]) == {"client_id": "foo=bar"}
 
 
 @pytest.mark.parametrize("element", ["client_id", "unknown_param=foo", "client_id=[unclosed", "=x", "*=.*"])
-def test_illegal_pattern(element: str) -> None:
+def test_illegal_pattern_is_refused(element: str) -> None:
     expected = (INVALID_CONFIG, f"Illegal client matching pattern: {element}")
 
     assert refusal({"match": element}) == expected
 
 
 @pytest.mark.parametrize("metrics", ["", "  "])
-def test_empty_list_of_metrics(metrics: str) -> None:
+def test_empty_list_of_metrics_is_valid(metrics: str) -> None:
     assert refusal({"metrics": metrics}) is None
     assert parse("sub-1", {"metrics": metrics}).metrics == ()
 
 
 @pytest.mark.parametrize("key", ["metrics", "match"])
 @pytest.mark.parametrize("text", ["client_id=a,,client_port=b", "client_id=a,", ","])
-def test_empty_elements(key: str, text: str) -> None:
+def test_empty_elements_are_refused(key: str, text: str) -> None:
     found = refusal({key: text})
 
     assert found == (INVALID_CONFIG, f"Configuration '{key}' values must not be empty.")
 
 
 def test_a_repeated_element_counts_once() -> None:
-    """The scenario table has INVALID_CONFIG, unverified; Kafka 4.3.1 drops the second one."""
+    """Kafka 4.3.1 drops the second one instead of refusing it."""
     subscription = parse("sub-1", {"metrics": "a,a,b", "match": "client_id=a,client_id=a"})
 
     assert subscription.metrics == ("a", "b")
@@ -143,10 +143,10 @@ def test_stored_match_still_applies() -> None:
     assert told.push_interval_ms == 1000
 
 
-def test_comma_in_a_pattern_is_impossible() -> None:
+def test_a_pattern_cannot_contain_a_comma() -> None:
     found = refusal({"match": "client_id=a{1,3}"})
 
-    # What stands before the comma is taken literally, what stands behind it is no pattern.
+    # The part before the comma is a literal match; the part after it is not a pattern.
     assert found == (INVALID_CONFIG, "Illegal client matching pattern: 3}")
 
 

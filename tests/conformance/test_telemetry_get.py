@@ -1,4 +1,4 @@
-"""Scenarios G1 to G14 (GetTelemetrySubscriptions)."""
+"""Answers to GetTelemetrySubscriptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NONE = ErrorCode.NONE
 THROTTLED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
-def test_first_get_with_a_matching_subscription() -> None:
+def test_first_get_returns_the_matching_subscription() -> None:
     broker = TelemetryBroker()
     broker.update("sub-1", DEFAULT_PROPERTIES)
 
@@ -47,7 +47,7 @@ def test_first_get_with_a_matching_subscription() -> None:
     assert broker.never_timed(told)
 
 
-def test_no_subscriptions() -> None:
+def test_without_subscriptions_a_get_returns_the_defaults() -> None:
     broker = TelemetryBroker()
 
     told = broker.get()
@@ -62,7 +62,7 @@ def test_no_subscriptions() -> None:
     )
 
 
-def test_get_again_after_the_interval() -> None:
+def test_get_after_the_interval_is_accepted() -> None:
     broker = TelemetryBroker()
     first = broker.get()
     broker.clock.time_ms += 300_000
@@ -73,7 +73,7 @@ def test_get_again_after_the_interval() -> None:
     assert second.client_instance_id == first.client_instance_id
 
 
-def test_star_swallows_all_prefixes_and_the_shortest_interval_wins() -> None:
+def test_star_replaces_all_prefixes_and_the_shortest_interval_wins() -> None:
     broker = TelemetryBroker()
     broker.update("sub-1", DEFAULT_PROPERTIES)
     broker.update("sub-2", {"metrics": "*"})
@@ -105,7 +105,7 @@ def test_get_right_after_a_push_on_another_broker_is_throttled() -> None:
     assert other.metric("throttle-count", told) == 1
 
 
-def test_changed_subscriptions_lift_the_gate() -> None:
+def test_changed_subscriptions_allow_an_early_get() -> None:
     broker = TelemetryBroker()
     broker.update("sub-1", DEFAULT_PROPERTIES)
     first = broker.get()
@@ -138,7 +138,7 @@ def test_of_two_gets_after_an_update_one_is_throttled() -> None:
     assert broker.metric("throttle-count", told) == 1
 
 
-def test_get_after_unknown_subscription_push() -> None:
+def test_get_after_unknown_subscription_push_is_accepted() -> None:
     broker = TelemetryBroker()
     told = broker.get()
     pushed = broker.push(told, subscription_id=1234)
@@ -148,7 +148,7 @@ def test_get_after_unknown_subscription_push() -> None:
     assert (pushed, again.error_code) == (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, NONE)
 
 
-def test_get_after_unsupported_compression_type_push() -> None:
+def test_get_after_unsupported_compression_type_push_is_accepted() -> None:
     broker = TelemetryBroker()
     told = broker.get()
     pushed = broker.push(told, codec=100)
@@ -158,7 +158,7 @@ def test_get_after_unsupported_compression_type_push() -> None:
     assert (pushed, again.error_code) == (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, NONE)
 
 
-def test_exception_holds_once_and_does_not_count_as_a_get() -> None:
+def test_early_get_is_accepted_once_and_does_not_count_as_a_get() -> None:
     broker = TelemetryBroker()
     told = broker.get()
     broker.push(told, subscription_id=1234)
@@ -209,7 +209,7 @@ def test_no_subscription_makes_the_interval_longer_than_the_default() -> None:
     assert told.push_interval_ms == 300_000
 
 
-def test_second_get_without_an_id_makes_a_second_instance() -> None:
+def test_second_get_without_an_id_creates_a_second_instance() -> None:
     broker = TelemetryBroker()
 
     answers = [broker.get(connection_id="conn-1") for _ in range(2)]
@@ -219,7 +219,7 @@ def test_second_get_without_an_id_makes_a_second_instance() -> None:
     assert broker.metric("instance-count") == 2
 
 
-def test_get_does_not_look_at_terminating() -> None:
+def test_get_ignores_terminating() -> None:
     broker = TelemetryBroker()
     told = broker.get()
     broker.push(told, terminating=True)
@@ -230,7 +230,7 @@ def test_get_does_not_look_at_terminating() -> None:
     assert again.error_code == NONE
 
 
-def test_get_takes_the_id_that_kafka_reserves_for_itself() -> None:
+def test_get_accepts_the_id_that_kafka_reserves_for_itself() -> None:
     broker = TelemetryBroker()
 
     told = broker.get(bytes(15) + b"\x01")
@@ -252,7 +252,7 @@ def test_matching_subscription_without_metrics_still_shortens_the_interval() -> 
     [NIL_UUID, bytes(15) + b"\x01", b"\xf8" + bytes(15), b"\xfb" + bytes(15), b"\x01" * 16],
     ids=["nil", "one", "dash", "dash with other bits", "taken"],
 )
-def test_new_id_is_drawn_again(unwanted: bytes) -> None:
+def test_an_unusable_random_id_is_drawn_again(unwanted: bytes) -> None:
     draws = iter([b"\x01" * 16, unwanted, b"\x02" * 16])
     broker = TelemetryBroker(random_uuid=lambda: next(draws))
     broker.get()

@@ -1,7 +1,7 @@
-"""What Apache Kafka 4.3.1 answered to the telemetry APIs, replayed under the Kafka policy.
+"""Apache Kafka 4.3.1's answers to the telemetry APIs, replayed under the Kafka policy.
 
-The clock stands still: the requests of a file were sent one behind the other. Client instance ids that
-Kafka drew are drawn here too, so that subscription ids, which depend on them, must be Kafka's.
+The clock stands still: Kafka got the requests of a file in quick succession. The test replays the client
+instance ids that Kafka drew, so that subscription ids, which depend on them, must equal Kafka's.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ NEWER = {
     ("push_telemetry_v0_expanded_gzip", "compression type 1"): ErrorCode.TELEMETRY_TOO_LARGE,
     ("push_telemetry_v0_expanded_zstd", "compression type 4"): ErrorCode.TELEMETRY_TOO_LARGE,
 }
-"""By file and label: the error code where Kafka's newer source differs from 4.3.1 on purpose."""
+"""The expected error code where we follow a newer Kafka source on purpose, by file and label."""
 
 
 class Receiver:
-    """Takes everything."""
+    """A receiver that ignores every payload."""
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
-        """Nothing to do."""
+        """Ignore the payload."""
 
 
 def drawn_ids(dispatcher: Dispatcher, rows: list[Exchange]) -> Iterator[bytes]:
@@ -48,13 +48,13 @@ def drawn_ids(dispatcher: Dispatcher, rows: list[Exchange]) -> Iterator[bytes]:
     for row in rows:
         if peek_api(row.request)[0] == TELEMETRY[0] and row.response is not None:
             answer = decoded(dispatcher, row.request, row.response)
-            # the id is the end of the request, before one byte of tags
+            # the id is at the end of the request, before one byte of tags
             if row.request[-17:-1] == NIL_UUID and not answer.error_code:
                 yield answer.client_instance_id
 
 
 def replay(path: Path) -> list[tuple[str, Any, Any]]:
-    """Label, Kafka's answer and ours for each telemetry request; None for a closed connection."""
+    """The label, Kafka's answer and ours for each telemetry request; None for a closed connection."""
     broker = make_broker(telemetry=CONFIG)
     if path.stem != WITHOUT_RECEIVER:
         broker.telemetry.plugin.add_receiver("any", Receiver())
@@ -91,7 +91,7 @@ def test_the_answer_is_kafkas(path: Path) -> None:
             assert theirs == PushTelemetryResponse(error_code=ErrorCode.INVALID_RECORD), label
 
 
-def test_an_id_that_kafka_drew_makes_its_subscription_id() -> None:
+def test_the_drawn_id_determines_the_subscription_id() -> None:
     rows = replay(GOLDEN / f"{NIL_ID}.hex")
 
     ids = {ours.client_instance_id: ours.subscription_id for _, _, ours in rows}
@@ -100,7 +100,7 @@ def test_an_id_that_kafka_drew_makes_its_subscription_id() -> None:
     assert len(set(ids.values())) == 2
 
 
-def test_every_difference_is_in_a_file() -> None:
+def test_every_listed_difference_is_in_a_file() -> None:
     labels = {(path.stem, row.label) for path in FILES for row in exchanges(path)}
 
     unknown = NEWER.keys() - labels
@@ -108,7 +108,7 @@ def test_every_difference_is_in_a_file() -> None:
     assert unknown == set()
 
 
-def test_every_answer_is_there_to_be_compared() -> None:
+def test_every_recorded_answer_is_compared() -> None:
     closed = {path.stem for path in FILES for _, theirs, _ in replay(path) if theirs is None}
 
     assert closed == {"push_telemetry_v0_null"}

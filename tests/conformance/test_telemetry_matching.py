@@ -1,4 +1,4 @@
-"""Scenarios M1 to M8: which clients a subscription means."""
+"""Which clients a subscription matches."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def matches(metadata: ClientMetricsInstanceMetadata, **patterns: str) -> bool:
     return InstanceMatch({"sub-1": patterns}).matching(metadata) == ["sub-1"]
 
 
-def test_no_patterns_mean_everybody() -> None:
+def test_no_patterns_match_every_client() -> None:
     assert matches(PRODUCER)
 
 
 @pytest.mark.parametrize("pattern", [".*", "producer-1", "producer.*"])
-def test_client_id(pattern: str) -> None:
+def test_client_id_is_matched(pattern: str) -> None:
     assert matches(PRODUCER, client_id=pattern)
 
 
@@ -51,11 +51,11 @@ def test_client_instance_id_is_matched_as_base64url() -> None:
         ("client_source_port", "56078"),
     ],
 )
-def test_each_attribute(selector: str, pattern: str) -> None:
+def test_each_attribute_is_matched(selector: str, pattern: str) -> None:
     assert matches(PRODUCER, **{selector: pattern})
 
 
-def test_all_six() -> None:
+def test_all_six_attributes_match_together() -> None:
     assert matches(PRODUCER, **ALL_SIX)
 
 
@@ -69,24 +69,24 @@ def test_all_six() -> None:
         ("client_source_port", "8080"),
     ],
 )
-def test_one_that_does_not_match_is_enough(selector: str, pattern: str) -> None:
+def test_one_mismatch_is_enough(selector: str, pattern: str) -> None:
     assert not matches(PRODUCER, **{**ALL_SIX, selector: pattern})
 
 
 @pytest.mark.parametrize("key", ["unknown", "*"])
-def test_selector_that_does_not_exist(key: str) -> None:
+def test_unknown_selector_never_matches(key: str) -> None:
     assert not matches(PRODUCER, **{key: ".*"})
 
 
 @pytest.mark.parametrize("selector", ["client_software_name", "client_software_version"])
-def test_attribute_that_is_not_known(selector: str) -> None:
+def test_unknown_attribute_never_matches(selector: str) -> None:
     silent = replace(PRODUCER, client_software_name=None, client_software_version=None)
 
     assert not matches(silent, **{selector: ".*"})
 
 
 @pytest.mark.parametrize("pattern", ["producer", "roducer-1", "PRODUCER-1"])
-def test_patterns_are_anchored_and_see_case(pattern: str) -> None:
+def test_patterns_are_anchored_and_case_sensitive(pattern: str) -> None:
     assert not matches(PRODUCER, client_id=pattern)
 
 
@@ -111,7 +111,7 @@ def test_each_subscription_needs_all_of_its_own_patterns() -> None:
     assert found == ["both", "everybody"]
 
 
-def test_all_selectors_are_attributes() -> None:
+def test_every_selector_is_an_attribute() -> None:
     known = {selector: PRODUCER.attribute(selector) for selector in SELECTORS}
 
     assert None not in known.values()

@@ -1,4 +1,4 @@
-"""Scenarios L1 to L7: receivers and exporters."""
+"""Calls of receivers and exporters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = b"test-metrics"
 
 
 class IntervalRecorder:
-    """An exporter that keeps what it is given."""
+    """An exporter that stores every payload."""
 
     def __init__(self) -> None:
         self.payloads: list[ClientTelemetryPayload] = []
@@ -32,7 +32,7 @@ class IntervalRecorder:
 
 
 class ReceiverOnly:
-    """A provider of the first generation."""
+    """A provider of a KIP-714 receiver."""
 
     def __init__(self, receiver: ClientTelemetryReceiver | None) -> None:
         self.receiver = receiver
@@ -42,7 +42,7 @@ class ReceiverOnly:
 
 
 class ExporterOnly:
-    """A provider of the second generation."""
+    """A provider of a KIP-1217 exporter."""
 
     def __init__(self, exporter: ClientTelemetryExporter | None) -> None:
         self.exporter = exporter
@@ -52,7 +52,7 @@ class ExporterOnly:
 
 
 class Both(ReceiverOnly, ExporterOnly):
-    """A provider that changes over."""
+    """A provider of both a receiver and an exporter."""
 
     def __init__(self, receiver: ClientTelemetryReceiver, exporter: ClientTelemetryExporter) -> None:
         ReceiverOnly.__init__(self, receiver)
@@ -70,7 +70,7 @@ def export(plugin: ClientMetricsReceiverPlugin, interval_ms: int = 10_000) -> Cl
     return payload
 
 
-def test_receiver_sees_the_very_payload(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_receiver_gets_the_decompressed_payload(plugin: ClientMetricsReceiverPlugin) -> None:
     receiver = Recorder()
     was_empty = plugin.is_empty
     plugin.register("one", ReceiverOnly(receiver))
@@ -92,7 +92,7 @@ def test_uncompressed_payload_is_not_copied() -> None:
     assert broker.receiver.payloads[0].data is data
 
 
-def test_exporter_learns_the_interval(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_exporter_gets_the_push_interval(plugin: ClientMetricsReceiverPlugin) -> None:
     exporter = IntervalRecorder()
     plugin.register("one", ExporterOnly(exporter))
 
@@ -101,7 +101,7 @@ def test_exporter_learns_the_interval(plugin: ClientMetricsReceiverPlugin) -> No
     assert (exporter.payloads, exporter.intervals_ms) == ([payload], [10_000])
 
 
-def test_interval_is_that_of_the_instance() -> None:
+def test_push_interval_is_that_of_the_instance() -> None:
     broker = TelemetryBroker()
     exporter = IntervalRecorder()
     broker.plugin.add_exporter("one", exporter)
@@ -113,7 +113,7 @@ def test_interval_is_that_of_the_instance() -> None:
     assert exporter.intervals_ms == [10_000]
 
 
-def test_receiver_and_exporter_see_the_same_payload(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_receiver_and_exporter_get_the_same_payload(plugin: ClientMetricsReceiverPlugin) -> None:
     receiver, exporter = Recorder(), IntervalRecorder()
     plugin.register("one", ReceiverOnly(receiver))
     plugin.register("two", ExporterOnly(exporter))
@@ -123,7 +123,7 @@ def test_receiver_and_exporter_see_the_same_payload(plugin: ClientMetricsReceive
     assert (receiver.payloads, exporter.payloads, exporter.intervals_ms) == ([payload], [payload], [15_000])
 
 
-def test_provider_of_both_is_asked_for_its_exporter_only(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_provider_of_both_is_only_asked_for_its_exporter(plugin: ClientMetricsReceiverPlugin) -> None:
     receiver, exporter = Recorder(), IntervalRecorder()
     plugin.register("one", Both(receiver, exporter))
 
@@ -170,7 +170,7 @@ def test_round_trip_through_each_codec(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("provider", [ReceiverOnly(None), ExporterOnly(None)])
-def test_provider_that_stays_out(
+def test_provider_without_a_receiver_is_skipped(
     plugin: ClientMetricsReceiverPlugin, provider: ReceiverOnly | ExporterOnly
 ) -> None:
     added = plugin.register("one", provider)

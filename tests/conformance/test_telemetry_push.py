@@ -1,4 +1,4 @@
-"""Scenarios P1 to P20 (PushTelemetry), under both error policies where they agree."""
+"""Answers to PushTelemetry, under both error policies where they agree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def broker(request: pytest.FixtureRequest) -> TelemetryBroker:
     return TelemetryBroker(request.param)
 
 
-def test_normal_push(broker: TelemetryBroker) -> None:
+def test_push_reaches_the_receiver(broker: TelemetryBroker) -> None:
     broker.update("sub-1", DEFAULT_PROPERTIES)
     told = broker.get()
 
@@ -44,7 +44,7 @@ def test_normal_push(broker: TelemetryBroker) -> None:
     assert [payload.data for payload in broker.receiver.payloads] == [DATA]
 
 
-def test_kafka_policy_hands_on_bytes_that_are_not_otlp() -> None:
+def test_kafka_policy_passes_on_bytes_that_are_not_otlp() -> None:
     broker = TelemetryBroker(ErrorPolicy.KAFKA)
     told = broker.get()
 
@@ -63,7 +63,7 @@ def test_client_safe_policy_refuses_bytes_that_are_not_otlp() -> None:
     assert broker.counts(told) == counted(error=1)
 
 
-def test_push_to_a_broker_without_state(broker: TelemetryBroker) -> None:
+def test_push_to_a_broker_without_state_is_accepted(broker: TelemetryBroker) -> None:
     told = TelemetryBroker().get()
 
     code = broker.push(told)
@@ -72,7 +72,7 @@ def test_push_to_a_broker_without_state(broker: TelemetryBroker) -> None:
     assert broker.counts(told) == counted(export=1)
 
 
-def test_second_push_after_the_interval(broker: TelemetryBroker) -> None:
+def test_push_after_the_interval_is_accepted(broker: TelemetryBroker) -> None:
     broker.update("sub-1", DEFAULT_PROPERTIES)
     told = broker.get()
     first = broker.push(told)
@@ -84,7 +84,7 @@ def test_second_push_after_the_interval(broker: TelemetryBroker) -> None:
 
 
 @pytest.mark.parametrize("absent", [None, b""])
-def test_no_client_instance_id(broker: TelemetryBroker, absent: bytes | None) -> None:
+def test_push_without_a_client_instance_id_is_refused(broker: TelemetryBroker, absent: bytes | None) -> None:
     told = replace(broker.get(), client_instance_id=cast(Any, absent))
 
     code = broker.push(told)
@@ -92,7 +92,7 @@ def test_no_client_instance_id(broker: TelemetryBroker, absent: bytes | None) ->
     assert (code, broker.metric("instance-count")) == (INVALID_REQUEST, 1)
 
 
-def test_nil_client_instance_id(broker: TelemetryBroker) -> None:
+def test_nil_client_instance_id_is_refused(broker: TelemetryBroker) -> None:
     told = replace(broker.get(), client_instance_id=NIL_UUID)
 
     code = broker.push(told)
@@ -100,7 +100,7 @@ def test_nil_client_instance_id(broker: TelemetryBroker) -> None:
     assert (code, broker.metric("instance-count")) == (INVALID_REQUEST, 1)
 
 
-def test_reserved_client_instance_id(broker: TelemetryBroker) -> None:
+def test_reserved_client_instance_id_is_refused(broker: TelemetryBroker) -> None:
     told = replace(broker.get(), client_instance_id=bytes(15) + b"\x01")
 
     code = broker.push(told)
@@ -108,7 +108,7 @@ def test_reserved_client_instance_id(broker: TelemetryBroker) -> None:
     assert (code, broker.metric("instance-count")) == (INVALID_REQUEST, 1)
 
 
-def test_immediate_second_push(broker: TelemetryBroker) -> None:
+def test_immediate_second_push_is_throttled(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     codes = [broker.push(told) for _ in range(2)]
@@ -119,7 +119,7 @@ def test_immediate_second_push(broker: TelemetryBroker) -> None:
     assert broker.counts(told) == counted(export=1, throttle=1)
 
 
-def test_terminating_push_may_come_early(broker: TelemetryBroker) -> None:
+def test_terminating_push_may_be_early(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     codes = [broker.push(told), broker.push(told, terminating=True)]
@@ -129,7 +129,7 @@ def test_terminating_push_may_come_early(broker: TelemetryBroker) -> None:
     assert [payload.terminating for payload in broker.receiver.payloads] == [False, True]
 
 
-def test_nothing_comes_after_terminating(broker: TelemetryBroker) -> None:
+def test_no_push_is_accepted_after_terminating(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     codes = [broker.push(told, b"", terminating=True), broker.push(told, terminating=True)]
@@ -139,7 +139,7 @@ def test_nothing_comes_after_terminating(broker: TelemetryBroker) -> None:
     assert (instance.terminating, instance.last_known_error) == (True, INVALID_REQUEST)
 
 
-def test_refused_push_that_does_not_terminate_takes_the_lock_away(broker: TelemetryBroker) -> None:
+def test_refused_push_that_does_not_terminate_unlocks_the_instance(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     codes = [broker.push(told, terminating=terminating) for terminating in (True, False, False)]
@@ -147,7 +147,7 @@ def test_refused_push_that_does_not_terminate_takes_the_lock_away(broker: Teleme
     assert (codes, broker.known(told).terminating) == ([NONE, INVALID_REQUEST, THROTTLED], False)
 
 
-def test_wrong_subscription_id(broker: TelemetryBroker) -> None:
+def test_wrong_subscription_id_is_refused(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     code = broker.push(told, subscription_id=1234)
@@ -161,7 +161,7 @@ def test_wrong_subscription_id(broker: TelemetryBroker) -> None:
 
 
 @pytest.mark.parametrize("codec", [100, 5, -1])
-def test_unknown_codec(broker: TelemetryBroker, codec: int) -> None:
+def test_unknown_codec_is_refused(broker: TelemetryBroker, codec: int) -> None:
     told = broker.get()
 
     code = broker.push(told, codec=codec)
@@ -170,7 +170,7 @@ def test_unknown_codec(broker: TelemetryBroker, codec: int) -> None:
     assert broker.known(told).last_known_error == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
-def test_push_with_null_metrics(broker: TelemetryBroker) -> None:
+def test_push_with_null_metrics_is_accepted(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     code = broker.push(told, cast(Any, None))
@@ -180,7 +180,7 @@ def test_push_with_null_metrics(broker: TelemetryBroker) -> None:
     assert broker.never_timed(told)
 
 
-def test_push_without_metrics(broker: TelemetryBroker) -> None:
+def test_push_without_metrics_is_accepted(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     code = broker.push(told, b"")
@@ -191,7 +191,7 @@ def test_push_without_metrics(broker: TelemetryBroker) -> None:
 
 
 @pytest.mark.parametrize("policy", list(ErrorPolicy))
-def test_too_large_as_received(policy: ErrorPolicy) -> None:
+def test_push_above_the_size_limit_is_too_large(policy: ErrorPolicy) -> None:
     broker = TelemetryBroker(policy, telemetry_max_bytes=1)
     told = broker.get()
 
@@ -204,7 +204,7 @@ def test_too_large_as_received(policy: ErrorPolicy) -> None:
 
 
 @pytest.mark.parametrize("policy", list(ErrorPolicy))
-def test_exactly_as_large_as_allowed(policy: ErrorPolicy) -> None:
+def test_push_at_the_size_limit_is_accepted(policy: ErrorPolicy) -> None:
     broker = TelemetryBroker(policy, telemetry_max_bytes=len(DATA))
     told = broker.get()
 
@@ -233,7 +233,7 @@ def test_of_two_pushes_after_an_update_one_is_throttled(broker: TelemetryBroker)
     assert len(broker.connections) == 2
 
 
-def test_raising_plugin_under_kafka_policy() -> None:
+def test_raising_plugin_fails_the_push_under_kafka_policy() -> None:
     broker = TelemetryBroker(ErrorPolicy.KAFKA)
     broker.plugin.remove(broker.receiver)
     broker.plugin.add_receiver("broken", Broken())
@@ -250,7 +250,7 @@ def test_raising_plugin_under_kafka_policy() -> None:
     assert broker.never_timed(told)
 
 
-def test_raising_plugin_under_client_safe_policy_is_no_business_of_the_client() -> None:
+def test_raising_plugin_does_not_fail_the_push_under_client_safe_policy() -> None:
     broker = TelemetryBroker(ErrorPolicy.CLIENT_SAFE)
     broker.plugin.add_receiver("broken", Broken())
     told = broker.get()
@@ -276,7 +276,7 @@ def test_too_large_after_decompression_under_kafka_policy(codec: Codec) -> None:
     assert broker.receiver.payloads == []
 
 
-def test_client_safe_policy_has_a_bound_of_its_own() -> None:
+def test_client_safe_policy_has_its_own_decompressed_limit() -> None:
     broker = TelemetryBroker(ErrorPolicy.CLIENT_SAFE, max_decompressed_bytes=250)
     data = otlp("m" * 200)
     told = broker.get()
@@ -298,7 +298,7 @@ def test_too_large_after_decompression_under_client_safe_policy() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_corrupt_compressed_data(broker: TelemetryBroker, codec: Codec) -> None:
+def test_corrupt_compressed_data_is_an_invalid_record(broker: TelemetryBroker, codec: Codec) -> None:
     told = broker.get()
 
     code = broker.push(told, b"\xff" + random.Random(17).randbytes(40), codec=codec)
@@ -309,7 +309,7 @@ def test_corrupt_compressed_data(broker: TelemetryBroker, codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.NONE])
-def test_other_codec_than_the_preferred_one(broker: TelemetryBroker, codec: Codec) -> None:
+def test_any_supported_codec_is_accepted(broker: TelemetryBroker, codec: Codec) -> None:
     told = broker.get()
 
     code = broker.push(told, compress(codec, DATA), codec=codec)
@@ -327,7 +327,7 @@ def test_terminating_push_that_is_refused_locks_the_instance(broker: TelemetryBr
     assert [refused, broker.push(told, subscription_id=current)] == [UNKNOWN_SUBSCRIPTION_ID, INVALID_REQUEST]
 
 
-def test_wrong_subscription_id_uses_up_the_turn(broker: TelemetryBroker) -> None:
+def test_wrong_subscription_id_consumes_the_interval(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     codes = [broker.push(told, subscription_id=1234), broker.push(told)]
@@ -335,7 +335,7 @@ def test_wrong_subscription_id_uses_up_the_turn(broker: TelemetryBroker) -> None
     assert codes == [UNKNOWN_SUBSCRIPTION_ID, THROTTLED]
 
 
-def test_too_early_push_with_a_wrong_subscription_id_is_throttled(broker: TelemetryBroker) -> None:
+def test_early_push_with_a_wrong_subscription_id_is_throttled(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     codes = [broker.push(told), broker.push(told, subscription_id=1234)]
@@ -343,7 +343,7 @@ def test_too_early_push_with_a_wrong_subscription_id_is_throttled(broker: Teleme
     assert codes == [NONE, THROTTLED]
 
 
-def test_compressed_nothing_reaches_the_plugins(broker: TelemetryBroker) -> None:
+def test_an_empty_compressed_payload_does_not_reach_the_plugins(broker: TelemetryBroker) -> None:
     told = broker.get()
 
     code = broker.push(told, compress(Codec.ZSTD, b""), codec=Codec.ZSTD)
@@ -351,7 +351,7 @@ def test_compressed_nothing_reaches_the_plugins(broker: TelemetryBroker) -> None
     assert (code, [payload.data for payload in broker.receiver.payloads]) == (NONE, [b""])
 
 
-def test_large_payload_is_opened_elsewhere_and_finished_later() -> None:
+def test_large_payload_is_decompressed_elsewhere_and_finished_later() -> None:
     broker = TelemetryBroker(inline_bytes=50)
     data = otlp("m" * 200)
     told = broker.get()
@@ -365,7 +365,7 @@ def test_large_payload_is_opened_elsewhere_and_finished_later() -> None:
     assert [payload.data for payload in broker.receiver.payloads] == [data]
 
 
-def test_large_payload_uses_up_its_turn_before_it_is_opened() -> None:
+def test_large_payload_consumes_its_interval_before_it_is_decompressed() -> None:
     broker = TelemetryBroker(inline_bytes=10)
     told = broker.get()
     broker.pending_push(told, DATA)
@@ -387,7 +387,7 @@ def test_large_payload_that_is_not_otlp_is_an_invalid_record() -> None:
     assert broker.counts(told) == counted(error=1)
 
 
-def test_large_payload_beyond_all_bounds_is_too_large() -> None:
+def test_large_payload_above_every_limit_is_too_large() -> None:
     broker = TelemetryBroker(inline_bytes=50, max_decompressed_bytes=200_000)
     told = broker.get()
     pending = broker.pending_push(told, compress(Codec.ZSTD, otlp("m" * 300_000)), Codec.ZSTD)
@@ -411,7 +411,7 @@ def test_instance_may_be_gone_when_a_large_payload_is_finished() -> None:
 @pytest.mark.parametrize(
     ("policy", "code"), [(ErrorPolicy.CLIENT_SAFE, THROTTLED), (ErrorPolicy.KAFKA, INVALID_RECORD)]
 )
-def test_worker_that_died_is_no_fault_of_the_client(policy: ErrorPolicy, code: ErrorCode) -> None:
+def test_death_of_a_worker_is_answered_by_policy(policy: ErrorPolicy, code: ErrorCode) -> None:
     broker = TelemetryBroker(policy, inline_bytes=10)
     told = broker.get()
     pending = broker.pending_push(told, DATA)
@@ -422,14 +422,14 @@ def test_worker_that_died_is_no_fault_of_the_client(policy: ErrorPolicy, code: E
 
 
 def error_of(run: Any) -> Exception:
-    """What a worker process would send back."""
+    """The message that a worker process would send back."""
     with pytest.raises(Exception, match=r".*") as raised:
         run()
     return raised.value
 
 
 def finished(pending: PendingPush, outcome: bytes | BaseException) -> PushTelemetryResponse:
-    """What the client hears when its payload was opened elsewhere."""
+    """The error code sent to the client after its payload was decompressed elsewhere."""
     answer = pending.finish(outcome)
     assert isinstance(answer, PushTelemetryResponse)
     return answer

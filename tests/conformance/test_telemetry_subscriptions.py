@@ -1,4 +1,4 @@
-"""Scenarios S1 to S6 (subscriptions), R1 to R4 (what the request layer relies on)."""
+"""Changes to subscriptions, and the guarantees that request handling relies on."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscr
 
 
 def state(broker: TelemetryBroker) -> tuple[int, int]:
-    """Number of subscriptions, and version."""
+    """The number of subscriptions, and the version of the set."""
     return len(broker.manager.subscription_names()), broker.manager.subscriptions.version
 
 
-def test_add_a_subscription() -> None:
+def test_adding_a_subscription_changes_the_version() -> None:
     broker = TelemetryBroker()
 
     broker.update("sub-1", DEFAULT_PROPERTIES)
@@ -42,7 +42,7 @@ def test_empty_properties_of_an_unknown_name_change_nothing() -> None:
     assert state(broker) == (0, 0)
 
 
-def test_no_properties_at_all_fail_and_change_nothing() -> None:
+def test_missing_properties_fail_and_change_nothing() -> None:
     broker = TelemetryBroker()
 
     with pytest.raises(TypeError):
@@ -61,7 +61,7 @@ def test_unknown_key_is_an_invalid_request() -> None:
     assert state(broker) == (0, 0)
 
 
-def test_add_then_delete() -> None:
+def test_added_subscription_can_be_deleted() -> None:
     broker = TelemetryBroker()
     broker.update("sub-1", {"interval.ms": "100"})
     added = state(broker)
@@ -71,7 +71,7 @@ def test_add_then_delete() -> None:
     assert (added, state(broker)) == ((1, 1), (0, 2))
 
 
-def test_identical_properties_are_a_change_too() -> None:
+def test_identical_properties_count_as_a_change() -> None:
     broker = TelemetryBroker()
 
     for _ in range(2):
@@ -101,7 +101,7 @@ def test_unexpected_failure_is_not_swallowed() -> None:
     assert broker.manager.instances() == []
 
 
-def test_error_answer_has_a_code_and_nothing_else() -> None:
+def test_error_answer_contains_only_a_code() -> None:
     broker = TelemetryBroker()
     told = broker.get()
 
@@ -113,7 +113,7 @@ def test_error_answer_has_a_code_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("names", [["test1", "test2"], []])
-def test_names_of_all_subscriptions(names: list[str]) -> None:
+def test_names_of_all_subscriptions_are_listed(names: list[str]) -> None:
     broker = TelemetryBroker()
     for name in names:
         broker.update(name, DEFAULT_PROPERTIES)
@@ -137,7 +137,7 @@ def test_later_properties_replace_earlier_ones() -> None:
     )
 
 
-def test_push_answers_leave_throttle_time_alone_too() -> None:
+def test_push_answers_leave_throttle_time_to_the_request_quota_too() -> None:
     broker = TelemetryBroker()
     told = broker.get()
 
