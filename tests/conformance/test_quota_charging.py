@@ -316,9 +316,7 @@ def test_a_long_poll_is_charged_when_it_is_answered(client: QuotaClient) -> None
     answered = client.fetch()
 
     assert waiting is None
-    assert (
-        client.metric("byte-rate", "Fetch") == 0
-    )  # not charged: the client did not get it
+    assert client.metric("byte-rate", "Fetch") == 0  # not charged: the client did not get it
     assert answered.throttle_time_ms > 0
 
 
