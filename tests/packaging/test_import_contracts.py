@@ -1,0 +1,47 @@
+"""The contracts of import-linter name every room of the host and every plugin, those of tomorrow too."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONTRACTS: dict[str, dict[str, Any]] = {
+    contract["name"]: contract
+    for contract in tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
+}
+PLUGINS = {path.name for path in ROOT.glob("plugins/*/src/*") if path.name.isidentifier()}
+
+
+def rooms() -> set[str]:
+    """Packages and modules at the top of the host."""
+    package = ROOT / "host" / "src" / "odradek"
+    folders = {path.parent.name for path in package.glob("*/__init__.py")}
+    files = {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
+    return folders | files
+
+
+def test_a_plugin_may_import_no_room_but_its_own() -> None:
+    contract = CONTRACTS["a plugin imports the plugin room only"]
+
+    assert set(contract["forbidden_modules"]) == {f"odradek.{room}" for room in rooms() - {"plugin"}}
+    assert set(contract["source_modules"]) == PLUGINS
+
+
+def test_every_room_has_a_floor() -> None:
+    layers = CONTRACTS["floors of the host"]["layers"]
+
+    assert {room.strip() for layer in layers for room in layer.split("|")} == rooms()
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("plugins do not import each other", "modules"), ("no circles of imports in a plugin", "ancestors")],
+)
+def test_every_plugin_is_held(name: str, key: str) -> None:
+    assert set(CONTRACTS[name][key]) >= PLUGINS
