@@ -14,9 +14,9 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer
 
 import odradek.testing
-from odradek_spark.ingest.query import IngestSettings
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.query import questions
 from odradek_spark.query.chart import draw, series_panels
 from odradek_spark.query.questions import Who, Window

@@ -43,8 +43,8 @@ from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.run import run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
-from odradek_spark.ingest.task import ingest_range
 from odradek_spark.source.offsets import OffsetRange
+from odradek_spark.source.task import ingest_range
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.files import TableFiles
 from odradek_spark.tables.schemas import POINTS

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from spark_topics import TOPIC
 
-from odradek_spark.ingest.query import IngestSettings
 from odradek_spark.ingest.run import IngestFailed, run_ingest
 from odradek_spark.ingest.session import archive_path, local_session
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.jobs.verify import run_verify
 from odradek_spark.tables.load import load_dataset
 

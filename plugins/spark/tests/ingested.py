@@ -9,7 +9,7 @@ from typing import Any
 
 from spark_topics import TOPIC
 
-from odradek_spark.ingest.query import IngestSettings
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import BY_NAME
 

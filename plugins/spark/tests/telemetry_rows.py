@@ -12,7 +12,7 @@ from odradek.plugin.telemetry_topic import encode_headers, record_key
 from odradek_spark.decoder.decode import Decoder
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.commit import commit_batch
-from odradek_spark.ingest.task import RangeReport
+from odradek_spark.source.task import RangeReport
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import write_files
 from odradek_spark.tables.schemas import INGESTED

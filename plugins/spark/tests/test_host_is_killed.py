@@ -15,8 +15,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from spark_topics import TOPIC, fill, options, records
 
 from odradek_spark.ingest.commit import commit_batch
-from odradek_spark.ingest.task import FILE, RangeReport
 from odradek_spark.source.data_source import TopicStreamReader, read_piece
+from odradek_spark.source.task import FILE, RangeReport
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest
 

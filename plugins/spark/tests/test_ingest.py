@@ -16,8 +16,8 @@ import odradek.testing
 from odradek.testing import RunningHost
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest import run as run_module
-from odradek_spark.ingest.query import IngestSettings
 from odradek_spark.ingest.run import IngestFailed, run_ingest
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.load import load_dataset
 from odradek_spark.tables.schemas import POINTS, PUSHES

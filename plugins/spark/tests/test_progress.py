@@ -16,10 +16,10 @@ from odradek_spark.decoder.decode import Decoder
 from odradek_spark.ingest.commit import commit_batch
 from odradek_spark.ingest.progress import Reached, Shown, duration
 from odradek_spark.ingest.status import Totals
-from odradek_spark.ingest.task import FILE, RangeReport, ingest_range
 from odradek_spark.ingest.watching import FromQuery, IngestWatch
 from odradek_spark.source.offsets import OffsetRange
 from odradek_spark.source.options import read_options
+from odradek_spark.source.task import FILE, RangeReport, ingest_range
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest

@@ -16,8 +16,8 @@ from ingested import offsets, rows, until
 import odradek.testing
 from integration.java.jvm import Jvm
 from odradek.testing import DataPoint, RunningHost
-from odradek_spark.ingest.query import IngestSettings
 from odradek_spark.ingest.run import run_ingest
+from odradek_spark.ingest.settings import IngestSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

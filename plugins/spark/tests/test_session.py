@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from odradek_spark.ingest.dataset_root import check_root
-from odradek_spark.ingest.query import IngestSettings
 from odradek_spark.ingest.session import NoSpark, check_java, jvm_options
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.tables.dataset import Dataset, DatasetError
 
 

@@ -19,7 +19,8 @@ from odradek_spark.cli.options import (
 )
 from odradek_spark.cli.session import explained, session, session_options
 from odradek_spark.ingest.progress import Shown
-from odradek_spark.ingest.query import IngestSettings, check_ingest
+from odradek_spark.ingest.query import check_ingest
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.ingest.status import Totals
 from odradek_spark.ingest.watching import IngestWatch
 from odradek_spark.source.options import DEFAULT_TRIGGER_BYTES, TELEMETRY_TOPIC

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyarrow import fs
 
-from odradek_spark.ingest.task import FILE, RangeReport
+from odradek_spark.source.task import FILE, RangeReport
 from odradek_spark.tables.dataset import Dataset, DatasetError, Ranges
 from odradek_spark.tables.files import Manifest, file_system
 from odradek_spark.tables.schemas import INGESTED

@@ -19,11 +19,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.decoder.record import TopicRecord
 from odradek_spark.ingest.commit import CommitBatch
-from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_records
 from odradek_spark.source.beginning import ahead, known, settled
 from odradek_spark.source.data_source import decoder
 from odradek_spark.source.offsets import as_json
 from odradek_spark.source.options import read_options
+from odradek_spark.source.task import MANIFEST_SCHEMA, ingest_records
 from odradek_spark.source.topic import TopicReader
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import exists
@@ -31,7 +31,7 @@ from odradek_spark.tables.files import exists
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from odradek_spark.ingest.query import IngestSettings
+    from odradek_spark.ingest.settings import IngestSettings
 
 RECORD_BYTES = 16 << 10
 """What a record is taken for: this source limits batches by records alone."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from odradek_spark.ingest.query import IngestSettings
+    from odradek_spark.ingest.settings import IngestSettings
 
 SINK_LOG = "_spark_metadata"
 """What Spark's sink keeps beside its files."""

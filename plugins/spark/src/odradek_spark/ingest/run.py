@@ -11,7 +11,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from odradek_spark.ingest.failures import Failure, explain
-from odradek_spark.ingest.query import IngestSettings, start_ingest
+from odradek_spark.ingest.query import start_ingest
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.source.topic import TopicError, Unreachable
 
 if TYPE_CHECKING:

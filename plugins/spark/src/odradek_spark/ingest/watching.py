@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from deltalake.exceptions import DeltaError
 
-from odradek_spark.ingest.query import IngestSettings
+from odradek_spark.ingest.settings import IngestSettings
 from odradek_spark.ingest.status import NOTHING, Totals, batches_since, version
 from odradek_spark.source.offsets import Offsets, backlog, from_json
 from odradek_spark.source.options import read_options

@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from odradek_spark.ingest.status import NOTHING, Totals
-from odradek_spark.ingest.task import FILE, MANIFEST_SCHEMA, RangeReport, Written, manifest_rows
 from odradek_spark.jobs.absent import Absent
 from odradek_spark.jobs.accepted import SOURCE_KEY
 from odradek_spark.jobs.following import REPLAY
@@ -25,6 +24,7 @@ from odradek_spark.jobs.verify import expired_before
 from odradek_spark.source.data_source import decoder
 from odradek_spark.source.offsets import OffsetRange, ranges, tasks
 from odradek_spark.source.options import TASK_BYTES, SourceOptions
+from odradek_spark.source.task import FILE, MANIFEST_SCHEMA, RangeReport, Written, manifest_rows
 from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import Dataset, DatasetError
 from odradek_spark.tables.files import Manifest

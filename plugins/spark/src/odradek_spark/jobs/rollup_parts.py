@@ -1,7 +1,7 @@
-"""Parts of a rollup, made by the workers: each task reads some files, adds up in DuckDB and writes.
+"""Parts of a rollup: each task reads some files, adds them up in DuckDB and writes the sums.
 
-What the columns are, `odradek_spark.jobs.rollup.rollup` says, and tests compare the two. Spark itself would
-take twenty-five times the CPU for it: where a group keeps a struct or a sketch, it sorts all points
+`odradek_spark.jobs.rollup.merged` documents the columns. Spark's own aggregation would take twenty-five times
+the CPU, because it sorts all points if a group has a struct or a sketch
 (host/docs/decisions/0018-rollups-in-the-workers.md).
 """
 

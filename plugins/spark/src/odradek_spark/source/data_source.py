@@ -29,7 +29,6 @@ from pyspark.sql.types import StructType
 
 from odradek_spark.decoder.decode import Decoder, DecoderSettings
 from odradek_spark.decoder.record import TopicRecord
-from odradek_spark.ingest.task import MANIFEST_SCHEMA, ingest_range, lost_range
 from odradek_spark.source.beginning import ahead, settled
 from odradek_spark.source.offsets import (
     OffsetRange,
@@ -42,6 +41,7 @@ from odradek_spark.source.offsets import (
     tasks,
 )
 from odradek_spark.source.options import TASK_BYTES, Rows, SourceOptions, read_options
+from odradek_spark.source.task import MANIFEST_SCHEMA, ingest_range, lost_range
 from odradek_spark.source.topic import TopicReader, clamped
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import POINTS, TIMESTAMP

@@ -1,0 +1,62 @@
+"""The view `v_totals`: delta sums as running totals, an hour at a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from telemetry_rows import MIDNIGHT_S, SENT, Told, counted, gauge, ingest
+
+from odradek_spark.tables.dataset import Dataset
+from odradek_spark.tables.schemas import ROLLUP_1H
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+TOTALS = "SELECT bucket, client_instance_id, name, step, cumulative FROM v_totals"
+
+
+def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tmp_path: Path) -> None:
+    from odradek_spark.jobs.rollup import run_rollup
+    from odradek_spark.query.reader import Reader
+    from odradek_spark.query.views import register_views
+
+    dataset = Dataset(str(tmp_path / "dataset"))
+    ingest(
+        dataset, [counted(Told(30), 5, 0), gauge(Told(40), 99.0), counted(Told(50), 9, 0, "cumulative")], 0
+    )
+    run_rollup(spark, dataset.root, ROLLUP_1H)
+    late = [
+        counted(Told(60, version="4.1.0"), 2, 30),  # another version: the total goes on
+        counted(Told(3700), 3, 3600),
+        counted(Told(3800, client=2), 100, 3700),
+        counted(Told(3900, client=2), float("nan"), 3800, name="not.a.number"),
+        counted(Told(90_000), 0.5, 89_000),
+    ]
+    ingest(dataset, late, 3)
+    run_rollup(spark, dataset.root, ROLLUP_1H)  # parts of an hour that has parts
+
+    register_views(spark, dataset.root)
+    by_spark = spark.sql(TOTALS).collect()
+    since_late = Reader(dataset.root, since=datetime.fromtimestamp(MIDNIGHT_S + 90_000, UTC))
+    by_duckdb = since_late.ask(TOTALS).to_pylist()
+
+    first, second = sorted({row["client_instance_id"] for row in by_spark})
+    expected = [
+        (0, first, SENT, 7.0, 7.0),
+        (1, first, SENT, 3.0, 10.0),
+        (1, second, SENT, 100.0, 100.0),
+        (1, second, "not.a.number", 0.0, 0.0),
+        (25, first, SENT, 0.5, 10.5),
+    ]
+    assert sorted(total(row) for row in by_spark) == sorted(expected)
+    assert sorted(total(row) for row in by_duckdb) == sorted(expected)
+
+
+def total(row: Any) -> tuple[int, str, str, float, float]:
+    """A row with its bucket in hours after midnight; the session's times are UTC."""
+    hour = (row["bucket"].replace(tzinfo=UTC).timestamp() - MIDNIGHT_S) // 3600
+    return int(hour), row["client_instance_id"], row["name"], row["step"], row["cumulative"]
