@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["support.surroundings"]
+pytest_plugins = ["support.surroundings", "support.workers"]

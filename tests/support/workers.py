@@ -1,0 +1,31 @@
+"""A run of all tests uses several processes: a test that waits for a socket leaves its core to another.
+
+Named paths run in one process, where a debugger and prints work. ``-n`` overrides both.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+WORKERS_PER_CORE = 2
+MOST_WORKERS = 8
+"""Each worker collects all tests again, which takes several seconds of a core."""
+
+
+def worker_count(cores: int | None) -> int:
+    return min((cores or 1) * WORKERS_PER_CORE, MOST_WORKERS)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Set the number of processes before pytest-xdist reads it, unless the command line says it."""
+    if not config.pluginmanager.hasplugin("xdist") or hasattr(config, "workerinput"):
+        return
+    option = config.option
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if everything and option.numprocesses is None and not (option.tx or option.usepdb or option.collectonly):
+        option.numprocesses = worker_count(os.cpu_count())
+        if option.dist == "no":
+            option.dist = "worksteal"
