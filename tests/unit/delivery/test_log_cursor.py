@@ -157,7 +157,7 @@ def test_a_topic_that_was_made_anew_leaves_the_accounts_balanced(batch_of: Batch
     cursor = LogCursor({0: 0})
     cursor.take(Chunk(0, 0, batch_of(0, 3)))
 
-    cursor.begin_anew({0: 9}, {0: 0}, withdrawn=1)
+    cursor.start_over({0: 9}, {0: 0}, withdrawn=1)
 
     assert cursor.dropped == {"deleted": 7}
     assert cursor.offered({0: 4}) == 2 + 7 + cursor.unread({0: 4})

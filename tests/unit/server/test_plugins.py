@@ -404,5 +404,5 @@ def test_two_plugins_that_decide_on_quotas_are_refused(install: Install) -> None
     install("teams", DECIDING)
     plugins = activate(load_plugins(), {})
 
-    with pytest.raises(ConfigError, match=r"plugins\.tenants: client quotas are decided on by teams already"):
+    with pytest.raises(ConfigError, match=r"plugins\.tenants: only one plugin .*, and teams already does"):
         quota_callback(plugins)

@@ -112,7 +112,7 @@ class LogCursor:
         else:
             count(self.dropped, SKIPPED, -back)
 
-    def begin_anew(self, old_ends: Mapping[int, int], positions: Mapping[int, int], withdrawn: int) -> None:
+    def start_over(self, old_ends: Mapping[int, int], positions: Mapping[int, int], withdrawn: int) -> None:
         """The topic is another one.
 
         Args:

@@ -23,15 +23,15 @@ FORWARDER_NAME = re.compile(r"[a-z0-9_-]{1,50}")
 
 
 class PluginState(StrEnum):
-    """What became of an installed plugin."""
+    """The state of an installed plugin."""
 
     ACTIVE = "active"
     IDLE = "idle"
     """Its hooks were called and offered nothing."""
     DISABLED = "disabled"
-    """``enabled = false``, or built in and not asked for."""
+    """``enabled = false``, or built in and not named by the configuration."""
     BROKEN = "broken"
-    """It cannot be imported, or does not fit the hooks."""
+    """It cannot be imported, or does not match the hook specifications."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ def activate(
     Args:
         manager: From `load_plugins`.
         tables: ``[plugins.<name>]`` of the configuration; tables inside a table may be nested or dotted.
-        requested: Names of ``--plugin``. They have to be there and to offer something, and win over
+        requested: Names given by ``--plugin``. Each must be installed and offer something; this overrides
             ``enabled = false``.
 
     Raises:
-        ConfigError: A table or a request that cannot be honored.
+        ConfigError: A table is wrong, or a requested plugin is missing or offers nothing.
     """
     for name in sorted(tables):
         refuse_missing(manager, name, f"plugins.{name}")
@@ -83,7 +83,7 @@ def activate(
 
 
 def refuse_missing(manager: HostPluginManager, name: str, path: str) -> None:
-    """Someone named it, so it has to be installed and in order."""
+    """Refuse a plugin that the configuration names but that is not installed."""
     plugin = manager.installed.get(name)
     if plugin is None:
         hint = f"; try pip install 'odradek[{name}]'" if name in EXTRAS else ""
@@ -94,7 +94,7 @@ def refuse_missing(manager: HostPluginManager, name: str, path: str) -> None:
 def activated(
     manager: HostPluginManager, plugin: InstalledPlugin, table: Mapping[str, object] | None, wanted: bool
 ) -> ActivePlugin:
-    """One plugin, its table read to the last key."""
+    """Call the hooks of one plugin and check that it read every key of its table."""
     path = f"plugins.{plugin.name}"
     config = PluginConfig(path, flat(path, table or {}))
     enabled = config.boolean("enabled", default=not plugin.builtin or table is not None)
@@ -108,17 +108,20 @@ def activated(
     settings = read_settings(config) if FORWARDER.name in plugin.hooks else None
     config.finish()
     if wanted and not any(offers.values()):
-        raise ConfigError(path, f"--plugin {plugin.name} asks for it, but with this table it offers nothing")
+        raise ConfigError(
+            path,
+            f"--plugin {plugin.name}: the plugin offers nothing with this table; set the keys it needs",
+        )
     state = PluginState.ACTIVE if any(offers.values()) else PluginState.IDLE
     forwarders = named_forwarders(plugin.name, offers.get(FORWARDER.name, ()))
     return ActivePlugin(plugin, state, offers, forwarders, settings)
 
 
 def named_forwarders(plugin: str, offers: Sequence[object]) -> dict[str, Forwarder]:
-    """All that a plugin offered, by the name that its metrics and its committed offsets carry.
+    """The forwarders of a plugin, by the name used in metrics and committed offsets.
 
     Raises:
-        ConfigError: One of several is no forwarder, or its name makes none.
+        ConfigError: An offer is not a forwarder, or its name is not allowed.
     """
     found: dict[str, Forwarder] = {}
     for offer in offers:
@@ -134,25 +137,28 @@ def flat(path: str, table: Mapping[str, object], prefix: str = "") -> dict[str, 
     """``{"headers": {"x": "1"}}`` as ``{"headers.x": "1"}``: TOML nests a dotted key that is not quoted.
 
     Raises:
-        ConfigError: One key is there in both spellings.
+        ConfigError: A key is given in both spellings.
     """
     rows: dict[str, object] = {}
     for key, value in table.items():
         found = flat(path, value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
         for name in found.keys() & rows.keys():
-            raise ConfigError(f"{path}.{name}", "given twice, quoted and not quoted")
+            raise ConfigError(f"{path}.{name}", "given twice, once quoted and once not; remove one")
         rows |= found
     return rows
 
 
 def quota_callback(plugins: Sequence[ActivePlugin]) -> tuple[str, ClientQuotaCallback] | None:
-    """The plugin that decides on client quotas, by name; None when Kafka's own rules do.
+    """The name and the callback of the plugin that decides client quotas; None if Kafka's own rules do.
 
     Raises:
-        ConfigError: More than one wants to.
+        ConfigError: More than one plugin offers a callback.
     """
     found = [(plugin.name, callback) for plugin in plugins for callback in plugin.offered(QUOTA_CALLBACK)]
     if len(found) > 1:
         names = ", ".join(name for name, _ in found[:-1])
-        raise ConfigError(f"plugins.{found[-1][0]}", f"client quotas are decided on by {names} already")
+        raise ConfigError(
+            f"plugins.{found[-1][0]}",
+            f"only one plugin may decide client quotas, and {names} already does; disable one of them",
+        )
     return found[0] if found else None

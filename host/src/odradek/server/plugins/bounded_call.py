@@ -1,4 +1,4 @@
-"""Calls of a plugin that end in time, whatever the plugin does."""
+"""Calls of a plugin that end in time, no matter what the plugin does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 
 CANCEL_GRACE_S = 0.2
-"""How long a call that was cancelled may take to notice."""
+"""Time that a cancelled call has to end."""
 
 
 class CutOffError(Exception):
@@ -18,8 +18,8 @@ async def bounded(work: Callable[[], Awaitable[None]], timeout_s: float) -> None
     """Call the plugin.
 
     Raises:
-        CutOffError: It took too long. When it ignores its cancellation too, it is left behind.
-        TimeoutError: It cancelled itself.
+        CutOffError: The call took too long. If it also ignores its cancellation, it is abandoned.
+        TimeoutError: The plugin cancelled its own task.
     """
     task = asyncio.ensure_future(guarded(work))
     try:
@@ -36,14 +36,14 @@ async def bounded(work: Callable[[], Awaitable[None]], timeout_s: float) -> None
 
 
 async def cancel(task: asyncio.Future[None]) -> None:
-    """Cancel and wait, but not long."""
+    """Cancel and wait briefly."""
     task.cancel()
     await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 async def guarded(work: Callable[[], Awaitable[None]]) -> None:
-    """Await the plugin; what would end the whole thread becomes an ordinary error."""
+    """Await the plugin; turn exceptions that would end the thread into ordinary errors."""
     try:
         await work()
     except (SystemExit, KeyboardInterrupt) as error:
@@ -51,12 +51,12 @@ async def guarded(work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def waited(event: asyncio.Event, timeout_ms: int | None) -> None:
-    """Until the event or the time, whichever is first."""
+    """Wait for the event, at most for the time."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(None if timeout_ms is None else timeout_ms / 1000):
             await event.wait()
 
 
 def described(error: BaseException) -> str:
-    """Kind and message in one line."""
+    """The type and message of an error, on one line."""
     return f"{type(error).__name__}: {error}"

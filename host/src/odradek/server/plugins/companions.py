@@ -1,4 +1,4 @@
-"""Processes beside the host, of plugins that are too heavy for it: started, watched, stopped."""
+"""Companions: processes that run beside the host for plugins too heavy to run inside it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from odradek.server.plugins.offers import COMPANION
 log = logging.getLogger(__name__)
 
 STDERR = 2
-"""Standard output is for the line that says that the host is ready."""
+"""Companions write to stderr: the host's stdout carries the ready line."""
 BACKOFF_S = 1.0
 BACKOFF_MAX_S = 60.0
 STEADY_MS = 60_000
-"""Who has run that long before it ended is started again without delay growing."""
+"""A companion that ran this long before it ended restarts with the first backoff."""
 
 
 class CompanionRunner:
-    """One process, as long as the host runs."""
+    """Keeps one process running as long as the host runs."""
 
     def __init__(self, name: str, companion: Companion, clock: Clock, backoff_s: float = BACKOFF_S) -> None:
         self.name = name
@@ -37,11 +37,11 @@ class CompanionRunner:
         self.starts = 0
 
     def start(self, bootstrap_servers: str) -> None:
-        """Start it, and again whenever it ends."""
+        """Start the process, and restart it whenever it ends."""
         try:
             command = list(self.companion.command(bootstrap_servers))
         except Exception:
-            log.exception("companion cannot be started", extra={"plugin": self.name})
+            log.exception("companion cannot be started; its command() failed", extra={"plugin": self.name})
             return
         self.task = asyncio.create_task(self.keep(command), name=f"companion-{self.name}")
 
@@ -52,17 +52,17 @@ class CompanionRunner:
             if self.clock.now_ms() - started_ms >= STEADY_MS:
                 self.backoff_s = self.first_backoff_s
             log.warning(
-                "companion ended, it is started again",
+                "companion ended, restarting it",
                 extra={"plugin": self.name, "why": why, "after_s": self.backoff_s},
             )
             await asyncio.sleep(self.backoff_s)
             self.backoff_s = min(2 * self.backoff_s, BACKOFF_MAX_S)
 
     async def run(self, command: Sequence[str]) -> str:
-        """Start it and wait until it ends; why it did.
+        """Start the process and wait for its end; return why it ended.
 
-        It has a session of its own, so that an interrupt from the terminal is the host's alone, and so that
-        it can be killed with all that it started.
+        The process has a session of its own: an interrupt from the terminal reaches only the host, and the
+        host can kill the process together with its children.
         """
         self.starts += 1
         starting = asyncio.ensure_future(
@@ -76,7 +76,7 @@ class CompanionRunner:
         try:
             self.process = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # it may run already, and have started others: whoever stops it has to know of it
+            # the process may already run and have children: `stop` must know it
             with contextlib.suppress(OSError):
                 self.process = await starting
             raise
@@ -87,10 +87,10 @@ class CompanionRunner:
             return f"exit status {await self.process.wait()}"
         finally:
             if self.process.returncode is not None:
-                send_group(self.process.pid, signal.SIGKILL)  # what it left behind
+                send_group(self.process.pid, signal.SIGKILL)  # its remaining children
 
     async def stop(self, timeout_s: float) -> None:
-        """Let it end; kill it when it takes longer."""
+        """Ask the process to end; kill it after the time."""
         if self.task is None:
             return
         self.task.cancel()
@@ -102,19 +102,19 @@ class CompanionRunner:
         try:
             await asyncio.wait_for(self.process.wait(), timeout_s)
         except TimeoutError:
-            log.warning("companion did not end in time", extra={"plugin": self.name})
+            log.warning("companion did not end in time, killing it", extra={"plugin": self.name})
         send_group(self.process.pid, signal.SIGKILL)
         await self.process.wait()
 
 
 def send_group(pid: int, number: signal.Signals) -> None:
-    """Signal a process and all that it started; nobody may be left."""
+    """Signal a process and all its children; ignore processes that are gone."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 
 
 class Companions:
-    """All of them."""
+    """The companions of all plugins."""
 
     def __init__(self, plugins: Sequence[ActivePlugin], clock: Clock) -> None:
         self.runners = [
@@ -124,10 +124,10 @@ class Companions:
         ]
 
     def start(self, bootstrap_servers: str) -> None:
-        """Start each; the host takes connections by now."""
+        """Start all; the host must already accept connections."""
         for runner in self.runners:
             runner.start(bootstrap_servers)
 
     async def stop(self, timeout_s: float) -> None:
-        """Stop all at once."""
+        """Stop all at the same time."""
         await asyncio.gather(*(runner.stop(timeout_s) for runner in self.runners))

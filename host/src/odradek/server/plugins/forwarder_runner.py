@@ -1,8 +1,7 @@
-"""One forwarder on a thread and an event loop of its own, fed out of the log, or from the host's loop through
-a bounded queue.
+"""Run one forwarder on a thread and an event loop of its own, fed from the log or through a bounded queue.
 
-Whatever the plugin does there (raise, hang, ignore its cancellation, block the thread) is bounded, is counted
-and stays there.
+A plugin that raises, hangs, ignores its cancellation or blocks its thread hurts only itself: every call has a
+time limit, and every failure is counted.
 """
 
 from __future__ import annotations
@@ -30,26 +29,26 @@ from odradek.wire.errors import WireError
 log = logging.getLogger(__name__)
 
 FLUSH_SHARE = 0.75
-"""Of the time to stop; the rest is for ``close``."""
+"""Share of the stop time spent on delivering; the rest is for the plugin's ``close``."""
 
 
 def monotonic_ms() -> int:
-    """The clock of ages: it does not jump."""
+    """A monotonic clock, for the age of records."""
     return time.monotonic_ns() // 1_000_000
 
 
 class ForwarderRunner:
     """Drives one `Forwarder`.
 
-    Lifecycle: `start` and `stop` return whatever the plugin does; ``close`` of the plugin is called once if
-    `start` was.
+    Lifecycle: `start` and `stop` return no matter what the plugin does. The runner calls the plugin's
+    ``close`` exactly once if `start` was called.
 
-    Without a feed, records are offered: before `start` they only queue, after `stop` they are only counted,
-    and what is not delivered when it stops is dropped. With a feed, they are read out of the log, and what is
-    not delivered is still there; records that are given up go to the dead letters first.
+    Without a feed, the host offers records: before `start` they only queue, after `stop` they are only
+    counted, and `stop` drops undelivered records. With a feed, the runner reads records from the log:
+    undelivered records stay there, and a record that the runner gives up becomes a dead letter first.
 
-    Accounting: `stats` is balanced at any moment when it is read on the thread that offers, and with a feed
-    on any; without, elsewhere it may miss the one record that is being offered right then.
+    Accounting: `stats` always balances with a feed. Without one it balances on the thread that offers; on
+    another thread it may miss the one record that is being offered at that moment.
     """
 
     def __init__(
@@ -71,9 +70,10 @@ class ForwarderRunner:
         if feed is not None:
             feed.to_forwarder, feed.receive, feed.restart = self.call, self.receive, self.restart
         self.lock = Lock()
-        """Between taking, settling and looking; never held over a call of the plugin, and not by `offer`."""
+        """Guards taking a batch, settling it and `stats`. Never held during a call of the plugin, nor by
+        `offer`."""
         self.refusal: str | None = None
-        """Why nothing is taken any more."""
+        """Why the runner refuses records; None while it takes them."""
         self.dropping = False
         self.loop: asyncio.AbstractEventLoop | None = None
         self.thread: Thread | None = None
@@ -82,20 +82,20 @@ class ForwarderRunner:
         self.stopping = asyncio.Event()
         self.close_s = 1.0
         self.batch_ends: dict[int, int] = {}
-        """Behind the last record of the batch in hand, by partition."""
+        """The offset after the last record of the current batch, by partition."""
         self.batch_generation = 0
-        """The feed's, when the batch in hand was taken."""
+        """The feed's generation when the runner took the current batch."""
 
     # on the host's loop
 
     def start(self) -> None:
-        """Start the thread; does not wait for the plugin."""
+        """Start the thread without waiting for the plugin."""
         self.loop = asyncio.new_event_loop()
         self.thread = Thread(target=self.live, name=f"odradek-forwarder-{self.name}", daemon=True)
         self.thread.start()
 
     def offer(self, record: TelemetryRecord) -> bool:
-        """Queue a record; False when it was dropped. Always on one thread; never blocks, never raises."""
+        """Queue a record; False if it was dropped. Call from one thread only; never blocks or raises."""
         if self.refusal is not None:
             self.queue.refuse(self.refusal)
             return False
@@ -107,33 +107,36 @@ class ForwarderRunner:
         return offer is not Offer.DROPPED
 
     def report_dropping(self, dropping: bool) -> None:
-        """Say it when it begins and when it ends, not per record."""
+        """Log when dropping begins and when it ends, not for each record."""
         self.dropping = dropping
         message = "forwarder queue is full, dropping" if dropping else "forwarder queue has room again"
         log.warning(message, extra={"plugin": self.name, "dropped": dict(self.queue.dropped)})
 
     def stop_soon(self, timeout_s: float) -> None:
-        """Take no more, deliver what is queued within the time, then close. Returns at once.
+        """Refuse new records, deliver the queued ones within the time, then close. Return at once.
 
-        For several forwarders: tell all first, then `stop` each.
+        To stop several forwarders, call this on all of them first, then `stop` on each.
         """
         self.refusal = self.refusal or "stopped"
         self.call(self.begin_stop, timeout_s)
 
     def stop(self, timeout_s: float) -> None:
-        """`stop_soon`, and wait: ``timeout_s`` at most, whatever the plugin does. Blocks: use a thread.
+        """`stop_soon`, then wait for at most ``timeout_s``, no matter what the plugin does. Blocks: use a
+        thread.
 
-        What is not delivered by then is counted as dropped. A thread that the plugin holds is left behind.
+        Records undelivered by then count as dropped. A thread that the plugin still holds is abandoned.
         """
         self.stop_soon(timeout_s)
         if self.thread is not None:
             self.thread.join(timeout_s)
             if self.thread.is_alive():
-                log.error("forwarder does not end, left behind", extra={"plugin": self.name})
+                log.error(
+                    "forwarder did not stop in time, abandoning its thread", extra={"plugin": self.name}
+                )
         self.give_up("stopped")
 
     def stats(self) -> ForwarderStats:
-        """The accounts at this moment; any thread."""
+        """The current accounts; call from any thread."""
         with self.lock:
             queue, ledger = self.queue, self.ledger
             offered, unread, gone = queue.offered, 0, queue.dropped
@@ -157,7 +160,7 @@ class ForwarderRunner:
             )
 
     def call(self, action: Callable[..., object], *arguments: object) -> None:
-        """Run something on the forwarder's loop, if it still runs."""
+        """Run an action on the forwarder's loop if that loop still runs."""
         if self.loop is not None:
             with contextlib.suppress(RuntimeError):
                 self.loop.call_soon_threadsafe(action, *arguments)
@@ -165,7 +168,7 @@ class ForwarderRunner:
     # on the forwarder's thread
 
     def live(self) -> None:
-        """The whole life of the thread."""
+        """Run the forwarder from start to close; the body of the thread."""
         assert self.loop is not None
         self.carrying = self.loop.create_task(self.carry())
         try:
@@ -173,11 +176,11 @@ class ForwarderRunner:
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         finally:
             self.refusal = self.refusal or "failed"
-            self.loop.set_exception_handler(lambda loop, context: None)  # a task that was left behind
+            self.loop.set_exception_handler(lambda loop, context: None)  # for tasks that were abandoned
             self.loop.close()
 
     async def carry_and_close(self) -> None:
-        """Give up what is left when carrying ends, however it ends."""
+        """Give up the remaining records when `carry` ends, however it ends, and close the plugin."""
         assert self.carrying is not None
         await asyncio.wait({self.carrying})
         reason = "stopped"
@@ -193,7 +196,7 @@ class ForwarderRunner:
             log.warning("forwarder close failed", extra={"plugin": self.name, "problem": described(error)})
 
     def begin_stop(self, timeout_s: float) -> None:
-        """Flush until the deadline."""
+        """Deliver what is queued until the deadline."""
         assert self.loop is not None
         assert self.carrying is not None
         self.stopping.set()
@@ -202,7 +205,7 @@ class ForwarderRunner:
         self.loop.call_later(timeout_s * FLUSH_SHARE, self.carrying.cancel)
 
     async def carry(self) -> None:
-        """Batch after batch, until told to stop and nothing waits."""
+        """Deliver batch after batch until the runner stops and nothing is queued."""
         try:
             await bounded(self.forwarder.start, self.settings.deliver_timeout_ms / 1000)
         except Exception as error:
@@ -211,7 +214,7 @@ class ForwarderRunner:
             stopping = self.stopping.is_set()
             if self.feed is not None:
                 if stopping:
-                    return  # the rest stays in the log
+                    return  # undelivered records stay in the log
                 self.ask_for_more(self.feed)
             if self.take(flush=stopping):
                 await self.settle()
@@ -221,14 +224,14 @@ class ForwarderRunner:
                 await self.wait_for_batch()
 
     def take(self, flush: bool) -> bool:
-        """Take a batch in hand, if one is due."""
+        """Take the next batch if one is due."""
         with self.lock:
             batch = self.queue.take(monotonic_ms(), flush)
             self.delivery = self.delivery_of(batch) if batch else None
         return bool(batch)
 
     def delivery_of(self, batch: list[TelemetryRecord]) -> BatchDelivery:
-        """A batch in hand; what no plugin can be given is lost from the start."""
+        """The delivery of a batch. A malformed record cannot go to a plugin: it counts as lost at once."""
         if self.feed is None:
             return BatchDelivery(batch, self.settings, self.ledger, self.uniform)
         ours = of_log(batch)
@@ -241,14 +244,14 @@ class ForwarderRunner:
         return delivery
 
     def ask_for_more(self, feed: LogFeed) -> None:
-        """Keep about two batches at hand."""
+        """Ask the feed for records while fewer than about two batches are queued."""
         queue, settings = self.queue, self.settings
         few = len(queue.waiting) < 2 * settings.batch_max_records
         if few and queue.waiting_bytes < 2 * settings.batch_max_bytes:
             feed.ask()
 
     def receive(self, chunks: list[Chunk]) -> None:
-        """Queue what has been read."""
+        """Queue records that the feed has read."""
         assert self.feed is not None
         assert self.loop is not None
         try:
@@ -256,14 +259,16 @@ class ForwarderRunner:
                 for chunk in chunks:
                     for record in self.feed.cursor.take(chunk):
                         self.queue.put(record, monotonic_ms())
-        except WireError as error:  # asked for again later: the lag tells
-            log.error("log is damaged", extra={"plugin": self.name, "problem": str(error)})
+        except WireError as error:  # the feed asks again later; until then the lag grows
+            log.error(
+                "telemetry log is damaged, trying again", extra={"plugin": self.name, "problem": str(error)}
+            )
             self.loop.call_later(AGAIN_S, self.look.set)
         else:
             self.look.set()
 
     def restart(self, move: Callable[[list[SpooledRecord]], None]) -> None:
-        """Go on elsewhere; the batch in hand is delivered first."""
+        """Continue at another position once the current batch is delivered."""
         with self.lock:
             waiting = of_log(record for record, _ in self.queue.waiting)
             self.queue.withdraw()
@@ -271,7 +276,7 @@ class ForwarderRunner:
         self.look.set()
 
     async def wait_for_batch(self) -> None:
-        """Sleep until a batch may be due. Clears before it looks, so an offer in between is not missed."""
+        """Sleep until a batch may be due. Clears the event before looking, so that it misses no offer."""
         self.look.clear()
         due_ms = self.queue.due_in_ms(monotonic_ms())
         if due_ms == 0 or self.stopping.is_set():
@@ -279,7 +284,7 @@ class ForwarderRunner:
         await waited(self.look, None if due_ms is None else due_ms)
 
     async def settle(self) -> None:
-        """Deliver the batch in hand until nothing of it is left."""
+        """Deliver the current batch until no record of it is left."""
         delivery = self.delivery
         while delivery is not None and delivery.records:
             wait_ms = await self.bury(delivery) if delivery.lost else await self.attempt(delivery)
@@ -293,7 +298,7 @@ class ForwarderRunner:
                 await waited(self.stopping, wait_ms)
 
     def positions(self, delivery: BatchDelivery) -> dict[int, int]:
-        """Per partition, what stands before it is settled."""
+        """The position up to which all records are settled, by partition."""
         positions = dict(self.batch_ends)
         for record in of_log(delivery.records):
             offset = record.original.offset
@@ -301,7 +306,7 @@ class ForwarderRunner:
         return positions
 
     async def bury(self, delivery: BatchDelivery) -> int:
-        """Make dead letters of what was given up; nothing is forgotten before that is done."""
+        """Write dead letters for the records given up; a record leaves the accounts only after that."""
         assert self.feed is not None
         records, reason = delivery.lost[0]
         for batch in dead_letters(of_log(records), self.name, self.feed.source.topic_name, reason):
@@ -311,7 +316,7 @@ class ForwarderRunner:
         return 0
 
     async def attempt(self, delivery: BatchDelivery) -> int:
-        """One call of ``deliver``; milliseconds to wait for the next."""
+        """Call ``deliver`` once; return the milliseconds to wait before the next call."""
         batch = delivery.piece()
         try:
             await bounded(lambda: self.forwarder.deliver(batch), self.settings.deliver_timeout_ms / 1000)
@@ -337,14 +342,14 @@ class ForwarderRunner:
         return 0
 
     def report(self, error: Exception, batch: list[TelemetryRecord]) -> None:
-        """One line per call that did not deliver; the backoff keeps them few."""
+        """Log one line per failed call; the backoff keeps them few."""
         extra = {"plugin": self.name, "problem": described(error), "records": len(batch)}
         log.warning("forwarder did not deliver", extra=extra)
 
     # on either thread
 
     def give_up(self, reason: str) -> None:
-        """Drop what waits and what is in hand, unless it is in the log."""
+        """Drop the queued records and the current batch, unless they are in the log."""
         if self.feed is not None:
             return
         with self.lock:
@@ -359,5 +364,5 @@ class StartError(Exception):
 
 
 def of_log(records: Iterable[TelemetryRecord]) -> list[SpooledRecord]:
-    """All of them: a feed gives nothing else."""
+    """The same records; a feed yields no other kind."""
     return [record for record in records if isinstance(record, SpooledRecord)]

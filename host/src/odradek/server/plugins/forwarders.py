@@ -1,4 +1,4 @@
-"""The forwarders of a host: fed out of the log, or from memory where ``telemetry.durability`` says so."""
+"""The forwarders of a host, fed from the log or, with ``telemetry.durability=memory``, from memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from odradek.telemetry.accepted_push import AcceptedPush, TelemetrySink
 
 @dataclass(frozen=True, slots=True)
 class MemorySink:
-    """Gives pushes to forwarders as they come: what a forwarder has no room for it drops and counts."""
+    """Gives each push to the forwarders at once; a forwarder with a full queue drops and counts it."""
 
     runners: Sequence[ForwarderRunner]
 
@@ -49,7 +49,7 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
 
 
 def make_runners(plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None) -> list[ForwarderRunner]:
-    """One per forwarder, not started."""
+    """One runner per forwarder, not started."""
     return [
         ForwarderRunner(
             name, forwarder, plugin.forwarder_settings, feed=None if spool is None else spool.feed(name)

@@ -1,8 +1,8 @@
-"""Between the log, which belongs to the host's loop, and a forwarder on its own thread.
+"""Carry records from the log, which belongs to the host's loop, to a forwarder on a thread of its own.
 
-The forwarder's side asks with its positions; the host's side answers with bytes as they stand in the log, now
-or when there are some. Opening them is the forwarder's work. One question at a time, so what is read ahead is
-bounded, and a forwarder that hangs costs nothing but its lag.
+The forwarder asks with its positions; the host answers with raw bytes of the log, at once or when records
+arrive. The forwarder decodes them. There is one request at a time, so read-ahead is bounded, and a forwarder
+that hangs costs nothing but its own lag.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ log = logging.getLogger(__name__)
 
 GROUP_PREFIX: Final = "odradek.forwarder."
 AGAIN_S: Final = 1.0
-"""Between attempts at what the disk did not let us do."""
+"""Delay before a failed disk operation is tried again."""
 
 Positions = Mapping[int, int]
 ToForwarder = Callable[..., None]
-"""Run something on the forwarder's thread, if it still runs."""
+"""Run an action on the forwarder's thread if that thread still runs."""
 
 
 class FeedLog(Protocol):
-    """The host's log, as a feed needs it; on the host's loop."""
+    """The part of the host's log that a feed needs; call it on the host's loop."""
 
     topic_name: str
 
     def read(self, positions: Positions) -> list[Chunk]:
-        """What there is at the positions, and in partitions that have none; nothing where they are at the
-        ends.
+        """Records from the positions on; a partition without a position is read from its start. Empty at the
+        ends of the log.
 
         Raises:
             ApiError: The log cannot be read.
         """
 
     def ends(self) -> dict[int, int]:
-        """The offset of the next record, by partition. Any thread."""
+        """The offset of the next record, by partition. Call from any thread."""
 
     def begin(self, group_id: str, moved: Callable[[Positions], None]) -> dict[int, int]:
-        """The committed offsets of a group, which is ours from now on; the ends, committed, where there are
-        none. ``moved`` hears what somebody else commits, within the log.
+        """Take over a group and return its committed offsets. A new group commits the ends of the log first.
+        ``moved`` is called with offsets that another client commits, limited to the range of the log.
         """
 
     def commit(self, group_id: str, positions: Positions) -> None:
@@ -66,9 +66,9 @@ class FeedLog(Protocol):
 
 
 class LogFeed:
-    """One forwarder's way through the log.
+    """The position of one forwarder in the log.
 
-    Methods say on which thread they run.
+    Comments say on which thread each group of methods and fields is used.
     """
 
     def __init__(self, name: str, source: FeedLog) -> None:
@@ -78,59 +78,61 @@ class LogFeed:
         self.cursor = LogCursor(source.begin(self.group_id, self.moved))
         self.to_forwarder: ToForwarder = lambda action, *arguments: None
         self.receive: Callable[[list[Chunk]], None] = lambda chunks: None
-        """On the forwarder's thread: records have come."""
+        """On the forwarder's thread: take records that were read."""
         self.restart: Callable[[Callable[[list[SpooledRecord]], None]], None] = lambda move: None
-        """On the forwarder's thread: forget what was read and not taken, and move the cursor."""
+        """On the forwarder's thread: discard records that were read but not taken, and move the cursor."""
         # of the forwarder's thread
         self.asked = False
         self.generation = 0
         # of the host's loop
         self.moves = 0
         self.moved_in: dict[int, int] = {}
-        """By partition, the number of its last move."""
+        """The number of the last move, by partition."""
         self.parked: tuple[int, Positions] | None = None
         self.uncommitted: dict[int, int] = {}
 
     # on the forwarder's thread
 
     def ask(self) -> None:
-        """Ask for more, unless that has been done."""
+        """Ask for more records unless a request is already open."""
         if not self.asked:
             self.asked = True
             self.to_host(self.answer, self.generation, dict(self.cursor.expected))
 
     def answered(self, generation: int, chunks: list[Chunk]) -> None:
-        """Take an answer, if the question still holds."""
+        """Take an answer if its request is still current."""
         if generation == self.generation:
             self.asked = False
             self.receive(chunks)
 
     def relocated(self, generation: int, move: Callable[[list[SpooledRecord]], None]) -> None:
-        """What was asked for is not wanted any more."""
+        """Drop the open request and continue elsewhere."""
         self.generation = generation
         self.asked = False
         self.restart(move)
 
     def go_to(self, positions: Positions, withdrawn: list[SpooledRecord]) -> None:
-        """Go on at other positions; in the other partitions what nobody has taken is read again."""
+        """Continue at other positions. In the remaining partitions, read the withdrawn records again."""
         first: dict[int, int] = {}
         for record in withdrawn:
             first.setdefault(record.partition, record.original.offset)
         self.cursor.move(first | dict(positions), len(withdrawn))
 
     async def settled(self, positions: Positions, generation: int) -> None:
-        """What stands before the positions has been delivered or buried. The generation is that in which it
-        was read: where somebody has moved us since, theirs is the offset that counts.
+        """Commit positions: every record before them has been delivered or written as a dead letter.
 
-        Waits until that is stored, or until the disk has refused it once: after a kill no more than the batch
-        in hand comes a second time.
+        The generation is the one in which the records were read. If another client has moved the group since,
+        its offset wins.
+
+        Waits until the offsets are stored or the disk has refused them once, so that after a kill at most the
+        current batch is delivered twice.
         """
         ours = asyncio.get_running_loop().create_future()
         self.to_host(self.commit_for, generation, dict(positions), ours)
         await ours
 
     async def bury(self, batch: bytes) -> None:
-        """Append dead letters; waits until that is done, however long it takes."""
+        """Append dead letters; wait until they are stored, however long it takes."""
         while True:
             ours = asyncio.get_running_loop().create_future()
             self.to_host(self.append_dead_letters, batch, ours)
@@ -145,12 +147,15 @@ class LogFeed:
     # on the host's loop
 
     def answer(self, generation: int, positions: Positions) -> None:
-        """Read, or wait until something is appended."""
+        """Read now, or park the request until records are appended."""
         self.parked = None
         try:
             chunks = self.source.read(positions)
         except ApiError as error:
-            log.error("log cannot be read", extra={"group": self.group_id, "problem": str(error)})
+            log.error(
+                "telemetry log cannot be read, trying again",
+                extra={"group": self.group_id, "problem": str(error)},
+            )
             self.host_loop.call_later(AGAIN_S, self.answer, generation, positions)
             return
         if chunks:
@@ -159,40 +164,43 @@ class LogFeed:
             self.parked = (generation, positions)
 
     def appended(self) -> None:
-        """There is something new in the log."""
+        """Answer the parked request: records were appended."""
         if self.parked is not None:
             self.answer(*self.parked)
 
     def moved(self, positions: Positions) -> None:
-        """Somebody else has committed offsets of the group: that is where to go on."""
-        log.info("forwarder goes on elsewhere", extra={"group": self.group_id, "offsets": dict(positions)})
+        """Continue at offsets that another client has committed for the group."""
+        log.info(
+            "another client committed offsets, forwarder continues there",
+            extra={"group": self.group_id, "offsets": dict(positions)},
+        )
         self.relocate(positions, partial(self.go_to, dict(positions)))
 
     def recreated(self, old_ends: Positions, new_ends: Positions) -> None:
-        """The topic is another one: what was not delivered of the old one is gone."""
+        """Continue in a topic that was created again: undelivered records of the old one are gone."""
         for index in old_ends:
             self.moved_in[index] = self.moves + 1
         self.uncommitted.clear()
-        self.relocate(dict.fromkeys(new_ends, 0), partial(self.begin_anew, old_ends, new_ends))
+        self.relocate(dict.fromkeys(new_ends, 0), partial(self.start_over, old_ends, new_ends))
 
     def relocate(self, positions: Positions, move: Callable[[list[SpooledRecord]], None]) -> None:
-        """Go on at these positions, also when the host ends right now."""
+        """Continue at these positions, and commit them so that they hold after a restart too."""
         self.moves += 1
         for index in positions:
             self.moved_in[index] = self.moves
         self.to_forwarder(self.relocated, self.moves, move)
         self.commit(self.moves, positions)
 
-    def begin_anew(self, old_ends: Positions, new_ends: Positions, withdrawn: list[SpooledRecord]) -> None:
-        """On the forwarder's thread."""
-        self.cursor.begin_anew(old_ends, dict.fromkeys(new_ends, 0), len(withdrawn))
+    def start_over(self, old_ends: Positions, new_ends: Positions, withdrawn: list[SpooledRecord]) -> None:
+        """Move the cursor to the new topic; on the forwarder's thread."""
+        self.cursor.start_over(old_ends, dict.fromkeys(new_ends, 0), len(withdrawn))
 
     def commit_for(self, generation: int, positions: Positions, theirs: asyncio.Future[str | None]) -> None:
         self.commit(generation, positions)
         self.to_forwarder(set_once, theirs, None)
 
     def commit(self, generation: int, positions: Positions) -> None:
-        """Store offsets, with those that could not be stored before; what is older than a move is not."""
+        """Store offsets together with those that failed before. Offsets older than a move are ignored."""
         waiting = bool(self.uncommitted)
         for index, offset in positions.items():
             if generation >= self.moved_in.get(index, 0):
@@ -202,7 +210,10 @@ class LogFeed:
         try:
             self.source.commit(self.group_id, self.uncommitted)
         except ApiError as error:
-            log.warning("offsets cannot be stored", extra={"group": self.group_id, "problem": str(error)})
+            log.warning(
+                "forwarder offsets cannot be stored, trying again",
+                extra={"group": self.group_id, "problem": str(error)},
+            )
             if not waiting:
                 self.host_loop.call_later(AGAIN_S, self.commit_again)
         else:
@@ -220,11 +231,14 @@ class LogFeed:
             self.source.bury(batch)
         except ApiError as error:
             problem = str(error)
-            log.error("dead letters cannot be stored", extra={"group": self.group_id, "problem": problem})
+            log.error(
+                "dead letters cannot be stored, trying again",
+                extra={"group": self.group_id, "problem": problem},
+            )
         self.to_forwarder(set_once, theirs, problem)
 
 
 def set_once(future: asyncio.Future[str | None], result: str | None) -> None:
-    """Whoever waited may have been cancelled."""
+    """Set the result unless the waiting task was cancelled."""
     if not future.done():
         future.set_result(result)

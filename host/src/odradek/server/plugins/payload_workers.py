@@ -1,4 +1,4 @@
-"""Large payloads are opened in processes of their own, so that one push never holds up the loop.
+"""Open large payloads in separate processes, so that no push holds up the loop.
 
 A worker is ``python -m odradek.server.plugins.payload_workers``. It exchanges pickles over its standard
 input and output, each preceded by its length. The host starts it with the first large payload and restarts it
@@ -24,19 +24,19 @@ log = logging.getLogger(__name__)
 
 LENGTH = struct.Struct(">I")
 MAX_QUEUED_BYTES = 64 << 20
-"""Compressed payloads that wait for a worker; beyond it a push fails instead of waiting."""
+"""Limit of compressed payloads that wait for a worker; a push beyond it fails instead of waiting."""
 MAX_QUEUED = 4_096
-"""The same in number: a kilobyte can hold work for 20 ms, and its client need not stay to wait for it."""
+"""The same limit as a count: one kilobyte can hold 20 ms of work, and its client need not stay to wait."""
 
 Done = Callable[[bytes | Exception], None]
 
 
 class WorkerFailed(Exception):
-    """A payload could not be opened for a reason of ours: a crash, or too many waiting."""
+    """The host could not open a payload: a worker crashed, or too many payloads wait."""
 
 
 class PayloadWorkers:
-    """A few worker processes and the payloads that wait for them; oldest first."""
+    """Worker processes and the queue of payloads that wait for them, oldest first."""
 
     def __init__(self, workers: int) -> None:
         self.idle = workers
@@ -46,7 +46,7 @@ class PayloadWorkers:
         self.tasks: set[asyncio.Task[None]] = set()
 
     def offload(self, work: PayloadWork, done: Done) -> None:
-        """Open a payload; ``done`` is called on the loop with the bytes or with what went wrong."""
+        """Open a payload; call ``done`` on the loop with the bytes or the error."""
         if len(self.queue) >= MAX_QUEUED or self.queued_bytes + len(work.data) > MAX_QUEUED_BYTES:
             done(WorkerFailed(f"{len(self.queue)} payloads are waiting"))
             return
@@ -59,7 +59,7 @@ class PayloadWorkers:
             task.add_done_callback(self.tasks.discard)
 
     async def work_off(self) -> None:
-        """Feed one process until nothing waits."""
+        """Feed one process until the queue is empty."""
         try:
             while self.queue:
                 work, done = self.queue.popleft()
@@ -69,7 +69,7 @@ class PayloadWorkers:
             self.idle += 1
 
     async def open(self, work: PayloadWork) -> bytes | Exception:
-        """What became of one payload."""
+        """Open one payload; return its bytes or the error."""
         process = None
         try:
             process = self.processes.pop() if self.processes else await self.start()
@@ -80,8 +80,8 @@ class PayloadWorkers:
             await process.stdin.drain()
             (size,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
             answer = pickle.loads(await process.stdout.readexactly(size))  # noqa: S301  our own process wrote it
-        except Exception as error:  # noqa: BLE001  whatever goes wrong with a worker, the push is answered
-            log.warning("a payload worker died", extra={"error": repr(error)})
+        except Exception as error:  # noqa: BLE001  the push is answered, whatever goes wrong with its worker
+            log.warning("payload worker failed; the next push starts a new one", extra={"error": repr(error)})
             if process is not None:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
@@ -91,14 +91,14 @@ class PayloadWorkers:
         return answer
 
     async def start(self) -> asyncio.subprocess.Process:
-        """A new process. It ends when its standard input does, so also when the host is killed."""
+        """Start a process. It ends with its standard input, so it also ends when the host is killed."""
         return await asyncio.create_subprocess_exec(
             sys.executable, "-m", "odradek.server.plugins.payload_workers",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
 
     async def close(self) -> None:
-        """Finish what was begun and end the processes."""
+        """Finish the payloads being opened and end the processes."""
         self.queue.clear()
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=5)
@@ -110,12 +110,12 @@ class PayloadWorkers:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """The worker's side: open payloads until the host closes the pipe."""
+    """Open payloads until the host closes the pipe; the worker's side."""
     while len(head := requests.read(LENGTH.size)) == LENGTH.size:
         work = pickle.loads(requests.read(LENGTH.unpack(head)[0]))  # noqa: S301  the host wrote it
         try:
             answer: bytes | Exception = work.run()
-        except Exception as error:  # noqa: BLE001  the host sorts it out
+        except Exception as error:  # noqa: BLE001  the host answers for it
             answer = error
         message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
         answers.write(LENGTH.pack(len(message)) + message)

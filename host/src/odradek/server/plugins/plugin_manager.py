@@ -1,7 +1,7 @@
-"""Installed plugins: found by entry point, loaded one by one, each given its own table and nothing else.
+"""Installed plugins: found by entry point, imported one by one, each given its own table and nothing else.
 
 There is no global manager: `load_plugins` returns a new one. A distribution that cannot be imported is listed
-with its error and stops nobody, unless the configuration names it.
+with its error; it stops the start only if the configuration names it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 GROUP = "odradek"
 """The entry point group, pluggy's project name and the distribution of the host."""
 TRACE_VARIABLE = "ODRADEK_TRACE_PLUGINS"
-"""Set to 1: each hook call is a line on stderr (names and types only: tables hold secrets)."""
+"""If set to 1, each hook call prints a line to stderr: names and types only, because tables hold secrets."""
 BUILTIN = {"stdout": stdout_receiver}
-"""Plugins inside the host. They wait until they are asked for."""
+"""Plugins inside the host; inactive until the configuration names them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledPlugin:
-    """One entry point of the group, as it was found."""
+    """One entry point of the group, as found."""
 
     name: str
     distribution: str
@@ -42,11 +42,11 @@ class InstalledPlugin:
     hooks: tuple[str, ...] = ()
     builtin: bool = False
     problem: str | None = None
-    """Why it is broken; None when it is not."""
+    """Why the plugin is broken; None if it is not."""
 
 
 class HostPluginManager(pluggy.PluginManager):
-    """pluggy's manager plus the memory of what was found and what failed."""
+    """pluggy's manager, with a record of the plugins found and the imports that failed."""
 
     def __init__(self) -> None:
         super().__init__(GROUP)
@@ -54,10 +54,10 @@ class HostPluginManager(pluggy.PluginManager):
         self.installed: dict[str, InstalledPlugin] = {}
 
     def add(self, name: str, plugin: object, distribution: str, version: str, builtin: bool = False) -> None:
-        """Register a plugin that is already imported.
+        """Register an imported plugin.
 
         Raises:
-            ValueError: The name or the object is taken.
+            ValueError: The name or the object is already registered.
             PluginValidationError: It implements an unknown hook or asks for an unknown argument.
         """
         try:
@@ -73,13 +73,13 @@ class HostPluginManager(pluggy.PluginManager):
         )
 
     def refuse_unknown_hooks(self, plugin: object) -> None:
-        """pluggy's own `check_pending` does not tell one plugin from another."""
+        """Refuse hooks without a specification. pluggy's `check_pending` checks all plugins, not one."""
         for caller in self.get_hookcallers(plugin) or ():
             if not caller.has_spec():
                 raise pluggy.PluginValidationError(plugin, f"unknown hook {caller.name}")
 
     def load(self, entry_point: EntryPoint) -> None:
-        """Import and register one entry point; what goes wrong is kept in `installed`."""
+        """Import and register one entry point; record a failure in `installed`."""
         name = entry_point.name
         distribution, version = origin(entry_point)
         try:
@@ -97,7 +97,7 @@ class HostPluginManager(pluggy.PluginManager):
         """Call one hook of one plugin.
 
         Raises:
-            ConfigError: The plugin refuses its table, raises something else, or offers what it may not.
+            ConfigError: The plugin refuses its table, raises another error, or returns a wrong type.
         """
         plugin = self.get_plugin(name)
         others = [other for other in self.get_plugins() if other is not plugin]
@@ -115,7 +115,7 @@ class HostPluginManager(pluggy.PluginManager):
 
 
 def origin(entry_point: EntryPoint) -> tuple[str, str]:
-    """Name and version of the distribution behind an entry point; damaged metadata give ``unknown``."""
+    """Name and version of an entry point's distribution; ``unknown`` if its metadata is damaged."""
     distribution = entry_point.dist
     if distribution is None:
         return "unknown", "unknown"
@@ -124,7 +124,7 @@ def origin(entry_point: EntryPoint) -> tuple[str, str]:
 
 
 def load_plugins() -> HostPluginManager:
-    """Find and import what is installed. Never fails: look at ``installed[...].problem``."""
+    """Find and import all installed plugins. Never fails: see ``installed[...].problem``."""
     manager = HostPluginManager()
     if os.environ.get(TRACE_VARIABLE) == "1":
         trace(manager)
@@ -136,7 +136,7 @@ def load_plugins() -> HostPluginManager:
 
 
 def trace(manager: HostPluginManager) -> None:
-    """Print each hook call with who implements it and the kind of answer."""
+    """Print each hook call with its implementations and the types of their answers."""
 
     def before(hook: str, implementations: Sequence[pluggy.HookImpl], arguments: Mapping[str, Any]) -> None:
         config = arguments.get("config")

@@ -1,4 +1,4 @@
-"""What a host does to the process that it has to itself: loop, memory, logging, signals."""
+"""Settings of a process that the host owns: event loop, memory, logging, signals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD
 
 
 def keep_buffers() -> None:
-    """Let the allocator keep freed buffers for the next push. Before the first large one is allocated."""
+    """Let the allocator keep freed buffers for the next push. Call before the first large allocation."""
     if sys.platform == "linux":
         library = ctypes.CDLL(None)
         for option, value in MALLOC_OPTIONS.items():
@@ -26,14 +26,14 @@ def keep_buffers() -> None:
 
 
 def freeze_garbage() -> None:
-    """Leave what is loaded by now out of garbage collection, and collect the rest less often."""
+    """Exclude everything loaded so far from garbage collection, and collect the rest less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """uvloop's loop where it is installed, asyncio's own otherwise."""
+    """uvloop's loop if it is installed, else asyncio's own."""
     try:
         import uvloop
     except ImportError:
@@ -43,7 +43,7 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 class LineFormatter(logging.Formatter):
-    """A fixed message and what it is about: ``WARNING odradek.log: cannot close a log log=t-0``."""
+    """A fixed message followed by its fields: ``WARNING odradek.log: cannot close a log log=t-0``."""
 
     STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
@@ -54,14 +54,14 @@ class LineFormatter(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Lines for a person; standard output belongs to the ready line and to plugins."""
+    """Log human-readable lines to stderr; stdout belongs to the ready line and to plugins."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
-    """Run ``main`` until it returns; SIGTERM and SIGINT set the event it is given."""
+    """Run ``main`` until it returns; SIGTERM and SIGINT set the event passed to it."""
 
     async def with_signals() -> None:
         stop = asyncio.Event()

@@ -1,6 +1,7 @@
 """The built-in plugin ``stdout``: one JSON line per push, for a person or for jq.
 
-It parses each payload on the host's loop and writes with a blocking call: to look with, not for a fleet.
+It parses each payload on the host's loop and writes with a blocking call. Use it to look at a few clients,
+not for a fleet.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ def odradek_client_telemetry(config: PluginConfig) -> StdoutReceiver:
 
 @dataclass(slots=True, eq=False)
 class StdoutReceiver:
-    """Its own provider and exporter. A stream that broke stays broken: each further push is a failure."""
+    """Both provider and exporter. Once its stream breaks, every further push fails."""
 
     stream: TextIO | None = None
-    """None is whatever ``sys.stdout`` is at the time."""
+    """None means the current ``sys.stdout``."""
     closed: bool = False
 
     def client_telemetry_exporter(self) -> StdoutReceiver:
@@ -43,7 +44,7 @@ class StdoutReceiver:
         """Write and flush one line.
 
         Raises:
-            OSError: Nobody reads any more.
+            OSError: The stream is closed.
         """
         if self.closed:
             raise BrokenPipeError("stdout is closed")
@@ -59,7 +60,9 @@ class StdoutReceiver:
 
 
 def silence(stream: TextIO) -> None:
-    """Point the descriptor at nothing: Python flushes it once more at exit, and would fail and say so."""
+    """Point the descriptor at the null device: Python flushes it at exit, which would fail and print an
+    error.
+    """
     with contextlib.suppress(OSError, ValueError):
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, stream.fileno())
@@ -67,10 +70,10 @@ def silence(stream: TextIO) -> None:
 
 
 def push_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> dict[str, object]:
-    """What one line says.
+    """The content of one line.
 
-    Keys: ``context``; ``metrics``, how many; ``names``, sorted, each once; ``labels``, the attributes of the
-    first Resource.
+    Keys: ``context``; ``metrics``, their number; ``names``, sorted, without duplicates; ``labels``, the
+    attributes of the first Resource.
     """
     data = MetricsData.FromString(payload.data)
     names = [
@@ -89,7 +92,7 @@ def push_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload) -
 
 
 def context_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> dict[str, object]:
-    """Who pushed, when, over which connection."""
+    """The client, the time and the connection of a push."""
     request, connection = context.request, context.request.connection
     return {
         "client_id": request.client_id,
@@ -108,7 +111,7 @@ def context_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload
 
 
 def plain(value: AnyValue) -> object:
-    """An attribute's value as JSON has it: bytes as hexadecimal digits, infinities and NaN as text."""
+    """An attribute's value for JSON: bytes as hexadecimal digits, infinities and NaN as text."""
     kind = value.WhichOneof("value")
     match kind:
         case "array_value":

@@ -1,4 +1,4 @@
-"""The data directory: made on the first start, and in use by one process at a time."""
+"""The data directory: created on the first start, and used by one process at a time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LOCK_FILE = ".lock"  # LogManager.LOCK_FILE_NAME in Kafka
 
 
 class DataDir:
-    """A directory that is ours while the object is open. The lock ends with the process, however that ends.
+    """A directory locked for this process. The lock ends with the process, however the process ends.
 
     Args:
         path: The directory.
-        key: Of the configuration, for complaints.
+        key: The configuration key to name in errors.
 
     Raises:
-        ConfigError: It cannot be made or written, or another process uses it.
+        ConfigError: The directory cannot be created or written, or another process uses it.
     """
 
     def __init__(self, path: Path, key: str = "data.dir") -> None:
@@ -33,8 +33,10 @@ class DataDir:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self.lock)
-            raise ConfigError(key, f"{path} is in use by another process") from None
+            raise ConfigError(
+                key, f"{path} is in use by another process; stop it or choose another directory"
+            ) from None
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Release the lock."""
         os.close(self.lock)

@@ -1,4 +1,4 @@
-"""What happens to the logs by itself: retention, compaction, moves between directories, flushes.
+"""Background work on the logs: retention, compaction, moves between directories, flushes.
 
 After the threads of org.apache.kafka.storage.internals.log.{LogManager,LogCleaner}, on the host's timer.
 """
@@ -26,7 +26,7 @@ from odradek.wire.error_code import ErrorCode
 log = logging.getLogger(__name__)
 
 GRAVES_MS = 10_000
-"""How often files of deleted segments are looked at; they wait for ``file.delete.delay.ms`` anyway."""
+"""Interval between checks for deleted segments whose ``file.delete.delay.ms`` has passed."""
 PRODUCERS_MS = 600_000
 """``producer.id.expiration.check.interval.ms``."""
 SEGMENTS_A_STEP = 10
@@ -43,7 +43,7 @@ class UpkeepSettings:
 
 
 class LogUpkeep:
-    """Looks after the logs from ``start`` to ``stop``."""
+    """Runs background work on the logs from ``start`` to ``stop``."""
 
     def __init__(
         self,
@@ -61,16 +61,17 @@ class LogUpkeep:
         self.offload = offload
         self.runner = StepRunner(timer, clock, offload)
         self.flusher = StepRunner(timer, clock, flush_offload or offload)
-        """Of its own, on its own thread: producers wait for it, and deleting a topic may take seconds."""
+        """Separate from `runner`, on a thread of its own: producers wait for flushes, and deleting a topic
+        may take seconds."""
         self.due_flushes: dict[PartitionLog, TimerTask] = {}
         self.flushing: set[PartitionLog] = set()
         self.asked_again: set[PartitionLog] = set()
         self.uncleanable: set[PartitionLog] = set()
-        """Compaction met damage there; they are left alone until the next start."""
+        """Logs in which compaction found damage; skipped until the next start."""
         self.stopped = False
 
     def start(self) -> None:
-        """Begin; nothing happens before the loop's next turn."""
+        """Schedule all background work; nothing runs before the loop's next turn."""
         self.logs.flush_wanted = self.flush_wanted
         self.logs.remove_tree = self.remove_tree
         self.logs.move_begun = self.run_move
@@ -82,7 +83,7 @@ class LogUpkeep:
             self.later(self.settings.cleaner_backoff_ms, self.compact)
 
     def stop(self) -> None:
-        """Leave everything as it is."""
+        """Abandon all background work where it is."""
         self.stopped = True
         self.runner.stop()
         self.flusher.stop()
@@ -92,46 +93,50 @@ class LogUpkeep:
             self.timer.schedule(self.clock.now_ms() + wait_ms, action)
 
     def remove_tree(self, folder: Path) -> None:
-        """Delete a folder that was given up, elsewhere."""
+        """Delete a folder that is no longer used, off the loop."""
         self.offload(partial(shutil.rmtree, folder, ignore_errors=True), lambda _: None)
 
     # Retention
 
     def check_retention(self) -> None:
-        """Delete what is too old or too much, then wait for the next time."""
+        """Delete segments beyond the retention limits, then schedule the next check."""
         wait_ms = self.settings.retention_check_interval_ms
         self.runner.run(self.retention(), lambda _: self.later(wait_ms, self.check_retention))
 
     def retention(self) -> Steps:
-        """Over all logs."""
+        """Apply the retention limits, log by log."""
         for each in self.logs:
             try:
                 while not each.closed and each.delete_expired(self.clock.now_ms(), SEGMENTS_A_STEP):
                     yield None
             except (ApiError, OSError) as error:
-                log.warning("retention failed", extra={"log": each.name, "problem": str(error)})
+                log.warning(
+                    "retention failed, trying again later", extra={"log": each.name, "problem": str(error)}
+                )
             yield None
 
     def check_graves(self) -> None:
-        """Unlink what was deleted long enough ago, then wait for the next time."""
+        """Unlink segments deleted long enough ago, then schedule the next check."""
         self.runner.run(self.graves(), lambda _: self.later(GRAVES_MS, self.check_graves))
 
     def graves(self) -> Steps:
-        """Over all logs."""
+        """Unlink due segments, log by log."""
         for each in self.logs:
             while each.graves and each.graves[0].due_ms <= self.clock.now_ms():
                 try:
                     yield partial(each.graves.popleft().path.unlink, missing_ok=True)
                 except OSError as error:
-                    log.warning("cannot unlink", extra={"log": each.name, "problem": str(error)})
+                    log.warning(
+                        "deleted segment cannot be unlinked", extra={"log": each.name, "problem": str(error)}
+                    )
             yield None
 
     def check_producers(self) -> None:
-        """Forget producers that fell silent, then wait for the next time."""
+        """Expire idle producers, then schedule the next check."""
         self.runner.run(self.silent_producers(), lambda _: self.later(PRODUCERS_MS, self.check_producers))
 
     def silent_producers(self) -> Steps:
-        """Over all logs."""
+        """Expire idle producers, log by log."""
         for each in self.logs:
             each.producers.expire(self.clock.now_ms())
             yield None
@@ -139,12 +144,12 @@ class LogUpkeep:
     # Compaction
 
     def compact(self) -> None:
-        """Compact the log that needs it most, and then the next; wait when there is none."""
+        """Compact the dirtiest log, then the next one; pause when none is left."""
         found: list[Cleanable] = []
         self.runner.run(self.judge(found), lambda _: self.compact_one(found))
 
     def judge(self, found: list[Cleanable]) -> Steps:
-        """Note what compaction could do, log by log."""
+        """Collect what compaction could clean, log by log."""
         for each in self.logs:
             if each.config.is_compacted and not each.closed and each not in self.uncleanable:
                 try:
@@ -154,7 +159,7 @@ class LogUpkeep:
             yield None
 
     def compact_one(self, found: Iterable[Cleanable]) -> None:
-        """Compact the worst of them."""
+        """Compact the dirtiest of the logs found."""
         todo = filthiest(each for each in found if not (each.log.closed or each.log.moving))
         if todo is None:
             self.later(self.settings.cleaner_backoff_ms, self.compact)
@@ -163,14 +168,15 @@ class LogUpkeep:
         self.runner.run(cleaner.steps(), partial(self.compacted, todo))
 
     def compacted(self, todo: Cleanable, error: Exception | None) -> None:
-        """One round is over."""
+        """Schedule the next round."""
+        # a log that moved on may have more to clean: look again at once, not after the backoff
         moved_on = todo.log.first_dirty_offset != todo.first_dirty_offset
         if error is not None:
             self.give_up(todo.log, error)
         self.later(1 if moved_on else self.settings.cleaner_backoff_ms, self.compact)
 
     def give_up(self, failed: PartitionLog, error: Exception) -> None:
-        """Until the next time; for good if the log is damaged."""
+        """Skip a log this time, or until the next start if it is damaged."""
         log.warning("compaction failed", extra={"log": failed.name, "problem": str(error)})
         if isinstance(error, ApiError) and error.code == ErrorCode.CORRUPT_MESSAGE:
             self.uncleanable.add(failed)
@@ -178,7 +184,7 @@ class LogUpkeep:
     # Moves
 
     def run_move(self, partition: Partition, move: ReplicaMove) -> None:
-        """A partition goes into another directory."""
+        """Move a partition into another directory."""
         self.runner.run(move.steps(), lambda _: self.moved(partition, move))
 
     def moved(self, partition: Partition, move: ReplicaMove) -> None:
@@ -188,18 +194,18 @@ class LogUpkeep:
     # Flushes
 
     def flush_wanted(self, asking: PartitionLog, due_ms: int) -> None:
-        """``flush.messages`` or ``flush.ms`` want a log on the disk by then."""
+        """Schedule the flush that ``flush.messages`` or ``flush.ms`` requires."""
         self.forget_due_flush(asking)
         self.due_flushes[asking] = self.timer.schedule(due_ms, partial(self.flush, asking))
 
     def forget_due_flush(self, log: PartitionLog) -> None:
-        """There is an earlier one."""
+        """Cancel the scheduled flush: an earlier one replaces it."""
         task = self.due_flushes.pop(log, None)
         if task is not None:
             task.cancel()
 
     def flush(self, asking: PartitionLog) -> None:
-        """One flush of a log at a time; what is appended meanwhile has the next one."""
+        """Flush a log, one flush at a time: records appended meanwhile wait for the next one."""
         self.forget_due_flush(asking)
         if asking.closed or self.stopped:
             return
@@ -212,7 +218,7 @@ class LogUpkeep:
     def flushed(self, asking: PartitionLog, error: Exception | None) -> None:
         self.flushing.discard(asking)
         if error is not None:
-            log.error("cannot flush", extra={"log": asking.name, "problem": str(error)})
+            log.error("log cannot be flushed", extra={"log": asking.name, "problem": str(error)})
         if asking in self.asked_again:
             self.asked_again.discard(asking)
             self.flush(asking)

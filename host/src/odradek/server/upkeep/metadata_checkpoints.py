@@ -1,7 +1,7 @@
-"""Brings what is in the write-ahead log of the metadata file into the file itself, off the loop.
+"""Checkpoint the write-ahead log of the metadata file, off the loop.
 
-SQLite would do it within a commit, every thousand pages, and wait for the disk twice: measured as a pause of
-164 ms on the loop. A passive checkpoint on a thread does not keep anybody from writing meanwhile.
+SQLite would do this within a commit, every thousand pages, and wait for the disk twice: a measured pause of
+164 ms on the loop. A passive checkpoint on a thread does not block writers.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class MetadataCheckpoints:
 
     Args:
         path: The metadata file.
-        changes: A number that is another one once something was written.
-        timer: What waits.
-        clock: The time.
-        offload: Runs work on a thread and calls back on the loop with its result, or with what it raised.
+        changes: Returns a number that grows with every write.
+        timer: Schedules the checkpoints.
+        clock: The host's clock.
+        offload: Runs work on a thread and calls back on the loop with its result or its exception.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class MetadataCheckpoints:
         self.changes_before = changes()
 
     def start(self) -> None:
-        """Look again after a while, for ever."""
+        """Schedule the next look; each look schedules another."""
         self.timer.schedule(self.clock.now_ms() + INTERVAL_MS, self.step)
 
     def step(self) -> None:
@@ -55,14 +55,14 @@ class MetadataCheckpoints:
         self.offload(partial(checkpoint, self.path), self.ended)
 
     def ended(self, result: object) -> None:
-        """A checkpoint that failed is done by the next; until then the log is there."""
+        """Log a failure: the next checkpoint covers it, and until then the write-ahead log has the data."""
         if isinstance(result, Exception):
-            log.warning("metadata checkpoint failed", extra={"error": str(result)})
+            log.warning("metadata checkpoint failed, trying again", extra={"error": str(result)})
         self.start()
 
 
 def checkpoint(path: Path) -> None:
-    """Bring over what can be, without waiting for anybody; over a connection of the calling thread."""
+    """Checkpoint as many pages as possible without blocking; uses a connection of the calling thread."""
     connection = sqlite3.connect(path)
     try:
         connection.execute("pragma wal_checkpoint(passive)").fetchone()

@@ -1,6 +1,6 @@
-"""Runs `Steps` between requests: a little at a time, what blocks on threads.
+"""Run `Steps` between requests, a little at a time; blocking steps run on threads.
 
-All work of one runner together takes at most two milliseconds of the loop in a turn, however much there is.
+All tasks of one runner together take at most two milliseconds of the loop per turn.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ log = logging.getLogger(__name__)
 
 TURN_NS: Final = 2_000_000
 BETWEEN_TURNS_MS: Final = 3
-"""So upkeep takes 40 % of the loop at most, and only while it has something to do."""
+"""Limits upkeep to 40 % of the loop, and only while there is work."""
 
 Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
-"""Run work elsewhere and call back, on the loop, with what it returned or with the exception it raised."""
+"""Run work elsewhere and call back on the loop with its result or its exception."""
 
 
 def offload_inline(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
     """The `Offload` of tests."""
     try:
         result = work()
-    except Exception as error:  # noqa: BLE001  whoever wanted the work sorts it out
+    except Exception as error:  # noqa: BLE001  the caller handles it
         result = error
     done(result)
 
 
 class FileThreads:
-    """Threads for what blocks on a disk."""
+    """Threads for work that blocks on a disk."""
 
     def __init__(self, threads: int = 2) -> None:
         self.executor = ThreadPoolExecutor(threads, thread_name_prefix="log-files")
@@ -49,7 +49,7 @@ class FileThreads:
         future.add_done_callback(lambda finished: done(finished.result()))
 
     async def close(self) -> None:
-        """Wait for what was begun."""
+        """Wait for the work that was begun."""
         await asyncio.to_thread(self.executor.shutdown)
 
 
@@ -61,7 +61,7 @@ def offload_result(work: Callable[[], Any]) -> Any:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One piece of work and what it is to go on with."""
+    """One piece of work and the result of its last step."""
 
     steps: Steps
     ended: Callable[[Exception | None], None]
@@ -80,13 +80,13 @@ class StepRunner:
         self.awake = False
 
     def run(self, steps: Steps, ended: Callable[[Exception | None], None] = lambda _: None) -> None:
-        """Do all of it, beginning soon; ``ended`` hears what went wrong, None if nothing did."""
+        """Run all steps, starting soon; call ``ended`` with the error, or None on success."""
         task = Task(steps, ended)
         self.tasks.add(task)
         self.go_on(task)
 
     def go_on(self, task: Task) -> None:
-        """A task has something to do again."""
+        """Queue a task that is ready to continue."""
         if task not in self.tasks:
             return
         self.ready.append(task)
@@ -95,7 +95,7 @@ class StepRunner:
             self.timer.schedule(self.clock.now_ms(), self.turn)
 
     def turn(self) -> None:
-        """Advance the tasks one after another until the time is over."""
+        """Advance the tasks in turn until the time is used up."""
         end_ns = self.clock.monotonic_ns() + TURN_NS
         try:
             while self.ready:
@@ -108,7 +108,7 @@ class StepRunner:
                 self.timer.schedule(self.clock.now_ms() + BETWEEN_TURNS_MS, self.turn)
 
     def advance(self, task: Task) -> None:
-        """One piece of one task."""
+        """Run one step of a task."""
         result, task.result = task.result, None
         try:
             step = task.steps.throw(result) if isinstance(result, Exception) else task.steps.send(result)
@@ -122,7 +122,7 @@ class StepRunner:
             self.follow(task, step)
 
     def follow(self, task: Task, step: Any) -> None:
-        """What a task yielded says when it goes on."""
+        """Decide by the yielded step when the task continues."""
         if step is None:
             self.ready.append(task)
         elif isinstance(step, Pause):
@@ -131,7 +131,7 @@ class StepRunner:
             self.offload(step, lambda result: self.resume(task, result))
 
     def resume(self, task: Task, result: Any) -> None:
-        """What was offloaded is done."""
+        """Continue a task whose offloaded step is done."""
         task.result = result
         self.go_on(task)
 
@@ -140,7 +140,7 @@ class StepRunner:
         task.ended(error)
 
     def stop(self) -> None:
-        """Give up everything that is not done."""
+        """Abandon all unfinished tasks."""
         self.ready.clear()
         tasks, self.tasks = self.tasks, set()
         for task in tasks:

@@ -1,4 +1,4 @@
-"""What a host keeps on disk, under locks: the metadata file and the directories of logs."""
+"""The host's files, under locks: the metadata file and the log directories."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ LOG_FOLDER = "logs"
 
 
 class Storage:
-    """The open data directory of one host, and its directories of logs.
+    """The open data directory of one host and its log directories.
 
     Args:
         path: ``data.dir``.
         now_ms: The time of the start.
-        log_dirs: ``log.dirs``; by default one folder of the data directory.
+        log_dirs: ``log.dirs``; empty for one folder inside the data directory.
 
     Raises:
-        ConfigError: A directory cannot be used, or another process uses it. Nothing stays open then.
+        ConfigError: A directory cannot be used, or another process uses it. Nothing stays open.
     """
 
     def __init__(self, path: Path, now_ms: int, log_dirs: Sequence[Path] = ()) -> None:
@@ -46,7 +46,7 @@ class Storage:
             key = "log.dirs" if log_dirs else "data.dir"
             directories = log_dirs or (path / LOG_FOLDER,)
             if len({each.resolve() for each in directories}) < len(directories):
-                raise ConfigError(key, "expected each directory once")
+                raise ConfigError(key, "names a directory twice; list each directory once")
             for directory in directories:
                 if directory.resolve() != path.resolve():
                     opened.callback(DataDir(directory, key).close)
@@ -58,9 +58,9 @@ class Storage:
             self.opened = opened.pop_all()
 
     def changes(self) -> int:
-        """Rows of the metadata file that were written since the start, without the operator's."""
+        """Number of rows of offsets and transactions written to the metadata file since the start."""
         return self.offsets.connection.total_changes + self.transactions.connection.total_changes
 
     def close(self) -> None:
-        """Close everything, the locks last."""
+        """Close all files, then release the locks."""
         self.opened.close()

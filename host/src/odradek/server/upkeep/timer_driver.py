@@ -10,12 +10,12 @@ from odradek.clock import Clock, Timer
 log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 64
-"""Actions that run before the loop looks at its sockets again. Most take microseconds, an answer to a long
-poll takes some tens."""
+"""Actions that run before the loop serves its sockets again. Most take microseconds; answering a long poll
+takes tens of microseconds."""
 
 
 class TimerDriver:
-    """Wakes up when something is due."""
+    """Runs the actions of a timer when they are due."""
 
     def __init__(self, timer: Timer, clock: Clock) -> None:
         self.timer = timer
@@ -26,14 +26,14 @@ class TimerDriver:
         self.run()
 
     def wake_at(self, deadline_ms: int) -> None:
-        """A deadline became the earliest."""
+        """Wake up at a new earliest deadline."""
         if self.handle is not None:
             self.handle.cancel()
         delay_s = max(deadline_ms - self.clock.now_ms(), 0) / 1000
         self.handle = self.loop.call_later(delay_s, self.run)
 
     def run(self) -> None:
-        """Run what is due, or a portion of it, and sleep until the next deadline."""
+        """Run due actions, at most `MOST_AT_ONCE`, then sleep until the next deadline."""
         try:
             self.timer.run_due(self.clock.now_ms(), MOST_AT_ONCE)
         except Exception:
@@ -43,7 +43,7 @@ class TimerDriver:
             self.wake_at(deadline_ms)
 
     def stop(self) -> None:
-        """Never wake up again."""
+        """Cancel the wake-up and accept no further ones."""
         self.timer.wake = None
         if self.handle is not None:
             self.handle.cancel()
