@@ -198,7 +198,9 @@ def test_a_directory_that_a_host_runs_on_is_left_alone(users: Users, tmp_path: P
     running.close()
 
     assert done.status == 2
-    assert done.err == [f"odradek: --data-dir: {tmp_path} is in use by another process; stop it or choose another directory"]
+    assert done.err == [
+        f"odradek: --data-dir: {tmp_path} is in use by another process; stop it or choose another directory"
+    ]
 
 
 def test_a_password_is_asked_for_twice_and_not_shown(tmp_path: Path) -> None:
