@@ -1,4 +1,4 @@
-"""JoinGroup: every check and every state, on the virtual clock."""
+"""JoinGroup: every check and every state, on a mock clock."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def host() -> GroupHost:
     return GroupHost()
 
 
-def test_a_group_without_a_name_is_refused(host: GroupHost) -> None:
+def test_an_empty_group_id_is_refused(host: GroupHost) -> None:
     joined = host.join(group_id="")
 
     assert joined.answer.error_code == ErrorCode.INVALID_GROUP_ID
 
 
 @pytest.mark.parametrize("session_ms", [5_999, 1_800_001, 0, -1])
-def test_a_session_outside_of_the_limits_is_refused(host: GroupHost, session_ms: int) -> None:
+def test_a_session_timeout_outside_the_limits_is_refused(host: GroupHost, session_ms: int) -> None:
     joined = host.join(session_ms=session_ms)
 
     assert joined.answer.error_code == ErrorCode.INVALID_SESSION_TIMEOUT
@@ -34,13 +34,13 @@ def test_a_session_outside_of_the_limits_is_refused(host: GroupHost, session_ms:
 
 
 @pytest.mark.parametrize("session_ms", [6_000, 1_800_000])
-def test_a_session_at_the_limits_is_taken(host: GroupHost, session_ms: int) -> None:
+def test_a_session_timeout_at_a_limit_is_accepted(host: GroupHost, session_ms: int) -> None:
     joined = host.join(session_ms=session_ms)
 
     assert joined.answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
 
 
-def test_a_member_of_a_group_that_is_not_there_is_unknown(host: GroupHost) -> None:
+def test_a_member_of_an_unknown_group_is_unknown(host: GroupHost) -> None:
     joined = host.join("somebody")
 
     assert joined.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
@@ -49,7 +49,7 @@ def test_a_member_of_a_group_that_is_not_there_is_unknown(host: GroupHost) -> No
 
 
 @pytest.mark.parametrize(("protocol_type", "protocols"), [("", (("range", b""),)), ("consumer", ())])
-def test_the_first_member_must_speak_something(
+def test_the_first_member_must_offer_a_protocol(
     host: GroupHost, protocol_type: str, protocols: tuple[tuple[str, bytes], ...]
 ) -> None:
     joined = host.join(protocol_type=protocol_type, protocols=protocols)
@@ -58,7 +58,7 @@ def test_the_first_member_must_speak_something(
     assert not host.groups.groups
 
 
-def test_another_protocol_type_does_not_fit(host: GroupHost) -> None:
+def test_another_protocol_type_is_inconsistent(host: GroupHost) -> None:
     host.stable()
 
     joined = host.join(protocol_type="connect")
@@ -66,7 +66,7 @@ def test_another_protocol_type_does_not_fit(host: GroupHost) -> None:
     assert joined.answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_a_member_must_share_a_protocol_with_all_others(host: GroupHost) -> None:
+def test_a_new_member_must_share_a_protocol_with_all_others(host: GroupHost) -> None:
     host.join_new(protocols=(("range", b""), ("sticky", b"")))
     host.join_new(protocols=(("sticky", b""),))
 
@@ -84,7 +84,7 @@ def test_a_known_member_must_share_a_protocol_with_the_others_too(host: GroupHos
 
 
 @pytest.mark.parametrize("version", [4, 9])
-def test_a_new_member_is_given_an_id_and_shall_come_again(host: GroupHost, version: int) -> None:
+def test_a_new_member_gets_an_id_and_must_join_again(host: GroupHost, version: int) -> None:
     joined = host.join(version=version)
 
     assert joined.answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
@@ -94,7 +94,7 @@ def test_a_new_member_is_given_an_id_and_shall_come_again(host: GroupHost, versi
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_an_old_client_is_let_in_at_once(host: GroupHost, version: int) -> None:
+def test_an_old_client_is_admitted_at_once(host: GroupHost, version: int) -> None:
     joined = host.join(version=version)
 
     assert joined.waits
@@ -110,7 +110,7 @@ def test_a_pending_id_is_used_once(host: GroupHost) -> None:
     assert list(host.group.members) == [member_id]
 
 
-def test_a_pending_id_does_not_become_static(host: GroupHost) -> None:
+def test_a_pending_id_cannot_become_static(host: GroupHost) -> None:
     member_id = host.pending_id()
 
     joined = host.join(member_id, instance_id="one")
@@ -118,7 +118,7 @@ def test_a_pending_id_does_not_become_static(host: GroupHost) -> None:
     assert joined.answer.error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_a_pending_id_that_nobody_uses_ends_with_its_session(host: GroupHost) -> None:
+def test_an_unused_pending_id_expires_with_its_session(host: GroupHost) -> None:
     host.stable()
     member_id = host.pending_id()
     host.clock.advance(SESSION_MS)
@@ -129,7 +129,7 @@ def test_a_pending_id_that_nobody_uses_ends_with_its_session(host: GroupHost) ->
     assert not host.group.pending_members
 
 
-def test_a_group_that_nobody_got_into_is_forgotten(host: GroupHost) -> None:
+def test_a_group_without_an_admitted_member_is_forgotten(host: GroupHost) -> None:
     host.pending_id()
 
     host.clock.advance(SESSION_MS)
@@ -158,7 +158,7 @@ def test_metadata_is_bounded(host: GroupHost) -> None:
 # -- the size of a group
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_group_admits_no_new_member() -> None:
     host = GroupHost(GroupConfig(max_size=2))
     host.stable(2)
 
@@ -177,7 +177,7 @@ def test_members_of_a_full_group_may_join_again() -> None:
     assert joined.waits
 
 
-def test_in_a_rebalance_the_last_to_come_is_out() -> None:
+def test_in_a_rebalance_the_last_to_join_a_full_group_is_refused() -> None:
     host = GroupHost(GroupConfig(max_size=2))
     leader, follower = host.stable(2)
     host.join(leader.member_id)
@@ -201,7 +201,7 @@ def test_the_first_member_waits_for_others(host: GroupHost) -> None:
     assert host.group.state_name == "PreparingRebalance"
 
 
-def test_members_who_arrive_extend_the_delay(host: GroupHost) -> None:
+def test_each_new_member_extends_the_delay(host: GroupHost) -> None:
     first = host.join_new()
     host.clock.advance(DELAY_MS - 1)
     second = host.join_new()
@@ -212,7 +212,7 @@ def test_members_who_arrive_extend_the_delay(host: GroupHost) -> None:
     assert second.waits
 
 
-def test_the_delay_ends_when_nobody_has_arrived_for_so_long(host: GroupHost) -> None:
+def test_the_delay_ends_when_no_member_has_joined_during_it(host: GroupHost) -> None:
     first = host.join_new()
     host.clock.advance(DELAY_MS - 1)
     second = host.join_new()
@@ -242,7 +242,7 @@ def test_without_a_delay_the_first_member_is_answered_at_once() -> None:
     assert joined.answer.generation_id == 1
 
 
-def test_a_pending_id_does_not_hold_up_the_first_generation(host: GroupHost) -> None:
+def test_a_pending_id_does_not_delay_the_first_generation(host: GroupHost) -> None:
     host.pending_id()
     joined = host.join_new()
 
@@ -254,7 +254,7 @@ def test_a_pending_id_does_not_hold_up_the_first_generation(host: GroupHost) -> 
 # -- the generation
 
 
-def test_the_leader_is_told_everything_and_the_others_nothing(host: GroupHost) -> None:
+def test_only_the_leader_gets_the_members_metadata(host: GroupHost) -> None:
     first = host.join_new(protocols=(("range", b"one"),))
     second = host.join_new(protocols=(("range", b"two"),))
 
@@ -271,7 +271,7 @@ def test_the_leader_is_told_everything_and_the_others_nothing(host: GroupHost) -
     assert second.answer.members == []
 
 
-def test_most_votes_choose_the_protocol(host: GroupHost) -> None:
+def test_the_protocol_with_most_votes_is_chosen(host: GroupHost) -> None:
     first = host.join_new(protocols=(("range", b""), ("sticky", b"")))
     for _ in range(2):
         host.join_new(protocols=(("sticky", b""), ("range", b"")))
@@ -281,7 +281,7 @@ def test_most_votes_choose_the_protocol(host: GroupHost) -> None:
     assert first.answer.protocol_name == "sticky"
 
 
-def test_members_vote_for_what_everybody_speaks(host: GroupHost) -> None:
+def test_members_vote_only_for_common_protocols(host: GroupHost) -> None:
     first = host.join_new(protocols=(("mine", b""), ("range", b"r")))
     host.join_new(protocols=(("range", b""),))
 
@@ -291,7 +291,7 @@ def test_members_vote_for_what_everybody_speaks(host: GroupHost) -> None:
     assert first.answer.members[0].metadata == b"r"
 
 
-def test_v0_has_no_rebalance_timeout_and_means_the_session_timeout(host: GroupHost) -> None:
+def test_in_v0_the_session_timeout_is_the_rebalance_timeout(host: GroupHost) -> None:
     host.join(version=0, rebalance_ms=-1)
 
     assert host.group.rebalance_timeout_ms == SESSION_MS
@@ -300,7 +300,7 @@ def test_v0_has_no_rebalance_timeout_and_means_the_session_timeout(host: GroupHo
 # -- known members
 
 
-def test_in_a_rebalance_a_member_is_parked_with_what_it_says_now(host: GroupHost) -> None:
+def test_in_a_rebalance_a_known_member_joins_with_its_new_metadata(host: GroupHost) -> None:
     leader, follower = host.stable(2)
     again = host.join(leader.member_id)
 
@@ -310,7 +310,7 @@ def test_in_a_rebalance_a_member_is_parked_with_what_it_says_now(host: GroupHost
     assert [member.metadata for member in again.answer.members] == [b"m", b"new"]
 
 
-def test_a_join_that_was_given_up_is_answered_when_the_next_takes_its_place(host: GroupHost) -> None:
+def test_an_abandoned_join_is_answered_when_the_next_replaces_it(host: GroupHost) -> None:
     leader, _ = host.stable(2)
     given_up = host.join(leader.member_id)
 
@@ -320,7 +320,7 @@ def test_a_join_that_was_given_up_is_answered_when_the_next_takes_its_place(host
     assert again.waits
 
 
-def test_while_the_leader_assigns_a_lost_answer_is_repeated(host: GroupHost) -> None:
+def test_a_lost_answer_is_repeated_while_the_leader_assigns(host: GroupHost) -> None:
     leader, follower = host.completing(2)
 
     answers = [host.join(member.member_id).answer for member in (leader, follower)]
@@ -329,7 +329,7 @@ def test_while_the_leader_assigns_a_lost_answer_is_repeated(host: GroupHost) -> 
     assert host.group.state_name == "CompletingRebalance"
 
 
-def test_while_the_leader_assigns_new_metadata_is_a_rebalance(host: GroupHost) -> None:
+def test_new_metadata_while_the_leader_assigns_starts_a_rebalance(host: GroupHost) -> None:
     _, follower = host.completing(2)
 
     joined = host.join(follower.member_id, protocols=(("range", b"new"),))
@@ -338,7 +338,7 @@ def test_while_the_leader_assigns_new_metadata_is_a_rebalance(host: GroupHost) -
     assert host.group.state_name == "PreparingRebalance"
 
 
-def test_the_leader_of_a_stable_group_may_always_rebalance(host: GroupHost) -> None:
+def test_the_leader_of_a_stable_group_can_always_rebalance(host: GroupHost) -> None:
     leader, _ = host.stable(2)
 
     joined = host.join(leader.member_id)
@@ -347,7 +347,7 @@ def test_the_leader_of_a_stable_group_may_always_rebalance(host: GroupHost) -> N
     assert host.group.state_name == "PreparingRebalance"
 
 
-def test_a_follower_of_a_stable_group_is_told_the_same_again(host: GroupHost) -> None:
+def test_a_follower_of_a_stable_group_gets_the_same_answer_again(host: GroupHost) -> None:
     _, follower = host.stable(2)
 
     joined = host.join(follower.member_id)
@@ -356,7 +356,7 @@ def test_a_follower_of_a_stable_group_is_told_the_same_again(host: GroupHost) ->
     assert host.group.state_name == "Stable"
 
 
-def test_a_follower_of_a_stable_group_with_new_metadata_is_a_rebalance(host: GroupHost) -> None:
+def test_a_follower_with_new_metadata_rebalances_a_stable_group(host: GroupHost) -> None:
     _, follower = host.stable(2)
 
     joined = host.join(follower.member_id, protocols=(("range", b"new"),))
@@ -382,7 +382,7 @@ def test_a_member_that_was_alone_rejoins_without_delay(host: GroupHost) -> None:
     assert joined.answer.generation_id == 2
 
 
-def test_a_new_member_that_waits_for_five_minutes_is_dropped(host: GroupHost) -> None:
+def test_a_new_member_that_waits_for_five_minutes_is_removed(host: GroupHost) -> None:
     static = host.join(instance_id="one", rebalance_ms=2_000_000, session_ms=1_000_000)
     host.clock.advance(DELAY_MS)
     host.sync_all([static.answer])
@@ -395,7 +395,7 @@ def test_a_new_member_that_waits_for_five_minutes_is_dropped(host: GroupHost) ->
     assert list(host.group.members) == [static.answer.member_id]
 
 
-def test_a_known_member_that_waits_longer_than_its_session_stays(host: GroupHost) -> None:
+def test_a_known_member_may_wait_longer_than_its_session(host: GroupHost) -> None:
     leader, _ = host.stable(2)
     joined = host.join(leader.member_id)
 
@@ -408,7 +408,7 @@ def test_a_known_member_that_waits_longer_than_its_session_stays(host: GroupHost
 # -- static members
 
 
-def test_a_static_member_needs_no_second_step(host: GroupHost) -> None:
+def test_a_static_member_joins_in_one_step(host: GroupHost) -> None:
     joined = host.join(instance_id="one")
 
     host.clock.advance(DELAY_MS)
@@ -418,7 +418,7 @@ def test_a_static_member_needs_no_second_step(host: GroupHost) -> None:
     assert joined.answer.members[0].group_instance_id == "one"
 
 
-def test_a_static_member_that_comes_back_keeps_its_assignment(host: GroupHost) -> None:
+def test_a_returning_static_member_keeps_its_assignment(host: GroupHost) -> None:
     _, follower = host.static("one", "two")
 
     back = host.join(instance_id="two").answer
@@ -429,7 +429,7 @@ def test_a_static_member_that_comes_back_keeps_its_assignment(host: GroupHost) -
     assert host.group.state_name == "Stable"
 
 
-def test_a_static_leader_that_comes_back_need_not_assign(host: GroupHost) -> None:
+def test_a_returning_static_leader_need_not_assign(host: GroupHost) -> None:
     leader, _ = host.static("one", "two")
 
     back = host.join(instance_id="one").answer
@@ -440,7 +440,7 @@ def test_a_static_leader_that_comes_back_need_not_assign(host: GroupHost) -> Non
 
 
 @pytest.mark.parametrize("version", [5, 8])
-def test_an_old_static_leader_that_comes_back_is_not_told_that_it_leads(
+def test_a_returning_static_leader_of_an_old_version_is_not_told_that_it_leads(
     host: GroupHost, version: int
 ) -> None:
     leader, _ = host.static("one", "two")
@@ -452,7 +452,7 @@ def test_an_old_static_leader_that_comes_back_is_not_told_that_it_leads(
     assert back.members == []
 
 
-def test_a_static_member_that_changes_the_choice_of_protocol_is_a_rebalance(host: GroupHost) -> None:
+def test_a_static_member_that_changes_the_chosen_protocol_starts_a_rebalance(host: GroupHost) -> None:
     host.static("one", protocols=(("range", b""), ("sticky", b"")))
 
     back = host.join(instance_id="one", protocols=(("sticky", b""),))
@@ -461,7 +461,7 @@ def test_a_static_member_that_changes_the_choice_of_protocol_is_a_rebalance(host
     assert back.answer.protocol_name == "sticky"
 
 
-def test_a_static_member_that_comes_back_while_the_leader_assigns_is_a_rebalance(host: GroupHost) -> None:
+def test_a_static_member_that_returns_while_the_leader_assigns_starts_a_rebalance(host: GroupHost) -> None:
     parked = [host.join(instance_id=name) for name in ("one", "two")]
     host.clock.advance(2 * DELAY_MS)
 
@@ -472,7 +472,7 @@ def test_a_static_member_that_comes_back_while_the_leader_assigns_is_a_rebalance
     assert host.group.state_name == "PreparingRebalance"
 
 
-def test_a_static_member_that_comes_back_in_a_rebalance_takes_the_parked_place(host: GroupHost) -> None:
+def test_a_static_member_that_returns_during_a_rebalance_replaces_its_waiting_join(host: GroupHost) -> None:
     first = host.join(instance_id="one")
 
     second = host.join(instance_id="one")
@@ -483,7 +483,7 @@ def test_a_static_member_that_comes_back_in_a_rebalance_takes_the_parked_place(h
     assert len(host.group.members) == 1
 
 
-def test_a_parked_sync_of_the_former_static_member_is_fenced(host: GroupHost) -> None:
+def test_a_waiting_sync_of_the_replaced_static_member_is_fenced(host: GroupHost) -> None:
     parked = [host.join(instance_id=name) for name in ("one", "two")]
     host.clock.advance(2 * DELAY_MS)
     synced = host.sync(parked[1].answer)
@@ -493,7 +493,7 @@ def test_a_parked_sync_of_the_former_static_member_is_fenced(host: GroupHost) ->
     assert synced.answer.error_code == ErrorCode.FENCED_INSTANCE_ID
 
 
-def test_the_former_static_member_is_fenced_whenever_it_comes(host: GroupHost) -> None:
+def test_a_replaced_static_member_is_fenced_in_every_state(host: GroupHost) -> None:
     (former,) = host.static("one")
     host.join(instance_id="one")
 
@@ -505,14 +505,14 @@ def test_the_former_static_member_is_fenced_whenever_it_comes(host: GroupHost) -
     assert host.leave((former.member_id, "one")) == [ErrorCode.FENCED_INSTANCE_ID]
 
 
-def test_a_former_static_member_without_its_instance_id_is_unknown(host: GroupHost) -> None:
+def test_a_replaced_static_member_without_its_instance_id_is_unknown(host: GroupHost) -> None:
     (former,) = host.static("one")
     host.join(instance_id="one")
 
     assert host.heartbeat(former.member_id) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_an_instance_id_that_nobody_has_is_unknown(host: GroupHost) -> None:
+def test_an_unused_instance_id_is_unknown(host: GroupHost) -> None:
     (member,) = host.stable()
 
     joined = host.join(member.member_id, instance_id="one")
@@ -520,7 +520,7 @@ def test_an_instance_id_that_nobody_has_is_unknown(host: GroupHost) -> None:
     assert joined.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_the_session_of_a_static_member_goes_on_with_its_successor(host: GroupHost) -> None:
+def test_the_session_of_a_static_member_continues_for_its_replacement(host: GroupHost) -> None:
     host.static("one")
     host.clock.advance(SESSION_MS - 1)
     back = host.join(instance_id="one").answer
@@ -530,7 +530,7 @@ def test_the_session_of_a_static_member_goes_on_with_its_successor(host: GroupHo
     assert host.heartbeat(back.member_id, 1, "one") == ErrorCode.NONE
 
 
-def test_rebalance_timeouts_below_zero_count_as_zero(host: GroupHost) -> None:
+def test_negative_rebalance_timeouts_count_as_zero(host: GroupHost) -> None:
     host.join_new(rebalance_ms=-5)
 
     assert host.group.rebalance_timeout_ms == 0
@@ -543,7 +543,7 @@ def test_the_longest_rebalance_timeout_counts(host: GroupHost) -> None:
     assert host.group.rebalance_timeout_ms == REBALANCE_MS
 
 
-def test_what_a_member_spoke_is_forgotten_with_it(host: GroupHost) -> None:
+def test_the_protocols_of_a_removed_member_are_forgotten(host: GroupHost) -> None:
     host.stable()
 
     for number in range(3):
@@ -554,7 +554,7 @@ def test_what_a_member_spoke_is_forgotten_with_it(host: GroupHost) -> None:
     assert set(host.group.protocol_support) == {"range"}
 
 
-def test_a_group_that_everybody_left_during_the_initial_delay_takes_whoever_comes(
+def test_a_group_that_emptied_during_the_initial_delay_admits_new_members(
     host: GroupHost,
 ) -> None:
     host.join(version=3)

@@ -1,4 +1,4 @@
-"""LeaveGroup: who may go, who is sent away, and what follows."""
+"""LeaveGroup: which members may leave or be removed, and the rebalance that follows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def host() -> GroupHost:
 @pytest.mark.parametrize(
     ("group_id", "code"), [("", ErrorCode.INVALID_GROUP_ID), ("other", ErrorCode.UNKNOWN_MEMBER_ID)]
 )
-def test_leaving_no_group_is_refused(host: GroupHost, group_id: str, code: ErrorCode) -> None:
+def test_an_empty_group_id_is_refused(host: GroupHost, group_id: str, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as refused:
         host.leave(("somebody", None), group_id=group_id)
 
     assert refused.value.code == code
 
 
-def test_the_last_member_leaves_an_empty_group_of_a_new_generation(host: GroupHost) -> None:
+def test_the_last_leave_makes_the_group_empty_in_a_new_generation(host: GroupHost) -> None:
     (member,) = host.stable()
 
     errors = host.leave((member.member_id, None))
@@ -35,7 +35,7 @@ def test_the_last_member_leaves_an_empty_group_of_a_new_generation(host: GroupHo
     assert len(host.clock.timer) == 0
 
 
-def test_a_stranger_cannot_leave_and_nothing_follows(host: GroupHost) -> None:
+def test_an_unknown_member_cannot_leave_and_changes_nothing(host: GroupHost) -> None:
     host.stable()
 
     errors = host.leave(("stranger", None), ("", None), ("", "nobody"), ("stranger", "nobody"))
@@ -44,7 +44,7 @@ def test_a_stranger_cannot_leave_and_nothing_follows(host: GroupHost) -> None:
     assert host.group.state_name == "Stable"
 
 
-def test_one_rebalance_follows_however_many_leave(host: GroupHost) -> None:
+def test_any_number_of_leaving_members_starts_one_rebalance(host: GroupHost) -> None:
     joined = host.stable(3)
 
     errors = host.leave(*((member.member_id, None) for member in joined[:2]), ("stranger", None))
@@ -55,7 +55,7 @@ def test_one_rebalance_follows_however_many_leave(host: GroupHost) -> None:
     assert host.group.state_name == "PreparingRebalance"
 
 
-def test_an_operator_sends_a_static_member_away_by_its_instance_id(host: GroupHost) -> None:
+def test_an_operator_can_remove_a_static_member_by_its_instance_id(host: GroupHost) -> None:
     host.static("one", "two")
 
     errors = host.leave(("", "two"))
@@ -64,7 +64,7 @@ def test_an_operator_sends_a_static_member_away_by_its_instance_id(host: GroupHo
     assert list(host.group.static_members) == ["one"]
 
 
-def test_a_static_member_leaves_under_both_of_its_ids(host: GroupHost) -> None:
+def test_a_static_member_can_leave_with_both_of_its_ids(host: GroupHost) -> None:
     (member,) = host.static("one")
 
     errors = host.leave((member.member_id, "one"))
@@ -73,7 +73,7 @@ def test_a_static_member_leaves_under_both_of_its_ids(host: GroupHost) -> None:
     assert not host.group.static_members
 
 
-def test_a_pending_id_may_leave(host: GroupHost) -> None:
+def test_a_pending_id_can_leave(host: GroupHost) -> None:
     member_id = host.pending_id()
 
     errors = host.leave((member_id, None))
@@ -102,7 +102,7 @@ def test_a_rebalance_does_not_wait_for_a_member_that_left(host: GroupHost) -> No
     assert again.answer.generation_id == 2
 
 
-def test_a_parked_join_of_a_member_that_leaves_is_answered(host: GroupHost) -> None:
+def test_a_waiting_join_of_a_leaving_member_is_answered(host: GroupHost) -> None:
     joined = host.join(instance_id="one")
 
     host.leave(("", "one"))
@@ -110,7 +110,7 @@ def test_a_parked_join_of_a_member_that_leaves_is_answered(host: GroupHost) -> N
     assert joined.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_parked_sync_of_a_member_that_leaves_is_answered(host: GroupHost) -> None:
+def test_a_waiting_sync_of_a_leaving_member_is_answered(host: GroupHost) -> None:
     _, follower = host.completing(2)
     waiting = host.sync(follower)
 
@@ -119,7 +119,7 @@ def test_a_parked_sync_of_a_member_that_leaves_is_answered(host: GroupHost) -> N
     assert waiting.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_when_everybody_left_in_the_initial_delay_the_group_is_empty_after_it(host: GroupHost) -> None:
+def test_a_group_that_empties_during_the_initial_delay_is_empty_after_it(host: GroupHost) -> None:
     joined = host.join(instance_id="one")
     host.leave(("", "one"))
 

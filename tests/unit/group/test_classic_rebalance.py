@@ -1,4 +1,4 @@
-"""From one generation to the next: who is waited for, how long, and who is left behind."""
+"""From one generation to the next: which members are waited for, how long, and which are removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def host() -> GroupHost:
     return GroupHost()
 
 
-def test_a_rebalance_ends_when_everybody_has_joined(host: GroupHost) -> None:
+def test_a_rebalance_ends_when_every_member_has_joined(host: GroupHost) -> None:
     leader, follower = host.stable(2)
     first = host.join(leader.member_id)
 
@@ -38,7 +38,7 @@ def test_a_rebalance_waits_for_pending_ids(host: GroupHost) -> None:
     assert len(first.answer.members) == 2
 
 
-def test_a_rebalance_waits_for_pending_ids_as_long_as_their_session(host: GroupHost) -> None:
+def test_a_rebalance_waits_for_pending_ids_until_their_session_ends(host: GroupHost) -> None:
     (leader,) = host.stable(session_ms=LONG_MS)
     host.pending_id()
     first = host.join(leader.member_id, session_ms=LONG_MS)
@@ -48,7 +48,7 @@ def test_a_rebalance_waits_for_pending_ids_as_long_as_their_session(host: GroupH
     assert len(first.answer.members) == 1
 
 
-def test_a_dynamic_member_that_does_not_join_in_time_is_out(host: GroupHost) -> None:
+def test_a_dynamic_member_that_does_not_join_in_time_is_removed(host: GroupHost) -> None:
     leader, follower = host.stable(2, session_ms=LONG_MS)
     first = host.join(leader.member_id, session_ms=LONG_MS)
 
@@ -67,7 +67,7 @@ def test_a_static_member_that_does_not_join_in_time_stays(host: GroupHost) -> No
     assert [member.member_id for member in first.answer.members] == [leader.member_id, follower.member_id]
 
 
-def test_a_leader_that_does_not_join_in_time_is_followed_by_one_who_has(host: GroupHost) -> None:
+def test_a_leader_that_does_not_join_in_time_is_replaced_by_a_member_that_did(host: GroupHost) -> None:
     leader, follower = host.stable(2, session_ms=LONG_MS)
     joined = host.join(follower.member_id, protocols=(("range", b"new"),), session_ms=LONG_MS)
 
@@ -77,7 +77,7 @@ def test_a_leader_that_does_not_join_in_time_is_followed_by_one_who_has(host: Gr
     assert leader.member_id not in host.group.members
 
 
-def test_a_static_leader_that_is_away_is_followed_by_one_who_is_there(host: GroupHost) -> None:
+def test_an_absent_static_leader_is_replaced_by_a_present_member(host: GroupHost) -> None:
     _, follower = host.static("one", "two", session_ms=LONG_MS)
     joined = host.join(
         follower.member_id, instance_id="two", protocols=(("range", b"new"),), session_ms=LONG_MS
@@ -89,7 +89,7 @@ def test_a_static_leader_that_is_away_is_followed_by_one_who_is_there(host: Grou
     assert len(joined.answer.members) == 2
 
 
-def test_when_nobody_joins_static_members_are_waited_for_again(host: GroupHost) -> None:
+def test_if_no_member_joins_static_members_are_waited_for_again(host: GroupHost) -> None:
     static = host.join(instance_id="one", session_ms=LONG_MS)
     dynamic = host.join_new(session_ms=LONG_MS)
     host.clock.advance(2 * DELAY_MS)
@@ -112,7 +112,7 @@ def test_when_the_sessions_of_static_members_end_the_group_is_empty(host: GroupH
     assert len(host.clock.timer) == 0
 
 
-def test_generations_go_on_after_the_group_was_empty(host: GroupHost) -> None:
+def test_generations_continue_after_the_group_was_empty(host: GroupHost) -> None:
     (member,) = host.stable()
     host.leave((member.member_id, None))
 
@@ -121,7 +121,7 @@ def test_generations_go_on_after_the_group_was_empty(host: GroupHost) -> None:
     assert again.generation_id == 3
 
 
-def test_an_empty_group_may_speak_something_else_next_time(host: GroupHost) -> None:
+def test_an_empty_group_can_choose_another_protocol(host: GroupHost) -> None:
     (member,) = host.stable()
     host.leave((member.member_id, None))
 
@@ -130,7 +130,7 @@ def test_an_empty_group_may_speak_something_else_next_time(host: GroupHost) -> N
     assert (host.group.protocol_type, host.group.protocol_name) == ("connect", "sessioned")
 
 
-def test_generations_start_again_before_they_overflow(host: GroupHost) -> None:
+def test_generations_restart_before_they_overflow(host: GroupHost) -> None:
     (member,) = host.stable()
     host.group.generation = 2**31 - 1
 
@@ -139,7 +139,7 @@ def test_generations_start_again_before_they_overflow(host: GroupHost) -> None:
     assert joined.answer.generation_id == 1
 
 
-def test_an_answer_that_makes_its_client_ask_again_at_once_finds_the_group_in_order(
+def test_an_answer_may_cause_another_request_at_once(
     host: GroupHost,
 ) -> None:
     leader, follower = host.stable(2)
@@ -158,7 +158,7 @@ def test_an_answer_that_makes_its_client_ask_again_at_once_finds_the_group_in_or
     assert host.group.state_name == "CompletingRebalance"
 
 
-def test_a_group_whose_generation_cannot_be_stored_lives_on(
+def test_a_group_whose_generation_cannot_be_stored_continues(
     host: GroupHost, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(_row: object) -> None:
@@ -172,7 +172,7 @@ def test_a_group_whose_generation_cannot_be_stored_lives_on(
     assert "group cannot be stored" in caplog.text
 
 
-def test_a_group_that_is_closed_waits_for_nothing(host: GroupHost) -> None:
+def test_a_closed_group_has_no_timers(host: GroupHost) -> None:
     host.stable(2)
     host.join_new()
     host.pending_id()
@@ -192,7 +192,7 @@ def test_a_thousand_members_form_one_generation(host: GroupHost) -> None:
     assert len(parked[0].answer.members) == 1_000
 
 
-def test_a_group_of_the_other_protocol_that_is_empty_becomes_a_classic_one(host: GroupHost) -> None:
+def test_an_empty_consumer_group_becomes_a_classic_one(host: GroupHost) -> None:
     host.groups.put(host.groups.consumer_group("g", 7))
 
     (joined,) = host.stable()

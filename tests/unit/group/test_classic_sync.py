@@ -1,4 +1,4 @@
-"""SyncGroup and Heartbeat: every check and every state, on the virtual clock."""
+"""SyncGroup and Heartbeat: every check and every state, on a mock clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def host() -> GroupHost:
 # -- SyncGroup
 
 
-def test_sync_in_a_group_without_a_name_is_refused(host: GroupHost) -> None:
+def test_sync_with_an_empty_group_id_is_refused(host: GroupHost) -> None:
     (member,) = host.completing()
 
     synced = host.sync(member, group_id="")
@@ -25,7 +25,7 @@ def test_sync_in_a_group_without_a_name_is_refused(host: GroupHost) -> None:
     assert synced.answer.error_code == ErrorCode.INVALID_GROUP_ID
 
 
-def test_sync_in_a_group_that_is_not_there_is_of_an_unknown_member(host: GroupHost) -> None:
+def test_sync_in_an_unknown_group_is_from_an_unknown_member(host: GroupHost) -> None:
     (member,) = host.completing()
 
     synced = host.sync(member, group_id="other")
@@ -33,7 +33,7 @@ def test_sync_in_a_group_that_is_not_there_is_of_an_unknown_member(host: GroupHo
     assert synced.answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_sync_of_a_stranger_is_refused(host: GroupHost) -> None:
+def test_sync_of_an_unknown_member_is_refused(host: GroupHost) -> None:
     (member,) = host.completing()
 
     synced = host.sync(member, member_id="stranger")
@@ -59,7 +59,7 @@ def test_sync_of_another_generation_is_refused(host: GroupHost, generation: int)
 
 
 @pytest.mark.parametrize(("field", "value"), [("protocol_type", "connect"), ("protocol_name", "sticky")])
-def test_sync_under_another_protocol_is_refused(host: GroupHost, field: str, value: str) -> None:
+def test_sync_with_another_protocol_is_refused(host: GroupHost, field: str, value: str) -> None:
     (member,) = host.completing()
 
     synced = host.sync(member, None, **{field: value})
@@ -67,7 +67,7 @@ def test_sync_under_another_protocol_is_refused(host: GroupHost, field: str, val
     assert synced.answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_sync_under_the_groups_protocol_is_taken(host: GroupHost) -> None:
+def test_sync_with_the_groups_protocol_is_accepted(host: GroupHost) -> None:
     (member,) = host.completing()
 
     synced = host.sync(member, protocol_type="consumer", protocol_name="range")
@@ -93,7 +93,7 @@ def test_followers_wait_for_the_leader(host: GroupHost) -> None:
     assert host.group.state_name == "CompletingRebalance"
 
 
-def test_the_leaders_assignment_goes_to_all(host: GroupHost) -> None:
+def test_the_leaders_assignment_goes_to_every_member(host: GroupHost) -> None:
     leader, follower = host.completing(2)
     waiting = host.sync(follower)
 
@@ -104,7 +104,7 @@ def test_the_leaders_assignment_goes_to_all(host: GroupHost) -> None:
     assert host.group.state_name == "Stable"
 
 
-def test_who_is_left_out_by_the_leader_has_nothing(host: GroupHost) -> None:
+def test_a_member_left_out_by_the_leader_has_an_empty_assignment(host: GroupHost) -> None:
     leader, follower = host.completing(2)
     waiting = host.sync(follower)
 
@@ -122,7 +122,7 @@ def test_assignments_of_followers_are_ignored(host: GroupHost) -> None:
     assert waiting.answer.assignment == b"b"
 
 
-def test_assignments_of_strangers_are_ignored(host: GroupHost) -> None:
+def test_assignments_of_unknown_members_are_ignored(host: GroupHost) -> None:
     (leader,) = host.completing()
 
     synced = host.sync(leader, {"stranger": b"x", leader.member_id: b"a"})
@@ -138,7 +138,7 @@ def test_assignments_are_bounded(host: GroupHost) -> None:
     assert synced.answer.error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_in_a_stable_group_the_assignment_is_there_at_once(host: GroupHost) -> None:
+def test_in_a_stable_group_sync_is_answered_at_once(host: GroupHost) -> None:
     _, follower = host.stable(2)
 
     synced = host.sync(follower)
@@ -146,7 +146,7 @@ def test_in_a_stable_group_the_assignment_is_there_at_once(host: GroupHost) -> N
     assert synced.answer.assignment == b"1"
 
 
-def test_a_sync_that_was_given_up_is_answered_when_the_next_takes_its_place(host: GroupHost) -> None:
+def test_an_abandoned_sync_is_answered_when_the_next_replaces_it(host: GroupHost) -> None:
     _, follower = host.completing(2)
     given_up = host.sync(follower)
 
@@ -156,7 +156,7 @@ def test_a_sync_that_was_given_up_is_answered_when_the_next_takes_its_place(host
     assert again.waits
 
 
-def test_a_rebalance_answers_those_who_wait_for_the_leader(host: GroupHost) -> None:
+def test_a_rebalance_answers_members_that_wait_for_the_leader(host: GroupHost) -> None:
     _, follower = host.completing(2)
     waiting = host.sync(follower)
 
@@ -165,7 +165,7 @@ def test_a_rebalance_answers_those_who_wait_for_the_leader(host: GroupHost) -> N
     assert waiting.answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_who_joins_and_never_syncs_is_out(host: GroupHost) -> None:
+def test_a_member_that_joins_and_never_syncs_is_removed(host: GroupHost) -> None:
     leader, follower = host.completing(2, session_ms=2 * REBALANCE_MS)
     host.sync(leader, {})
 
@@ -175,7 +175,7 @@ def test_who_joins_and_never_syncs_is_out(host: GroupHost) -> None:
     assert host.group.state_name == "PreparingRebalance"
 
 
-def test_a_leader_that_never_syncs_is_out_and_those_who_wait_join_again(host: GroupHost) -> None:
+def test_a_leader_that_never_syncs_is_removed_and_the_others_join_again(host: GroupHost) -> None:
     leader, follower = host.completing(2, session_ms=2 * REBALANCE_MS)
     waiting = host.sync(follower)
 
@@ -186,7 +186,7 @@ def test_a_leader_that_never_syncs_is_out_and_those_who_wait_join_again(host: Gr
     assert host.group.leader_id == follower.member_id
 
 
-def test_when_all_have_synced_nobody_is_out(host: GroupHost) -> None:
+def test_after_every_member_has_synced_none_is_removed(host: GroupHost) -> None:
     host.stable(2, session_ms=2 * REBALANCE_MS)
 
     host.clock.advance(REBALANCE_MS)
@@ -195,7 +195,7 @@ def test_when_all_have_synced_nobody_is_out(host: GroupHost) -> None:
     assert host.group.state_name == "Stable"
 
 
-def test_waiting_for_the_leader_is_as_good_as_heartbeats(host: GroupHost) -> None:
+def test_waiting_for_the_leader_counts_as_heartbeats(host: GroupHost) -> None:
     leader, follower = host.completing(2)
     host.clock.advance(SESSION_MS - 1)
     host.heartbeat(leader.member_id)
@@ -211,15 +211,15 @@ def test_waiting_for_the_leader_is_as_good_as_heartbeats(host: GroupHost) -> Non
 # -- Heartbeat
 
 
-def test_heartbeat_in_a_group_without_a_name_is_refused(host: GroupHost) -> None:
+def test_heartbeat_with_an_empty_group_id_is_refused(host: GroupHost) -> None:
     assert host.heartbeat("somebody", group_id="") == ErrorCode.INVALID_GROUP_ID
 
 
-def test_heartbeat_in_a_group_that_is_not_there_is_of_an_unknown_member(host: GroupHost) -> None:
+def test_heartbeat_in_an_unknown_group_is_from_an_unknown_member(host: GroupHost) -> None:
     assert host.heartbeat("somebody") == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_heartbeat_in_an_empty_group_is_of_an_unknown_member(host: GroupHost) -> None:
+def test_heartbeat_in_an_empty_group_is_from_an_unknown_member(host: GroupHost) -> None:
     (member,) = host.stable()
     host.leave((member.member_id, None))
 
@@ -237,7 +237,7 @@ def test_heartbeat_of_another_generation_is_refused(host: GroupHost, generation:
     assert code == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_heartbeat_while_members_join_says_so_and_keeps_the_session(host: GroupHost) -> None:
+def test_heartbeat_during_a_rebalance_reports_it_and_extends_the_session(host: GroupHost) -> None:
     leader, follower = host.stable(2)
     host.join(leader.member_id)
     host.clock.advance(SESSION_MS - 1)
@@ -249,7 +249,7 @@ def test_heartbeat_while_members_join_says_so_and_keeps_the_session(host: GroupH
     assert follower.member_id in host.group.members
 
 
-def test_heartbeat_while_the_leader_assigns_is_taken(host: GroupHost) -> None:
+def test_heartbeat_while_the_leader_assigns_is_accepted(host: GroupHost) -> None:
     (member,) = host.completing()
 
     assert host.heartbeat(member.member_id) == ErrorCode.NONE
@@ -266,7 +266,7 @@ def test_heartbeats_keep_a_member_in_the_group(host: GroupHost) -> None:
     assert host.group.state_name == "Stable"
 
 
-def test_a_member_that_is_silent_is_out(host: GroupHost) -> None:
+def test_a_silent_member_is_removed(host: GroupHost) -> None:
     (member,) = host.stable()
 
     host.clock.advance(SESSION_MS)
@@ -275,7 +275,7 @@ def test_a_member_that_is_silent_is_out(host: GroupHost) -> None:
     assert (host.group.state_name, host.group.generation) == ("Empty", 2)
 
 
-def test_when_a_member_falls_silent_the_others_join_again(host: GroupHost) -> None:
+def test_after_a_member_falls_silent_the_others_join_again(host: GroupHost) -> None:
     leader, follower = host.stable(2)
     host.clock.advance(SESSION_MS - 1)
     host.heartbeat(leader.member_id)
@@ -286,7 +286,7 @@ def test_when_a_member_falls_silent_the_others_join_again(host: GroupHost) -> No
     assert host.heartbeat(leader.member_id) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_a_static_member_that_is_silent_is_out_too(host: GroupHost) -> None:
+def test_a_silent_static_member_is_removed_too(host: GroupHost) -> None:
     (member,) = host.static("one")
 
     host.clock.advance(SESSION_MS)

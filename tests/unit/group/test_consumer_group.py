@@ -1,4 +1,4 @@
-"""States, epochs, timers and commits of a group of the consumer protocol, on a virtual clock."""
+"""States, epochs, timers and commits of a group of the consumer protocol, on a mock clock."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def committer(
 
 
 def two_members() -> ConsumerGroups:
-    """m1 has a-0 and a-1 and is to give up one of them for m2, who has joined."""
+    """m1 has a-0 and a-1 and must revoke one of them for m2, who has joined."""
     groups = ConsumerGroups(a=2)
     groups.join("m1", "a")
     groups.join("m2", "a")
@@ -31,7 +31,7 @@ def two_members() -> ConsumerGroups:
 
 
 def revoking() -> ConsumerGroups:
-    """The same, and m1 was told so."""
+    """The same, after m1 was told to revoke."""
     groups = two_members()
     groups.beat("m1", 2)
     return groups
@@ -40,7 +40,7 @@ def revoking() -> ConsumerGroups:
 # -- states of the group and of its members
 
 
-def test_the_first_member_has_everything_at_once() -> None:
+def test_the_first_member_gets_every_partition_at_once() -> None:
     groups = ConsumerGroups(a=2, b=1)
 
     answer = groups.join("m1", "a", "b")
@@ -50,7 +50,7 @@ def test_the_first_member_has_everything_at_once() -> None:
     assert groups.group.state_name == "Stable"
 
 
-def test_a_second_member_waits_for_what_the_first_has_not_given_up() -> None:
+def test_a_second_member_waits_for_partitions_that_are_not_yet_revoked() -> None:
     groups = ConsumerGroups(a=2)
     groups.join("m1", "a")
 
@@ -62,7 +62,7 @@ def test_a_second_member_waits_for_what_the_first_has_not_given_up() -> None:
     assert groups.group.state_name == "Reconciling"
 
 
-def test_a_member_that_must_give_up_stays_at_its_epoch() -> None:
+def test_a_member_that_must_revoke_stays_at_its_epoch() -> None:
     groups = two_members()
 
     answer = groups.beat("m1", 2)
@@ -72,7 +72,7 @@ def test_a_member_that_must_give_up_stays_at_its_epoch() -> None:
     assert groups.group.members["m1"].state is MemberState.UNREVOKED_PARTITIONS
 
 
-def test_a_member_that_does_not_say_what_it_owns_has_given_up_nothing() -> None:
+def test_a_member_that_does_not_report_its_partitions_has_revoked_nothing() -> None:
     groups = revoking()
 
     answer = groups.beat("m1", 2, owned=None)
@@ -81,7 +81,7 @@ def test_a_member_that_does_not_say_what_it_owns_has_given_up_nothing() -> None:
     assert assigned(groups.beat("m2", 3)) is None
 
 
-def test_what_was_given_up_goes_to_the_other_member() -> None:
+def test_revoked_partitions_go_to_the_other_member() -> None:
     groups = revoking()
     groups.beat("m1", 2, owned=groups.owned("a", 0))
 
@@ -114,7 +114,7 @@ def test_the_target_is_computed_when_the_interval_is_over() -> None:
     assert groups.group.target.epoch == groups.group.group_epoch == 3
 
 
-def test_a_group_without_members_is_empty_and_since_when() -> None:
+def test_an_empty_group_knows_since_when_it_is_empty() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
     groups.clock.advance(1_000)
@@ -138,7 +138,7 @@ def test_a_changed_subscription_bumps_the_group_epoch() -> None:
     assert assigned(answer) == groups.owned("a", 0) | groups.owned("b", 0)
 
 
-def test_the_same_subscription_said_again_changes_nothing() -> None:
+def test_repeating_the_same_subscription_changes_nothing() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -149,7 +149,7 @@ def test_the_same_subscription_said_again_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("interval_ms", [0, 1_000])
-def test_a_topic_that_is_no_longer_wanted_is_given_up_at_once(interval_ms: int) -> None:
+def test_partitions_of_an_unsubscribed_topic_are_revoked_at_once(interval_ms: int) -> None:
     groups = ConsumerGroups(GroupConfig(consumer_assignment_interval_ms=interval_ms), a=1, b=1)
     groups.join("m1", "a", "b")
 
@@ -160,7 +160,7 @@ def test_a_topic_that_is_no_longer_wanted_is_given_up_at_once(interval_ms: int) 
     assert groups.group.holders.keys() == groups.owned("a", 0) | groups.owned("b", 0)
 
 
-def test_a_topic_dropped_before_the_target_is_due_frees_what_is_not_owned() -> None:
+def test_unsubscribing_before_the_target_is_due_frees_partitions_not_owned() -> None:
     groups = ConsumerGroups(GroupConfig(consumer_assignment_interval_ms=1_000), a=1, b=1)
     groups.join("m1", "a", "b")
 
@@ -171,7 +171,7 @@ def test_a_topic_dropped_before_the_target_is_due_frees_what_is_not_owned() -> N
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_new_topic_or_a_grown_one_is_assigned_with_the_next_heartbeat(partitions: int) -> None:
+def test_a_new_or_grown_topic_is_assigned_at_the_next_heartbeat(partitions: int) -> None:
     groups = ConsumerGroups(a=1, b=1)
     groups.join("m1", "a", "c", "b")
     groups.topics.put("c", partitions)
@@ -194,7 +194,7 @@ def test_a_topic_that_grows_bumps_the_epoch() -> None:
     assert assigned(answer) == groups.owned("a", 0, 1)
 
 
-def test_a_deleted_topic_is_taken_away() -> None:
+def test_partitions_of_a_deleted_topic_are_revoked() -> None:
     groups = ConsumerGroups(a=1, b=1)
     groups.join("m1", "a", "b")
     gone = groups.owned("b", 0)
@@ -207,7 +207,7 @@ def test_a_deleted_topic_is_taken_away() -> None:
     assert groups.group.members["m1"].pending_revocation.keys() == gone
 
 
-def test_topics_of_others_do_not_matter() -> None:
+def test_topics_without_subscribers_do_not_matter() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
     groups.topics.put("other", 9)
@@ -218,7 +218,7 @@ def test_topics_of_others_do_not_matter() -> None:
     assert (answer.member_epoch, groups.group.group_epoch) == (2, 2)
 
 
-def test_a_topic_that_matches_an_expression_is_assigned_when_it_appears() -> None:
+def test_a_topic_that_matches_an_expression_is_assigned_when_it_is_created() -> None:
     groups = ConsumerGroups(logs_a=1, other=1)
     groups.join("m1", regex="logs_.*")
     groups.topics.put("logs_b", 1)
@@ -229,7 +229,7 @@ def test_a_topic_that_matches_an_expression_is_assigned_when_it_appears() -> Non
     assert assigned(answer) == groups.owned("logs_a", 0) | groups.owned("logs_b", 0)
 
 
-def test_names_and_an_expression_add_up() -> None:
+def test_names_and_an_expression_are_combined() -> None:
     groups = ConsumerGroups(a=1, logs=1)
 
     answer = groups.join("m1", "a", regex="lo.*")
@@ -274,7 +274,7 @@ def test_a_heartbeat_restarts_the_session() -> None:
     assert "m1" in groups.group.members
 
 
-def test_a_member_that_gives_up_nothing_in_time_is_removed() -> None:
+def test_a_member_that_does_not_revoke_in_time_is_removed() -> None:
     groups = ConsumerGroups(a=2)
     groups.join("m1", "a", rebalance_timeout_ms=10_000)
     groups.join("m2", "a")
@@ -286,7 +286,7 @@ def test_a_member_that_gives_up_nothing_in_time_is_removed() -> None:
     assert assigned(groups.beat("m2", 3)) == groups.owned("a", 0, 1)
 
 
-def test_a_member_that_gives_up_in_time_stays() -> None:
+def test_a_member_that_revokes_in_time_stays() -> None:
     groups = revoking()
     groups.beat("m1", 2, owned=groups.owned("a", 0))
     groups.clock.advance(40_000)
@@ -297,7 +297,7 @@ def test_a_member_that_gives_up_in_time_stays() -> None:
     assert "m1" in groups.group.members
 
 
-def test_waiting_for_others_is_not_limited_by_the_rebalance_timeout() -> None:
+def test_waiting_for_other_members_is_not_limited_by_the_rebalance_timeout() -> None:
     groups = revoking()
 
     for _ in range(5):
@@ -307,7 +307,7 @@ def test_waiting_for_others_is_not_limited_by_the_rebalance_timeout() -> None:
     assert "m2" in groups.group.members
 
 
-def test_a_closed_group_leaves_no_timer_behind() -> None:
+def test_a_closed_group_has_no_timers() -> None:
     groups = revoking()
 
     groups.coordinator.remove(GROUP)
@@ -318,7 +318,7 @@ def test_a_closed_group_leaves_no_timer_behind() -> None:
 # -- offsets (KIP-848, KIP-1251)
 
 
-def test_without_members_anybody_outside_may_commit() -> None:
+def test_a_client_outside_an_empty_group_may_commit() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
     groups.beat("m1", -1)
@@ -338,7 +338,7 @@ def test_without_members_anybody_outside_may_commit() -> None:
         (committer("m1", 3, 5, is_transactional=True), ErrorCode.STALE_MEMBER_EPOCH),
     ],
 )
-def test_who_may_not_commit(member: Committer, code: ErrorCode) -> None:
+def test_a_commit_with_a_wrong_member_or_epoch_is_refused(member: Committer, code: ErrorCode) -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -356,7 +356,7 @@ def test_who_may_not_commit(member: Committer, code: ErrorCode) -> None:
         committer("", -1, 3, is_transactional=True),
     ],
 )
-def test_who_may_commit(member: Committer) -> None:
+def test_a_commit_of_the_member_or_an_allowed_outsider_is_accepted(member: Committer) -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -365,7 +365,7 @@ def test_who_may_commit(member: Committer) -> None:
     assert check is None
 
 
-def test_an_older_epoch_may_commit_what_the_member_has_had_since() -> None:
+def test_an_older_epoch_may_commit_partitions_owned_since_then() -> None:
     groups = ConsumerGroups(a=1, b=1)
     groups.join("m1", "a")
     groups.beat("m1", 2, topics=["a", "b"])
@@ -382,7 +382,7 @@ def test_an_older_epoch_may_commit_what_the_member_has_had_since() -> None:
 
 
 @pytest.mark.parametrize(("member_id", "epoch"), [(None, -1), ("m1", 2)])
-def test_who_may_fetch_offsets(member_id: str | None, epoch: int) -> None:
+def test_an_offset_fetch_of_the_member_or_an_outsider_is_accepted(member_id: str | None, epoch: int) -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -400,7 +400,9 @@ def test_who_may_fetch_offsets(member_id: str | None, epoch: int) -> None:
         ("m1", 3, ErrorCode.STALE_MEMBER_EPOCH),
     ],
 )
-def test_who_may_not_fetch_offsets(member_id: str | None, epoch: int, code: ErrorCode) -> None:
+def test_an_offset_fetch_with_a_wrong_member_or_epoch_is_refused(
+    member_id: str | None, epoch: int, code: ErrorCode
+) -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -410,10 +412,10 @@ def test_who_may_not_fetch_offsets(member_id: str | None, epoch: int, code: Erro
     assert refusal.value.code is code
 
 
-# -- the rest of what a group can be asked
+# -- other requests
 
 
-def test_only_an_empty_group_may_be_deleted() -> None:
+def test_only_an_empty_group_can_be_deleted() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -425,7 +427,7 @@ def test_only_an_empty_group_may_be_deleted() -> None:
     assert refusal.value.code is ErrorCode.NON_EMPTY_GROUP
 
 
-def test_a_group_knows_what_it_is_subscribed_to() -> None:
+def test_a_group_knows_its_subscribed_topics() -> None:
     groups = ConsumerGroups(a=1, logs=1, other=1)
     groups.join("m1", "a")
     groups.join("m2", regex="l.*")
@@ -435,7 +437,7 @@ def test_a_group_knows_what_it_is_subscribed_to() -> None:
     assert subscribed == {"a", "logs"}
 
 
-def test_a_group_comes_back_after_a_restart_and_its_members_are_unknown() -> None:
+def test_after_a_restart_the_group_exists_and_its_members_are_unknown() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
     restarted = ConsumerGroups(a=1)

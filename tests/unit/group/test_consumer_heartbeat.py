@@ -1,4 +1,4 @@
-"""Who is let in: the rules for a heartbeat and the checks of who sends it (KIP-848)."""
+"""Validation of a heartbeat and of the member that sends it (KIP-848)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.consumer_groups import AT_ONCE, GROUP, ConsumerGroups, assigned
 
 
 def request(**fields: object) -> ConsumerGroupHeartbeatRequest:
-    """A legal first heartbeat, but for these fields."""
+    """A valid first heartbeat, except for the given fields."""
     joining: dict[str, object] = {
         "group_id": GROUP,
         "member_id": "m1",
@@ -29,14 +29,14 @@ def request(**fields: object) -> ConsumerGroupHeartbeatRequest:
 
 
 def refused(groups: ConsumerGroups, sent: ConsumerGroupHeartbeatRequest, version: int = 1) -> ErrorCode:
-    """The code of the refusal."""
+    """The error code of the refusal."""
     with pytest.raises(ApiError) as refusal:
         groups.send(sent, version)
     return refusal.value.code
 
 
 def beaten(groups: ConsumerGroups, member_id: str, epoch: int, instance_id: str | None = None) -> ErrorCode:
-    """The code of the refusal of a plain heartbeat."""
+    """The error code that refuses a plain heartbeat."""
     return refused(
         groups,
         ConsumerGroupHeartbeatRequest(
@@ -66,7 +66,7 @@ def beaten(groups: ConsumerGroups, member_id: str, epoch: int, instance_id: str 
         {"member_epoch": -1, "member_id": ""},
     ],
 )
-def test_a_request_against_the_rules_is_invalid(fields: dict[str, object]) -> None:
+def test_an_invalid_request_is_refused(fields: dict[str, object]) -> None:
     groups = ConsumerGroups(a=1)
 
     code = refused(groups, request(**fields))
@@ -75,7 +75,7 @@ def test_a_request_against_the_rules_is_invalid(fields: dict[str, object]) -> No
     assert GROUP not in groups.coordinator.groups
 
 
-def test_v0_may_join_without_a_member_id_and_is_given_one() -> None:
+def test_v0_may_join_without_a_member_id_and_gets_one() -> None:
     groups = ConsumerGroups(a=1)
 
     answer = groups.send(request(member_id=""), version=0)
@@ -85,7 +85,7 @@ def test_v0_may_join_without_a_member_id_and_is_given_one() -> None:
     assert list(groups.group.members) == [answer.member_id]
 
 
-def test_v0_needs_its_member_id_once_it_has_joined() -> None:
+def test_v0_needs_its_member_id_after_it_has_joined() -> None:
     groups = ConsumerGroups(a=1)
 
     code = refused(groups, request(member_id="", member_epoch=1), version=0)
@@ -93,7 +93,7 @@ def test_v0_needs_its_member_id_once_it_has_joined() -> None:
     assert code is ErrorCode.INVALID_REQUEST
 
 
-def test_an_assignor_that_is_not_offered_is_unsupported() -> None:
+def test_an_unknown_assignor_is_unsupported() -> None:
     groups = ConsumerGroups(GroupConfig(consumer_assignors=("range",)), a=1)
 
     code = refused(groups, request(server_assignor="uniform"))
@@ -101,7 +101,7 @@ def test_an_assignor_that_is_not_offered_is_unsupported() -> None:
     assert code is ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
-def test_a_broken_expression_is_refused_before_anything_changes() -> None:
+def test_an_invalid_expression_is_refused_before_anything_changes() -> None:
     groups = ConsumerGroups(a=1)
 
     code = refused(groups, request(subscribed_topic_regex="("))
@@ -122,7 +122,7 @@ def test_the_assignor_that_a_member_asks_for_is_used() -> None:
 
 
 @pytest.mark.parametrize("epoch", [1, 7, -1])
-def test_only_who_joins_makes_a_group(epoch: int) -> None:
+def test_only_a_joining_member_creates_a_group(epoch: int) -> None:
     groups = ConsumerGroups(a=1)
 
     code = beaten(groups, "m1", epoch)
@@ -130,7 +130,7 @@ def test_only_who_joins_makes_a_group(epoch: int) -> None:
     assert code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_a_full_group_takes_no_more_members_but_keeps_those_it_has() -> None:
+def test_a_full_group_admits_no_new_member_and_keeps_its_own() -> None:
     groups = ConsumerGroups(GroupConfig(consumer_max_size=1, consumer_assignment_interval_ms=0), a=1)
     groups.join("m1", "a")
 
@@ -144,7 +144,7 @@ def test_a_full_group_takes_no_more_members_but_keeps_those_it_has() -> None:
 
 
 @pytest.mark.parametrize("epoch", [2, -1])
-def test_a_member_that_is_not_there_is_unknown(epoch: int) -> None:
+def test_an_unknown_member_is_refused(epoch: int) -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -164,12 +164,12 @@ def test_another_epoch_is_fenced(epoch: int) -> None:
 
 
 def grown(groups: ConsumerGroups) -> ConsumerGroupHeartbeatResponse:
-    """m1 moves from epoch 2 to 3 and gets b-0 beside a-0."""
+    """m1 moves from epoch 2 to 3 and gets b-0 in addition to a-0."""
     groups.join("m1", "a")
     return groups.beat("m1", 2, topics=["a", "b"])
 
 
-def test_the_epoch_before_is_let_in_when_the_answer_was_lost() -> None:
+def test_the_previous_epoch_is_accepted_after_a_lost_answer() -> None:
     groups = ConsumerGroups(a=1, b=1)
     grown(groups)
 
@@ -179,7 +179,7 @@ def test_the_epoch_before_is_let_in_when_the_answer_was_lost() -> None:
     assert assigned(answer) == groups.owned("a", 0) | groups.owned("b", 0)
 
 
-def test_the_epoch_before_is_fenced_with_a_partition_that_is_not_assigned() -> None:
+def test_the_previous_epoch_is_fenced_with_an_unassigned_partition() -> None:
     groups = ConsumerGroups(a=1, b=1)
     grown(groups)
     foreign = [TopicPartitions(topic_id=groups.topics.ids["a"], partitions=[0, 9])]
@@ -189,7 +189,7 @@ def test_the_epoch_before_is_fenced_with_a_partition_that_is_not_assigned() -> N
     assert code is ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_the_epoch_before_is_fenced_if_it_does_not_say_what_it_owns() -> None:
+def test_the_previous_epoch_is_fenced_without_owned_partitions() -> None:
     groups = ConsumerGroups(a=1, b=1)
     grown(groups)
 
@@ -198,7 +198,7 @@ def test_the_epoch_before_is_fenced_if_it_does_not_say_what_it_owns() -> None:
     assert code is ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_a_member_may_join_again_and_is_told_everything() -> None:
+def test_a_member_that_joins_again_gets_its_whole_assignment() -> None:
     groups = ConsumerGroups(a=2)
     groups.join("m1", "a")
 
@@ -208,7 +208,7 @@ def test_a_member_may_join_again_and_is_told_everything() -> None:
     assert len(groups.group.members) == 1
 
 
-def test_joining_again_says_that_what_was_to_be_given_up_is() -> None:
+def test_joining_again_confirms_the_pending_revocation() -> None:
     groups = ConsumerGroups(a=2)
     groups.join("m1", "a")
     groups.join("m2", "a")
@@ -222,7 +222,7 @@ def test_joining_again_says_that_what_was_to_be_given_up_is() -> None:
 # -- what is answered
 
 
-def test_what_has_not_changed_is_not_repeated() -> None:
+def test_an_unchanged_assignment_is_not_repeated() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -231,7 +231,7 @@ def test_what_has_not_changed_is_not_repeated() -> None:
     assert answer.assignment is None
 
 
-def test_a_full_request_is_told_everything() -> None:
+def test_a_full_request_gets_the_whole_assignment() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -240,7 +240,7 @@ def test_a_full_request_is_told_everything() -> None:
     assert assigned(answer) == groups.owned("a", 0)
 
 
-def test_what_a_request_leaves_out_is_remembered() -> None:
+def test_fields_left_out_of_a_request_keep_their_values() -> None:
     groups = ConsumerGroups(a=1)
     groups.send(request(rack_id="r1", server_assignor="range"))
 
@@ -251,7 +251,7 @@ def test_what_a_request_leaves_out_is_remembered() -> None:
     assert member.subscribed_topic_names == {"a"}
 
 
-def test_whoever_leaves_is_told_its_epoch_and_is_gone() -> None:
+def test_a_leaving_member_gets_its_epoch_and_is_removed() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -265,7 +265,7 @@ def test_whoever_leaves_is_told_its_epoch_and_is_gone() -> None:
 # -- static members
 
 
-def test_an_instance_id_in_use_is_not_released() -> None:
+def test_an_instance_id_in_use_cannot_be_taken() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a", instance_id="i")
 
@@ -274,7 +274,7 @@ def test_an_instance_id_in_use_is_not_released() -> None:
     assert code is ErrorCode.UNRELEASED_INSTANCE_ID
 
 
-def test_a_static_member_that_leaves_for_a_while_keeps_its_partitions() -> None:
+def test_a_static_member_that_leaves_temporarily_keeps_its_partitions() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a", instance_id="i")
 
@@ -285,7 +285,7 @@ def test_a_static_member_that_leaves_for_a_while_keeps_its_partitions() -> None:
     assert groups.group.group_epoch == 2
 
 
-def test_a_static_member_that_comes_back_has_its_place_under_a_new_id() -> None:
+def test_a_returning_static_member_keeps_its_place_under_a_new_id() -> None:
     groups = ConsumerGroups(a=2)
     groups.join("m1", "a", instance_id="i")
     groups.beat("m1", -2, instance_id="i")
@@ -309,7 +309,7 @@ def test_the_former_id_of_a_static_member_is_fenced() -> None:
 
 
 @pytest.mark.parametrize("epoch", [2, -1, -2])
-def test_an_instance_id_that_is_not_there_is_unknown(epoch: int) -> None:
+def test_an_unknown_instance_id_is_refused(epoch: int) -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -318,7 +318,7 @@ def test_an_instance_id_that_is_not_there_is_unknown(epoch: int) -> None:
     assert code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_static_member_that_does_not_come_back_is_removed_when_its_session_is_over() -> None:
+def test_a_static_member_that_does_not_return_is_removed_when_its_session_ends() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a", instance_id="i")
     groups.beat("m1", -2, instance_id="i")
@@ -329,7 +329,7 @@ def test_a_static_member_that_does_not_come_back_is_removed_when_its_session_is_
     assert groups.group.static_members == {}
 
 
-def test_a_static_member_that_leaves_for_good_is_gone_at_once() -> None:
+def test_a_static_member_that_leaves_permanently_is_removed_at_once() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a", instance_id="i")
 
@@ -339,7 +339,7 @@ def test_a_static_member_that_leaves_for_good_is_gone_at_once() -> None:
     assert groups.group.static_members == {}
 
 
-def test_a_static_member_may_join_again_under_its_own_id() -> None:
+def test_a_static_member_can_join_again_under_its_own_id() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a", instance_id="i")
 
@@ -348,7 +348,7 @@ def test_a_static_member_may_join_again_under_its_own_id() -> None:
     assert assigned(answer) == groups.owned("a", 0)
 
 
-def test_a_member_that_leaves_for_a_while_frees_what_it_was_giving_up() -> None:
+def test_a_member_that_leaves_temporarily_frees_partitions_to_be_revoked() -> None:
     groups = ConsumerGroups(a=2)
     groups.join("m1", "a", instance_id="i")
     groups.join("m2", "a")
@@ -359,7 +359,7 @@ def test_a_member_that_leaves_for_a_while_frees_what_it_was_giving_up() -> None:
     assert assigned(groups.beat("m2", 3)) == groups.owned("a", 1)
 
 
-def test_a_dynamic_member_may_become_a_static_one() -> None:
+def test_a_dynamic_member_can_become_static() -> None:
     groups = ConsumerGroups(a=1)
     groups.join("m1", "a")
 
@@ -369,7 +369,7 @@ def test_a_dynamic_member_may_become_a_static_one() -> None:
     assert groups.group.holders.keys() == groups.owned("a", 0)
 
 
-def test_a_member_that_takes_over_another_place_gives_up_its_own() -> None:
+def test_a_member_that_takes_over_another_place_loses_its_own() -> None:
     groups = ConsumerGroups(AT_ONCE, a=2)
     groups.join("m1", "a", instance_id="i")
     groups.join("m2", "a")
@@ -382,7 +382,7 @@ def test_a_member_that_takes_over_another_place_gives_up_its_own() -> None:
     assert set(groups.group.holders.values()) == {"m2"}
 
 
-def test_what_a_member_had_before_it_took_a_static_place_is_divided_again() -> None:
+def test_partitions_of_a_member_that_takes_a_static_place_are_reassigned() -> None:
     groups = ConsumerGroups(t=2)
     epoch = groups.join("gone", "t", instance_id="i").member_epoch
     groups.join("here", "t")
@@ -397,7 +397,7 @@ def test_what_a_member_had_before_it_took_a_static_place_is_divided_again() -> N
     assert assigned(joined) == groups.owned("t", 0, 1)
 
 
-def test_a_group_is_empty_also_when_that_cannot_be_stored() -> None:
+def test_a_group_becomes_empty_even_if_that_cannot_be_stored() -> None:
     groups = ConsumerGroups(t=2)
     groups.join("m", "t")
     groups.store.connection.execute("pragma query_only = on")
@@ -407,7 +407,7 @@ def test_a_group_is_empty_also_when_that_cannot_be_stored() -> None:
     assert groups.group.state_name == "Empty"
 
 
-def test_a_group_that_cannot_be_stored_takes_nobody_and_leaves_no_timer() -> None:
+def test_a_group_that_cannot_be_stored_admits_no_member_and_has_no_timer() -> None:
     groups = ConsumerGroups(t=2)
     groups.store.connection.execute("pragma query_only = on")
 

@@ -1,4 +1,4 @@
-"""What a consumer's metadata tells about its topics."""
+"""The topics in a consumer's subscription metadata."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def test_topics_are_read_in_every_version(version: int) -> None:
 @pytest.mark.parametrize(
     "bad", [b"", b"\x00", b"\x00\x00\x7f\xff\xff\xff", b"\xff\xff\x00\x00\x00\x00", b"x" * 9]
 )
-def test_bytes_that_are_no_subscription_tell_nothing(bad: bytes) -> None:
+def test_bytes_that_are_not_a_subscription_give_no_topics(bad: bytes) -> None:
     assert subscribed_topics(bad) is None

@@ -1,4 +1,4 @@
-"""The registry: who may commit, what survives a restart, what goes with a topic."""
+"""The registry of groups: commits, restarts and deleted topics."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def host() -> GroupHost:
 
 
 def committing(host: GroupHost, **committer: object) -> ErrorCode:
-    """The error code of a commit of group ``g``."""
+    """The error code of a commit to group ``g``."""
     asked = Committer(**committer)  # type: ignore[arg-type]  # fields by name
     return refusal(lambda: host.groups.committing("g", asked))
 
 
-def test_a_group_that_is_not_there_is_not_found(host: GroupHost) -> None:
+def test_an_unknown_group_is_not_found(host: GroupHost) -> None:
     with pytest.raises(ApiError) as refused:
         host.groups.group("g")
 
@@ -40,7 +40,7 @@ def test_a_group_that_is_not_there_is_not_found(host: GroupHost) -> None:
         (3, True, ErrorCode.ILLEGAL_GENERATION),
     ],
 )
-def test_a_member_of_a_group_that_is_not_there_cannot_commit(
+def test_a_member_of_an_unknown_group_cannot_commit(
     host: GroupHost, version: int, transactional: bool, code: ErrorCode
 ) -> None:
     refused = committing(
@@ -51,7 +51,7 @@ def test_a_member_of_a_group_that_is_not_there_cannot_commit(
     assert not host.groups.groups
 
 
-def test_offsets_alone_make_a_group(host: GroupHost) -> None:
+def test_a_commit_creates_a_group(host: GroupHost) -> None:
     code = committing(host)
     host.groups.commit("g", {(T, 0): OFFSET})
 
@@ -59,19 +59,19 @@ def test_offsets_alone_make_a_group(host: GroupHost) -> None:
     assert (host.group.state_name, host.group.protocol_type) == ("Empty", "")
 
 
-def test_a_commit_of_nothing_makes_no_group(host: GroupHost) -> None:
+def test_an_empty_commit_creates_no_group(host: GroupHost) -> None:
     host.groups.commit("g", {})
 
     assert not host.groups.groups
 
 
-def test_pending_offsets_make_a_group_too(host: GroupHost) -> None:
+def test_pending_offsets_create_a_group_too(host: GroupHost) -> None:
     host.groups.offsets.add_pending(7, "g", {(T, 0): OFFSET})
 
     assert host.group.state_name == "Empty"
 
 
-def test_outsiders_may_commit_while_a_group_is_empty(host: GroupHost) -> None:
+def test_outsiders_can_commit_to_an_empty_group(host: GroupHost) -> None:
     (member,) = host.stable()
     host.leave((member.member_id, None))
 
@@ -79,19 +79,19 @@ def test_outsiders_may_commit_while_a_group_is_empty(host: GroupHost) -> None:
     assert committing(host, member_id="anybody") == ErrorCode.NONE
 
 
-def test_outsiders_may_not_commit_while_there_are_members(host: GroupHost) -> None:
+def test_outsiders_cannot_commit_to_a_group_with_members(host: GroupHost) -> None:
     host.stable()
 
     assert committing(host) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_outsiders_may_commit_in_a_transaction(host: GroupHost) -> None:
+def test_outsiders_can_commit_in_a_transaction(host: GroupHost) -> None:
     host.stable()
 
     assert committing(host, is_transactional=True) == ErrorCode.NONE
 
 
-def test_members_commit_under_their_generation(host: GroupHost) -> None:
+def test_members_commit_with_their_generation(host: GroupHost) -> None:
     (member,) = host.stable()
 
     assert committing(host, member_id=member.member_id, generation_id=1) == ErrorCode.NONE
@@ -113,7 +113,7 @@ def test_members_commit_under_their_generation(host: GroupHost) -> None:
     ],
 )
 @pytest.mark.parametrize("transactional", [False, True])
-def test_strangers_do_not_commit(
+def test_unknown_members_cannot_commit(
     host: GroupHost, committer: dict[str, object], code: ErrorCode, transactional: bool
 ) -> None:
     host.static("one")
@@ -123,7 +123,7 @@ def test_strangers_do_not_commit(
 
 @pytest.mark.parametrize("generation", [0, 2, -1])
 @pytest.mark.parametrize("transactional", [False, True])
-def test_members_of_a_dead_generation_do_not_commit(
+def test_members_of_an_earlier_generation_cannot_commit(
     host: GroupHost, generation: int, transactional: bool
 ) -> None:
     (member,) = host.stable()
@@ -135,14 +135,14 @@ def test_members_of_a_dead_generation_do_not_commit(
     assert code == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_members_may_commit_while_others_join(host: GroupHost) -> None:
+def test_members_can_commit_during_a_rebalance(host: GroupHost) -> None:
     leader, follower = host.stable(2)
     host.join(leader.member_id)
 
     assert committing(host, member_id=follower.member_id, generation_id=1) == ErrorCode.NONE
 
 
-def test_members_may_not_commit_while_the_leader_assigns(host: GroupHost) -> None:
+def test_members_cannot_commit_while_the_leader_assigns(host: GroupHost) -> None:
     (member,) = host.completing()
 
     plain = committing(host, member_id=member.member_id, generation_id=1)
@@ -151,7 +151,7 @@ def test_members_may_not_commit_while_the_leader_assigns(host: GroupHost) -> Non
     assert (plain, transactional) == (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.NONE)
 
 
-def test_a_commit_keeps_the_session(host: GroupHost) -> None:
+def test_a_commit_extends_the_session(host: GroupHost) -> None:
     (member,) = host.stable()
     host.clock.advance(SESSION_MS - 1)
     committing(host, member_id=member.member_id, generation_id=1)
@@ -161,7 +161,7 @@ def test_a_commit_keeps_the_session(host: GroupHost) -> None:
     assert host.group.state_name == "Stable"
 
 
-def test_a_group_comes_back_empty_with_its_generation_and_offsets(host: GroupHost) -> None:
+def test_after_a_restart_a_group_is_empty_with_its_generation_and_offsets(host: GroupHost) -> None:
     (member,) = host.stable()
     host.groups.commit("g", {(T, 0): OFFSET})
 
@@ -175,7 +175,7 @@ def test_a_group_comes_back_empty_with_its_generation_and_offsets(host: GroupHos
     assert committing(again, member_id=member.member_id, generation_id=1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_group_that_was_empty_comes_back_as_old_as_it_was(host: GroupHost) -> None:
+def test_after_a_restart_an_empty_group_keeps_the_time_since_it_is_empty(host: GroupHost) -> None:
     (member,) = host.stable()
     host.leave((member.member_id, None))
     empty_since_ms = host.clock.now_ms()
@@ -185,7 +185,7 @@ def test_a_group_that_was_empty_comes_back_as_old_as_it_was(host: GroupHost) -> 
     assert again.group.empty_since_ms == empty_since_ms
 
 
-def test_groups_of_offsets_alone_come_back(host: GroupHost) -> None:
+def test_groups_with_only_offsets_survive_a_restart(host: GroupHost) -> None:
     host.groups.commit("g", {(T, 0): OFFSET})
     host.groups.offsets.add_pending(7, "h", {(T, 0): OFFSET})
 
@@ -194,7 +194,7 @@ def test_groups_of_offsets_alone_come_back(host: GroupHost) -> None:
     assert [(group.group_id, group.protocol_type) for group in again.groups] == [("g", ""), ("h", "")]
 
 
-def test_a_removed_group_does_not_come_back(host: GroupHost) -> None:
+def test_a_removed_group_stays_removed_after_a_restart(host: GroupHost) -> None:
     (member,) = host.stable()
     host.leave((member.member_id, None))
     host.groups.commit("g", {(T, 0): OFFSET})
@@ -206,7 +206,7 @@ def test_a_removed_group_does_not_come_back(host: GroupHost) -> None:
 
 
 @pytest.mark.parametrize("members", [0, 1])
-def test_only_empty_groups_may_be_deleted(host: GroupHost, members: int) -> None:
+def test_only_empty_groups_can_be_deleted(host: GroupHost, members: int) -> None:
     (member,) = host.stable()
     if not members:
         host.leave((member.member_id, None))
@@ -216,7 +216,7 @@ def test_only_empty_groups_may_be_deleted(host: GroupHost, members: int) -> None
     assert code == (ErrorCode.NON_EMPTY_GROUP if members else ErrorCode.NONE)
 
 
-def test_the_offsets_of_a_deleted_topic_go_with_it(host: GroupHost) -> None:
+def test_the_offsets_of_a_deleted_topic_are_deleted(host: GroupHost) -> None:
     host.groups.commit("g", {(T, 0): OFFSET, (b"u" * 16, 0): OFFSET})
     del host.topics.known["t"]
 
@@ -225,7 +225,7 @@ def test_the_offsets_of_a_deleted_topic_go_with_it(host: GroupHost) -> None:
     assert list(host.groups.offsets.of_group("g")) == [(b"u" * 16, 0)]
 
 
-def test_a_group_that_cannot_be_deleted_is_still_there(host: GroupHost) -> None:
+def test_a_group_whose_deletion_fails_still_exists(host: GroupHost) -> None:
     host.groups.commit("g", {(T, 0): OFFSET})
     host.store.connection.execute("pragma query_only = on")
 
@@ -236,7 +236,7 @@ def test_a_group_that_cannot_be_deleted_is_still_there(host: GroupHost) -> None:
     assert host.groups.offsets.of_group("g") == {(T, 0): OFFSET}
 
 
-def test_groups_learn_of_topics_also_while_offsets_cannot_be_forgotten(host: GroupHost) -> None:
+def test_groups_hear_of_topics_even_if_offsets_cannot_be_deleted(host: GroupHost) -> None:
     host.groups.commit("g", {(T, 0): OFFSET})
     host.store.connection.execute("pragma query_only = on")
     del host.topics.known["t"]

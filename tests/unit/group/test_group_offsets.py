@@ -24,14 +24,14 @@ def offsets(store: SqliteOffsetStore) -> GroupOffsets:
     return GroupOffsets(store)
 
 
-def test_what_is_committed_is_there(offsets: GroupOffsets) -> None:
+def test_a_committed_offset_is_returned(offsets: GroupOffsets) -> None:
     offsets.commit("g", {(T, 0): ONE, (T, 1): TWO})
 
     assert offsets.offset("g", (T, 0)) == ONE
     assert dict(offsets.of_group("g")) == {(T, 0): ONE, (T, 1): TWO}
 
 
-def test_what_nobody_committed_is_not_there(offsets: GroupOffsets) -> None:
+def test_a_partition_without_a_commit_has_no_offset(offsets: GroupOffsets) -> None:
     assert offsets.offset("g", (T, 0)) is None
     assert dict(offsets.of_group("g")) == {}
 
@@ -69,7 +69,7 @@ def test_a_transaction_that_commits_makes_its_offsets_visible(
     assert GroupOffsets(store).committed == {"g": {(T, 0): TWO}}
 
 
-def test_a_transaction_that_aborts_leaves_nothing(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
+def test_an_aborted_transaction_leaves_no_offsets(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
     offsets.commit("g", {(T, 0): ONE})
     offsets.add_pending(PRODUCER, "g", {(T, 0): TWO})
 
@@ -99,7 +99,7 @@ def test_ending_a_transaction_twice_is_harmless(offsets: GroupOffsets) -> None:
     assert offsets.offset("g", (T, 0)) == TWO
 
 
-def test_transactions_of_two_producers_are_apart(offsets: GroupOffsets) -> None:
+def test_transactions_of_two_producers_are_independent(offsets: GroupOffsets) -> None:
     offsets.add_pending(PRODUCER, "g", {(T, 0): ONE})
     offsets.add_pending(PRODUCER + 1, "g", {(T, 1): TWO})
 
@@ -109,7 +109,7 @@ def test_transactions_of_two_producers_are_apart(offsets: GroupOffsets) -> None:
     assert offsets.has_pending("g", (T, 1))
 
 
-def test_a_plain_commit_wins_over_a_pending_one_that_is_older(
+def test_a_newer_plain_commit_wins_over_a_pending_one(
     offsets: GroupOffsets, store: SqliteOffsetStore
 ) -> None:
     offsets.add_pending(PRODUCER, "g", {(T, 0): ONE, (T, 1): ONE})
@@ -122,7 +122,7 @@ def test_a_plain_commit_wins_over_a_pending_one_that_is_older(
     assert dict(offsets.of_group("g")) == dict(again.of_group("g")) == {(T, 0): TWO, (T, 1): ONE}
 
 
-def test_what_is_deleted_is_gone(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
+def test_a_deleted_offset_is_gone(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
     offsets.commit("g", {(T, 0): ONE, (T, 1): TWO})
 
     deleted = offsets.delete("g", [(T, 0), (T, 7)])
@@ -131,7 +131,7 @@ def test_what_is_deleted_is_gone(offsets: GroupOffsets, store: SqliteOffsetStore
     assert dict(offsets.of_group("g")) == dict(GroupOffsets(store).of_group("g")) == {(T, 1): TWO}
 
 
-def test_a_group_is_deleted_whole(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
+def test_deleting_a_group_deletes_all_its_offsets(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
     offsets.commit("g", {(T, 0): ONE})
     offsets.add_pending(PRODUCER, "g", {(T, 1): ONE})
     offsets.commit("h", {(T, 0): ONE})
@@ -144,7 +144,7 @@ def test_a_group_is_deleted_whole(offsets: GroupOffsets, store: SqliteOffsetStor
     assert (list(again.committed), again.open_transactions) == (["h"], {})
 
 
-def test_the_offsets_of_a_deleted_topic_go_with_it(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
+def test_the_offsets_of_a_deleted_topic_are_deleted(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
     offsets.commit("g", {(T, 0): ONE, (U, 0): ONE})
     offsets.commit("h", {(T, 0): ONE})
     offsets.add_pending(PRODUCER, "g", {(T, 1): ONE})
@@ -169,7 +169,7 @@ def test_a_group_is_announced_with_its_first_offset(offsets: GroupOffsets) -> No
     assert seen == ["g", "h"]
 
 
-def test_groups_that_come_and_go_leave_nothing_behind(offsets: GroupOffsets) -> None:
+def test_created_and_deleted_groups_leave_nothing_behind(offsets: GroupOffsets) -> None:
     offsets.commit("deleted", {(T, 0): CommittedOffset(offset=1), (T, 1): CommittedOffset(offset=1)})
     offsets.add_pending(7, "deleted", {(T, 0): CommittedOffset(offset=2)})
     offsets.commit("expired", {(T, 0): CommittedOffset(offset=1), (T, 1): CommittedOffset(offset=1)})

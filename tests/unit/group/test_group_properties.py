@@ -1,4 +1,4 @@
-"""What may be set on a group: Kafka 4.3.1's answers to the same changes."""
+"""Configuration of a group: Kafka 4.3.1's answers to the same changes."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ HOST = GroupConfig()
         ("foo", "1", "Unknown group config name: foo"),
     ],
 )
-def test_what_is_wrong_is_said_in_kafkas_words(key: str, value: str, message: str) -> None:
+def test_a_wrong_value_is_refused_with_kafkas_message(key: str, value: str, message: str) -> None:
     with pytest.raises(ApiError) as refusal:
         validate({key: value}, HOST)
 
     assert (refusal.value.code, refusal.value.message) == (ErrorCode.INVALID_CONFIG, message)
 
 
-def test_a_session_must_outlast_a_heartbeat() -> None:
+def test_a_session_must_be_longer_than_a_heartbeat_interval() -> None:
     host = GroupConfig(
         consumer_session_timeout_ms=20_000,
         consumer_session_timeout_limits_ms=(5_000, 60_000),
@@ -73,7 +73,7 @@ def test_a_session_must_outlast_a_heartbeat() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected_ms"), [("45000", 45_000), (" 60000 ", 60_000)])
-def test_what_is_within_the_limits_is_in_force(value: str, expected_ms: int) -> None:
+def test_a_value_within_the_limits_is_in_force(value: str, expected_ms: int) -> None:
     validate({SESSION: value}, HOST)
 
     config = in_force({SESSION: value}, HOST)
@@ -82,7 +82,7 @@ def test_what_is_within_the_limits_is_in_force(value: str, expected_ms: int) -> 
     assert config.consumer_heartbeat_interval_ms == HOST.consumer_heartbeat_interval_ms
 
 
-def test_limits_that_moved_after_a_change_win() -> None:
+def test_limits_apply_to_values_set_before_them() -> None:
     host = GroupConfig(consumer_session_timeout_limits_ms=(45_000, 50_000))
 
     config = in_force({SESSION: "60000"}, host)

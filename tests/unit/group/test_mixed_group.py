@@ -1,4 +1,4 @@
-"""Groups with members of both protocols, and how they get there and back (KIP-848)."""
+"""Groups with members of both protocols, and the conversions between them (KIP-848)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ def config(policy: str, max_size: int = 100) -> GroupConfig:
 
 
 def upgraded(groups: MixedGroups) -> tuple[str, int]:
-    """A classic member had a-0 and a-1; a consumer m2 has joined. The classic one's id and generation."""
+    """A classic member had a-0 and a-1; a consumer m2 has joined. Returns the classic member's id and
+    generation.
+    """
     generation = groups.classic_group(old={"a": [0, 1]})
     groups.join("m2", "a")
     return groups.ids["old"], generation
 
 
 def caught_up(groups: MixedGroups) -> tuple[str, int]:
-    """The same, and the classic member, which is eager, has joined again: each has one partition."""
+    """The same, and the classic member, which is eager, has joined again: each member has one partition."""
     old, _ = upgraded(groups)
     (answer,) = groups.classic_join(old, "a")
     groups.classic_sync(old, answer.generation_id)
@@ -51,7 +53,7 @@ def as_classic(groups: MixedGroups) -> ClassicGroup:
 # -- upgrade
 
 
-def test_a_consumer_makes_a_classic_group_its_own_and_takes_nothing_yet() -> None:
+def test_a_consumer_converts_a_classic_group_and_gets_nothing_yet() -> None:
     groups = MixedGroups(a=2)
     generation = groups.classic_group(old={"a": [0, 1]})
 
@@ -63,7 +65,7 @@ def test_a_consumer_makes_a_classic_group_its_own_and_takes_nothing_yet() -> Non
     assert (old.member_epoch, set(old.assigned)) == (generation, groups.owned("a", 0, 1))
 
 
-def test_a_classic_member_is_told_to_join_again_and_gives_up_its_share() -> None:
+def test_a_classic_member_is_told_to_join_again_and_revokes_its_share() -> None:
     groups = MixedGroups(a=2)
     old, generation = upgraded(groups)
 
@@ -79,7 +81,7 @@ def test_a_classic_member_is_told_to_join_again_and_gives_up_its_share() -> None
     assert groups.group.state_name == "Stable"
 
 
-def test_a_cooperative_member_keeps_until_it_says_that_it_gave_up() -> None:
+def test_a_cooperative_member_keeps_its_partitions_until_it_reports_them_revoked() -> None:
     groups = MixedGroups(a=2)
     old, generation = upgraded(groups)
     (first,) = groups.classic_join(old, "a", owned=groups.owned("a", 0, 1))
@@ -93,7 +95,7 @@ def test_a_cooperative_member_keeps_until_it_says_that_it_gave_up() -> None:
     assert assigned(groups.beat("m2", generation + 1)) == groups.owned("a", 0, 1) - kept
 
 
-def test_until_then_the_other_gets_nothing_and_the_member_is_told_again() -> None:
+def test_until_then_the_other_member_gets_nothing_and_the_first_is_told_again() -> None:
     groups = MixedGroups(a=2)
     old, generation = upgraded(groups)
     groups.classic_join(old, "a", owned=groups.owned("a", 0, 1))
@@ -128,7 +130,7 @@ def test_members_that_wait_for_their_leader_join_again() -> None:
 
 
 @pytest.mark.parametrize("policy", ["disabled", "downgrade"])
-def test_the_operator_may_forbid_it(policy: str) -> None:
+def test_the_migration_policy_can_forbid_the_upgrade(policy: str) -> None:
     groups = MixedGroups(config(policy), a=2)
     groups.classic_group(old={"a": [0, 1]})
 
@@ -139,7 +141,7 @@ def test_the_operator_may_forbid_it(policy: str) -> None:
     assert as_classic(groups).state_name == "Stable"
 
 
-def test_a_partition_that_two_members_have_forbids_it() -> None:
+def test_a_partition_owned_by_two_members_prevents_the_upgrade() -> None:
     groups = MixedGroups(a=2)
     groups.classic_group(old={"a": [0, 1]}, too={"a": [1]})
 
@@ -151,7 +153,7 @@ def test_a_partition_that_two_members_have_forbids_it() -> None:
 
 
 @pytest.mark.parametrize(("protocol_type", "metadata"), [("connect", None), ("consumer", b"\x00")])
-def test_what_is_no_group_of_consumers_stays_as_it_is(protocol_type: str, metadata: bytes | None) -> None:
+def test_a_group_of_another_protocol_type_is_not_upgraded(protocol_type: str, metadata: bytes | None) -> None:
     groups = MixedGroups(a=2)
     groups.classic_join("", "a", version=3, protocol_type=protocol_type, metadata=metadata)
 
@@ -162,7 +164,7 @@ def test_what_is_no_group_of_consumers_stays_as_it_is(protocol_type: str, metada
     assert len(as_classic(groups).members) == 1
 
 
-def test_a_group_as_large_as_allowed_stays_as_it_is() -> None:
+def test_a_full_group_is_not_upgraded() -> None:
     groups = MixedGroups(config("bidirectional", max_size=1), a=2)
     groups.classic_group(old={"a": [0, 1]})
 
@@ -172,7 +174,7 @@ def test_a_group_as_large_as_allowed_stays_as_it_is() -> None:
     assert as_classic(groups).state_name == "Stable"
 
 
-def test_a_static_member_changes_its_protocol_without_leaving() -> None:
+def test_a_static_member_can_change_its_protocol_without_leaving() -> None:
     groups = MixedGroups(a=2)
     groups.classic_join("", "a", version=5, instance_id="i")
     groups.clock.advance(6_000)
@@ -183,10 +185,10 @@ def test_a_static_member_changes_its_protocol_without_leaving() -> None:
     assert list(groups.group.members) == ["m2"]
 
 
-# -- while both are there
+# -- members of both protocols
 
 
-def test_a_classic_member_may_join_a_group_of_consumers() -> None:
+def test_a_classic_member_can_join_a_consumer_group() -> None:
     groups = MixedGroups(a=2)
     groups.join("m1", "a")
 
@@ -200,7 +202,7 @@ def test_a_classic_member_may_join_a_group_of_consumers() -> None:
     assert assigned(groups.beat("m1", 2)) == groups.owned("a", 0)
 
 
-def test_what_becomes_free_is_a_reason_to_join_again() -> None:
+def test_a_freed_partition_makes_the_classic_member_join_again() -> None:
     groups = MixedGroups(a=2)
     groups.join("m1", "a")
     (joined,) = groups.classic_join("old", "a")
@@ -221,7 +223,7 @@ def test_what_becomes_free_is_a_reason_to_join_again() -> None:
     ("names", "protocol_type", "metadata"),
     [(("other",), "consumer", None), (("range",), "connect", None), (("range",), "consumer", b"")],
 )
-def test_protocols_that_do_not_fit_are_inconsistent(
+def test_incompatible_protocols_are_inconsistent(
     names: tuple[str, ...], protocol_type: str, metadata: bytes | None
 ) -> None:
     groups = MixedGroups(a=2)
@@ -233,7 +235,7 @@ def test_protocols_that_do_not_fit_are_inconsistent(
     assert refusal.value.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_a_full_group_takes_no_classic_member() -> None:
+def test_a_full_group_admits_no_classic_member() -> None:
     groups = MixedGroups(config("bidirectional", max_size=1), a=2)
     groups.join("m1", "a")
 
@@ -252,7 +254,7 @@ def test_a_full_group_takes_no_classic_member() -> None:
         ("", 99, None, ErrorCode.ILLEGAL_GENERATION),
     ],
 )
-def test_who_is_not_a_classic_member_is_refused(
+def test_a_classic_request_of_another_member_is_refused(
     member_id: str, generation: int, instance_id: str | None, code: ErrorCode
 ) -> None:
     groups = MixedGroups(a=2)
@@ -266,7 +268,7 @@ def test_who_is_not_a_classic_member_is_refused(
     assert beat.value.code is sync.value.code is code
 
 
-def test_the_former_client_of_a_static_classic_member_is_fenced() -> None:
+def test_the_replaced_client_of_a_static_classic_member_is_fenced() -> None:
     groups = MixedGroups(a=2)
     groups.join("m1", "a")
     (first,) = groups.classic_join("", "a", instance_id="i")
@@ -279,7 +281,7 @@ def test_the_former_client_of_a_static_classic_member_is_fenced() -> None:
     assert second.member_id in groups.group.members
 
 
-def test_an_old_generation_may_not_sync() -> None:
+def test_an_earlier_generation_cannot_sync() -> None:
     groups = MixedGroups(a=2)
     old, generation = upgraded(groups)
 
@@ -306,7 +308,7 @@ def test_a_classic_member_commits_with_its_generation() -> None:
 
 
 @pytest.mark.parametrize("last_word", ["join", "sync", "told"])
-def test_a_classic_member_that_does_not_go_on_is_removed(last_word: str) -> None:
+def test_a_classic_member_that_does_not_join_again_is_removed(last_word: str) -> None:
     groups = MixedGroups(a=2)
     old, generation = upgraded(groups)
     if last_word == "told":
@@ -324,7 +326,7 @@ def test_a_classic_member_that_does_not_go_on_is_removed(last_word: str) -> None
     assert list(groups.group.members) == ["m2"]
 
 
-def test_a_classic_member_lives_as_long_as_it_sends_heartbeats() -> None:
+def test_a_classic_member_stays_as_long_as_it_sends_heartbeats() -> None:
     groups = MixedGroups(a=2)
     old, generation = caught_up(groups)
 
@@ -339,7 +341,7 @@ def test_a_classic_member_lives_as_long_as_it_sends_heartbeats() -> None:
 # -- downgrade
 
 
-def test_when_the_last_consumer_leaves_the_group_is_classic_again() -> None:
+def test_the_group_is_classic_again_when_the_last_consumer_leaves() -> None:
     groups = MixedGroups(a=2)
     old, generation = caught_up(groups)
 
@@ -352,7 +354,7 @@ def test_when_the_last_consumer_leaves_the_group_is_classic_again() -> None:
     assert (joined.leader, joined.member_id) == (old, old)
 
 
-def test_when_the_last_consumer_falls_silent_the_group_is_classic_again() -> None:
+def test_the_group_is_classic_again_when_the_last_consumer_falls_silent() -> None:
     groups = MixedGroups(a=2)
     old, generation = caught_up(groups)
 
@@ -364,7 +366,7 @@ def test_when_the_last_consumer_falls_silent_the_group_is_classic_again() -> Non
     assert list(as_classic(groups).members) == [old]
 
 
-def test_an_operator_may_remove_the_last_consumer() -> None:
+def test_an_operator_can_remove_the_last_consumer() -> None:
     groups = MixedGroups(a=2)
     old, _ = caught_up(groups)
 
@@ -374,7 +376,7 @@ def test_an_operator_may_remove_the_last_consumer() -> None:
     assert list(as_classic(groups).members) == [old]
 
 
-def test_a_static_member_that_comes_back_classic_downgrades_the_group() -> None:
+def test_a_static_member_that_returns_as_classic_downgrades_the_group() -> None:
     groups = MixedGroups(a=2)
     groups.join("m1", "a", instance_id="i")
     groups.beat("m1", -2, instance_id="i")
@@ -385,7 +387,7 @@ def test_a_static_member_that_comes_back_classic_downgrades_the_group() -> None:
 
 
 @pytest.mark.parametrize("policy", ["disabled", "upgrade"])
-def test_the_operator_may_keep_the_group_from_going_back(policy: str) -> None:
+def test_the_migration_policy_can_forbid_the_downgrade(policy: str) -> None:
     groups = MixedGroups(config(policy), a=2)
     groups.join("m2", "a")
     (joined,) = groups.classic_join("old", "a")
@@ -399,7 +401,7 @@ def test_the_operator_may_keep_the_group_from_going_back(policy: str) -> None:
     assert groups.told(synced) == groups.owned("a", 0, 1)
 
 
-def test_a_group_of_classic_members_that_all_leave_is_empty() -> None:
+def test_a_mixed_group_whose_classic_members_all_leave_is_empty() -> None:
     groups = MixedGroups(config("upgrade"), a=2)
     old, _ = upgraded(groups)
 
@@ -409,7 +411,7 @@ def test_a_group_of_classic_members_that_all_leave_is_empty() -> None:
     assert len(groups.clock.timer) == 0
 
 
-def test_a_group_that_was_both_leaves_no_timer_behind() -> None:
+def test_a_mixed_group_leaves_no_timers_behind() -> None:
     groups = MixedGroups(AT_ONCE, a=2)
     caught_up(groups)
     groups.beat("m2", -1)
@@ -419,7 +421,7 @@ def test_a_group_that_was_both_leaves_no_timer_behind() -> None:
     assert len(groups.clock.timer) == 0
 
 
-def test_going_back_and_forth_frees_nothing_that_is_still_read() -> None:
+def test_upgrade_and_downgrade_never_free_a_partition_in_use() -> None:
     groups = MixedGroups(a=2)
     old, _ = upgraded(groups)
     groups.beat("m2", -1)

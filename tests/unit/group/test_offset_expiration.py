@@ -1,4 +1,4 @@
-"""How long offsets are kept, on the virtual clock."""
+"""The retention of offsets, on a mock clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUBSCRIPTION = b"\x00\x00" + encode(ConsumerProtocolSubscription(topics=["t"]), 
 
 @pytest.fixture
 def host() -> GroupHost:
-    """A coordinator that looks at its offsets every minute."""
+    """A coordinator that checks its offsets every minute."""
     host = GroupHost(CONFIG)
     OffsetExpiration(host.groups).start()
     return host
@@ -37,7 +37,7 @@ def left(host: GroupHost) -> list[bytes]:
 
 
 def member_of_t(host: GroupHost) -> str:
-    """The only member of a stable group that reads topic ``t``; its session is long."""
+    """The only member of a stable group that reads topic ``t``; its session timeout is long."""
     (member,) = host.stable(protocols=(("range", SUBSCRIPTION),), session_ms=1_800_000)
     return member.member_id
 
@@ -50,7 +50,7 @@ def test_offsets_without_members_are_kept_for_the_retention_time(host: GroupHost
     assert left(host) == [T]
 
 
-def test_offsets_without_members_expire_after_the_commit_and_the_group_with_them(
+def test_offsets_without_members_expire_after_the_commit_together_with_the_group(
     host: GroupHost,
 ) -> None:
     commit(host, T)
@@ -61,7 +61,7 @@ def test_offsets_without_members_expire_after_the_commit_and_the_group_with_them
     assert not GroupHost(store=host.store).groups.groups
 
 
-def test_a_commit_starts_the_time_anew(host: GroupHost) -> None:
+def test_a_commit_restarts_the_retention_time(host: GroupHost) -> None:
     commit(host, T)
     host.clock.advance(RETENTION_MS - MINUTE_MS)
     commit(host, T)
@@ -71,7 +71,7 @@ def test_a_commit_starts_the_time_anew(host: GroupHost) -> None:
     assert left(host) == [T]
 
 
-def test_offsets_of_topics_that_members_read_stay(host: GroupHost) -> None:
+def test_offsets_of_subscribed_topics_do_not_expire(host: GroupHost) -> None:
     member_of_t(host)
     commit(host, T)
 
@@ -80,7 +80,7 @@ def test_offsets_of_topics_that_members_read_stay(host: GroupHost) -> None:
     assert left(host) == [T]
 
 
-def test_offsets_of_topics_that_nobody_reads_any_more_expire(host: GroupHost) -> None:
+def test_offsets_of_topics_without_subscribers_expire(host: GroupHost) -> None:
     member_of_t(host)
     commit(host, T, U)
 
@@ -103,7 +103,7 @@ def test_offsets_expire_counted_from_when_the_group_became_empty(host: GroupHost
     assert not host.groups.groups
 
 
-def test_while_members_join_nothing_expires(host: GroupHost) -> None:
+def test_during_a_rebalance_no_offsets_expire(host: GroupHost) -> None:
     member_id = member_of_t(host)
     commit(host, U)
     host.join_new(protocols=(("range", SUBSCRIPTION),), rebalance_ms=2_000_000)
@@ -116,7 +116,7 @@ def test_while_members_join_nothing_expires(host: GroupHost) -> None:
     assert left(host) == [U]
 
 
-def test_members_that_are_no_consumers_keep_all_offsets(host: GroupHost) -> None:
+def test_members_of_another_protocol_type_keep_all_offsets(host: GroupHost) -> None:
     host.stable(protocol_type="connect", session_ms=1_800_000)
     commit(host, T)
 
@@ -125,7 +125,7 @@ def test_members_that_are_no_consumers_keep_all_offsets(host: GroupHost) -> None
     assert left(host) == [T]
 
 
-def test_consumers_that_do_not_say_what_they_read_keep_all_offsets(host: GroupHost) -> None:
+def test_consumers_with_an_unreadable_subscription_keep_all_offsets(host: GroupHost) -> None:
     host.stable(session_ms=1_800_000)
     commit(host, T)
 
@@ -134,7 +134,7 @@ def test_consumers_that_do_not_say_what_they_read_keep_all_offsets(host: GroupHo
     assert left(host) == [T]
 
 
-def test_a_time_that_a_client_asked_for_counts_instead(host: GroupHost) -> None:
+def test_a_retention_time_asked_for_by_the_client_applies(host: GroupHost) -> None:
     commit(host, T, expire_ms=host.clock.now_ms() + MINUTE_MS)
 
     host.clock.advance(MINUTE_MS)
@@ -142,7 +142,7 @@ def test_a_time_that_a_client_asked_for_counts_instead(host: GroupHost) -> None:
     assert left(host) == []
 
 
-def test_an_offset_that_an_open_transaction_commits_stays(host: GroupHost) -> None:
+def test_an_offset_pending_in_an_open_transaction_does_not_expire(host: GroupHost) -> None:
     commit(host, T)
     host.groups.offsets.add_pending(7, "g", {(T, 0): CommittedOffset(offset=9)})
 
@@ -160,7 +160,7 @@ def test_an_empty_group_without_offsets_is_removed(host: GroupHost) -> None:
     assert not host.groups.groups
 
 
-def test_many_offsets_are_looked_at_in_steps(host: GroupHost) -> None:
+def test_many_offsets_are_checked_in_steps(host: GroupHost) -> None:
     for number in range(4):
         host.groups.commit(
             f"g{number}", {(T, index): CommittedOffset(offset=1) for index in range(OFFSETS_PER_STEP)}
@@ -184,7 +184,7 @@ def test_the_steps_of_a_round_follow_each_other_at_once(host: GroupHost) -> None
     assert not host.groups.groups
 
 
-def test_a_store_that_cannot_be_written_for_a_while_does_not_end_the_rounds(host: GroupHost) -> None:
+def test_a_store_that_fails_for_a_while_does_not_end_the_rounds(host: GroupHost) -> None:
     commit(host, T)
     host.store.connection.execute("pragma query_only = on")
     host.clock.advance(RETENTION_MS + MINUTE_MS)
@@ -196,7 +196,7 @@ def test_a_store_that_cannot_be_written_for_a_while_does_not_end_the_rounds(host
     assert left(host) == []
 
 
-def test_groups_that_end_are_removed_a_few_at_a_time(host: GroupHost) -> None:
+def test_expired_groups_are_removed_a_few_at_a_time(host: GroupHost) -> None:
     offset = CommittedOffset(offset=3, commit_timestamp_ms=host.clock.now_ms())
     for number in range(1_000):
         host.groups.commit(f"g{number}", {(T, 0): offset})

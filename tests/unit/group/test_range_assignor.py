@@ -15,7 +15,7 @@ def indexes(targets: dict[str, set[tuple[bytes, int]]], name: str, topic_id: byt
     return sorted(index for owned, index in targets[name] if owned == topic_id)
 
 
-def test_each_member_gets_a_range_and_the_first_get_one_more() -> None:
+def test_each_member_gets_a_range_and_the_first_ones_get_one_more() -> None:
     spec = GroupSpec({"x": member(A), "y": member(A), "z": member(A)}, {A: 8})
 
     targets = RANGE.assign(spec)
@@ -39,7 +39,7 @@ def test_more_members_than_partitions_leaves_the_last_with_nothing() -> None:
     assert [indexes(targets, name, A) for name in "xyz"] == [[0], [1], []]
 
 
-def test_a_topic_is_divided_among_those_who_want_it() -> None:
+def test_a_topic_is_divided_among_its_subscribers() -> None:
     spec = GroupSpec({"x": member(A), "y": member(A, B), "z": member(B)}, {A: 2, B: 4})
 
     targets = RANGE.assign(spec)
@@ -62,7 +62,7 @@ def test_static_members_keep_their_ranges_under_a_new_member_id() -> None:
     assert targets[0]["a"] == targets[1]["a"] == {(A, 2)}
 
 
-def test_nobody_gets_nothing() -> None:
+def test_a_group_without_members_gets_an_empty_assignment() -> None:
     spec = GroupSpec({}, {})
 
     targets = RANGE.assign(spec)

@@ -7,7 +7,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 
-def test_an_expression_means_topics_whose_whole_name_it_matches() -> None:
+def test_an_expression_matches_whole_topic_names() -> None:
     regex = SubscribedRegex("logs.*", compiled("logs.*"))
 
     changed = regex.resolve(["logs", "logs-a", "my-logs", "metrics"])
@@ -16,7 +16,7 @@ def test_an_expression_means_topics_whose_whole_name_it_matches() -> None:
     assert regex.topic_names == {"logs", "logs-a"}
 
 
-def test_another_look_at_the_same_topics_changes_nothing() -> None:
+def test_matching_the_same_topics_again_changes_nothing() -> None:
     regex = SubscribedRegex("a|b", compiled("a|b"))
     regex.resolve(["a", "c"])
 
@@ -28,7 +28,7 @@ def test_another_look_at_the_same_topics_changes_nothing() -> None:
 @pytest.mark.parametrize(
     "pattern", ["(", "a{2,1}", "(?=ahead)", "(a)\\1", "((((a{99}){99}){99}){99})", "[z-a]", "*"]
 )
-def test_what_re2_does_not_know_or_cannot_bear_is_refused(pattern: str) -> None:
+def test_an_expression_that_re2_rejects_is_refused(pattern: str) -> None:
     with pytest.raises(ApiError) as refusal:
         compiled(pattern)
 
@@ -37,7 +37,7 @@ def test_what_re2_does_not_know_or_cannot_bear_is_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["a|b." * 2_501, "(.{0,30}){0,30}z"])
-def test_what_would_keep_the_host_busy_for_long_is_refused(pattern: str) -> None:
+def test_an_expression_that_costs_too_much_is_refused(pattern: str) -> None:
     with pytest.raises(ApiError) as refusal:
         compiled(pattern)
 
@@ -48,11 +48,11 @@ def test_what_would_keep_the_host_busy_for_long_is_refused(pattern: str) -> None
 @pytest.mark.parametrize(
     "pattern", [".*", r"\p{L}+[0-9]{1,100}", "|".join(f"orders-{i}" for i in range(800))]
 )
-def test_what_people_write_is_taken(pattern: str) -> None:
+def test_usual_expressions_are_accepted(pattern: str) -> None:
     assert compiled(pattern).programsize <= MAX_PROGRAM_STEPS
 
 
-def test_an_expression_that_ruins_backtracking_takes_linear_time() -> None:
+def test_an_expression_that_is_slow_with_backtracking_takes_linear_time() -> None:
     regex = SubscribedRegex("(a*)*b", compiled("(a*)*b"))
 
     regex.resolve(["a" * 249] * 100)

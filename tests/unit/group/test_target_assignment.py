@@ -14,7 +14,7 @@ def test_the_assignor_that_most_members_ask_for_is_used() -> None:
     assert name == "range"
 
 
-def test_of_two_that_as_many_ask_for_it_is_always_the_same() -> None:
+def test_a_tie_between_assignors_is_always_resolved_the_same_way() -> None:
     names = {
         preferred_assignor(voters("uniform", "range"), "x"),
         preferred_assignor(voters("range", "uniform"), "x"),
@@ -23,13 +23,13 @@ def test_of_two_that_as_many_ask_for_it_is_always_the_same() -> None:
     assert names == {"range"}
 
 
-def test_members_that_ask_for_none_get_the_default() -> None:
+def test_members_that_ask_for_no_assignor_get_the_default() -> None:
     name = preferred_assignor(voters(None, None), "uniform")
 
     assert name == "uniform"
 
 
-def test_a_static_member_that_comes_back_has_the_target_it_had() -> None:
+def test_a_returning_static_member_keeps_its_target() -> None:
     target = TargetAssignment(3, {"old": {(b"t", 1)}})
 
     target.replace("old", "new")

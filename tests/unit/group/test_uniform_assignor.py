@@ -25,11 +25,11 @@ def sizes(targets: Targets) -> list[int]:
 
 
 def moves(spec: GroupSpec, targets: Targets) -> int:
-    """Partitions that somebody had and does not keep."""
+    """The number of partitions that a member had and does not keep."""
     return sum(len(member.target - targets[name]) for name, member in spec.members.items())
 
 
-def test_nobody_gets_nothing() -> None:
+def test_a_group_without_members_gets_an_empty_assignment() -> None:
     spec = GroupSpec({}, {})
 
     targets = UNIFORM.assign(spec)
@@ -37,7 +37,7 @@ def test_nobody_gets_nothing() -> None:
     assert targets == {}
 
 
-def test_a_lone_member_gets_everything() -> None:
+def test_a_lone_member_gets_every_partition() -> None:
     spec = GroupSpec({"m": member(A, B)}, {A: 2, B: 1})
 
     targets = UNIFORM.assign(spec)
@@ -62,7 +62,7 @@ def test_more_members_than_partitions_leaves_some_with_nothing() -> None:
     assert sizes(targets) == [0, 1, 1]
 
 
-def test_a_newcomer_takes_no_more_than_it_must() -> None:
+def test_a_new_member_takes_no_more_than_necessary() -> None:
     spec = GroupSpec(
         {
             "x": member(A, has=partitions(A, 0, 2, 4)),
@@ -78,7 +78,7 @@ def test_a_newcomer_takes_no_more_than_it_must() -> None:
     assert moves(spec, targets) == 2
 
 
-def test_whoever_stays_keeps_what_it_has() -> None:
+def test_a_remaining_member_keeps_its_partitions() -> None:
     spec = GroupSpec({"x": member(A, has=partitions(A, 0, 3)), "y": member(A, has=partitions(A, 1))}, {A: 5})
 
     targets = UNIFORM.assign(spec)
@@ -87,7 +87,7 @@ def test_whoever_stays_keeps_what_it_has() -> None:
     assert moves(spec, targets) == 0
 
 
-def test_a_member_with_one_more_keeps_it() -> None:
+def test_a_member_with_one_more_partition_keeps_it() -> None:
     spec = GroupSpec({"x": member(A, has=partitions(A, 2)), "y": member(A, has=partitions(A, 0, 1))}, {A: 3})
 
     targets = UNIFORM.assign(spec)
@@ -95,7 +95,7 @@ def test_a_member_with_one_more_keeps_it() -> None:
     assert moves(spec, targets) == 0
 
 
-def test_partitions_and_topics_that_are_gone_are_not_kept() -> None:
+def test_deleted_partitions_and_topics_are_not_kept() -> None:
     spec = GroupSpec({"x": member(A, has=partitions(A, 0, 7) | partitions(B, 0))}, {A: 1})
 
     targets = UNIFORM.assign(spec)
@@ -103,7 +103,7 @@ def test_partitions_and_topics_that_are_gone_are_not_kept() -> None:
     assert targets == {"x": {(A, 0)}}
 
 
-def test_different_subscriptions_get_only_what_they_want() -> None:
+def test_members_get_only_topics_they_subscribe_to() -> None:
     spec = GroupSpec({"x": member(A), "y": member(A, B), "z": member(B)}, {A: 3, B: 3})
 
     targets = UNIFORM.assign(spec)
@@ -113,7 +113,7 @@ def test_different_subscriptions_get_only_what_they_want() -> None:
     assert {topic_id for topic_id, _ in targets["z"]} == {B}
 
 
-def test_a_chain_of_subscriptions_is_leveled_through_its_middle() -> None:
+def test_overlapping_subscriptions_are_balanced_through_a_common_member() -> None:
     spec = GroupSpec(
         {
             "x": member(A, has=partitions(A, 0, 1, 2, 3)),
@@ -128,7 +128,7 @@ def test_a_chain_of_subscriptions_is_leveled_through_its_middle() -> None:
     assert sizes(targets) == [2, 2, 2]
 
 
-def test_a_member_that_wants_nothing_gets_nothing() -> None:
+def test_a_member_without_a_subscription_gets_nothing() -> None:
     spec = GroupSpec({"x": member(A), "y": member()}, {A: 2})
 
     targets = UNIFORM.assign(spec)
@@ -140,7 +140,9 @@ def test_a_member_that_wants_nothing_gets_nothing() -> None:
     ("floors", "amount", "level"),
     [([0], 5, (5, 0)), ([0, 0], 5, (2, 1)), ([0, 3], 2, (2, 0)), ([0, 3], 4, (3, 1)), ([1, 1, 9], 4, (3, 0))],
 )
-def test_water_stands_level(floors: list[int], amount: int, level: tuple[int, int]) -> None:
+def test_water_level_fills_the_lowest_floors_first(
+    floors: list[int], amount: int, level: tuple[int, int]
+) -> None:
     found = water_level(floors, amount)
 
     assert found == level
@@ -155,7 +157,7 @@ SUBSCRIPTIONS = st.frozensets(st.sampled_from([A, B, C]))
     counts=st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
     rounds=st.integers(1, 3),
 )
-def test_every_partition_has_one_taker_and_a_second_look_moves_nothing(
+def test_every_partition_is_assigned_once_and_assigning_again_moves_none(
     wants: list[frozenset[bytes]], counts: tuple[int, int, int], rounds: int
 ) -> None:
     names = [f"m{number}" for number in range(len(wants))]
@@ -188,7 +190,7 @@ def test_every_partition_has_one_taker_and_a_second_look_moves_nothing(
 
 @settings(max_examples=100, derandomize=True)
 @given(owners=st.lists(st.integers(0, 4), min_size=1, max_size=30), members=st.integers(1, 5))
-def test_equal_subscriptions_differ_by_one_at_most_and_move_as_few_as_possible(
+def test_equal_subscriptions_differ_by_at_most_one_and_move_the_fewest(
     owners: list[int], members: int
 ) -> None:
     has: dict[str, set[TopicPartition]] = {f"m{number}": set() for number in range(members)}

@@ -1,4 +1,4 @@
-"""Compaction: what stays, what goes, and when."""
+"""Compaction: which records stay, which are removed, and when."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Entry = tuple[int, bytes | None, bytes | None]
 def put(
     log: PartitionLog, *pairs: tuple[str, str | None], codec: Codec = Codec.NONE, at_ms: int = NOW_MS
 ) -> int:
-    """Append one batch of keys and values; its first offset."""
+    """Append one batch of keys and values; return its first offset."""
     batch = build_batch(
         [Record(key.encode(), None if value is None else value.encode(), at_ms) for key, value in pairs],
         codec=codec,
@@ -88,7 +88,7 @@ def test_the_last_value_of_each_key_stays_at_its_offset(open_log: OpenLog) -> No
     assert (log.log_start_offset, log.log_end_offset) == (0, 6)
 
 
-def test_the_newest_segment_is_never_touched(open_log: OpenLog) -> None:
+def test_the_active_segment_is_never_compacted(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     put(log, ("a", "1"))
     put(log, ("a", "2"))
@@ -149,7 +149,7 @@ def test_a_tombstone_stays_until_its_delete_horizon(open_log: OpenLog) -> None:
     assert entries(log) == [(2, b"b", b"1"), (3, b"c", b"1"), (4, b"d", b"1")]
 
 
-def test_a_tombstone_has_the_timestamp_that_its_producer_gave(open_log: OpenLog) -> None:
+def test_a_tombstone_keeps_the_timestamp_of_its_producer(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     put(log, ("a", None), at_ms=NOW_MS - 77)
     log.roll(NOW_MS)
@@ -200,7 +200,7 @@ def test_the_last_batch_of_a_producer_stays_empty_for_its_sequence(open_log: Ope
     assert [value for _, _, value in entries(again)] == [b"2"]
 
 
-def test_small_segments_are_put_together(open_log: OpenLog) -> None:
+def test_small_segments_are_merged(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     for number in range(60):
         put(log, (f"k{number % 3}", f"{number}"))
@@ -216,7 +216,7 @@ def test_small_segments_are_put_together(open_log: OpenLog) -> None:
     assert not list(log.directory.glob("*.cleaned"))
 
 
-def test_a_small_map_takes_several_rounds(open_log: OpenLog) -> None:
+def test_a_small_map_needs_several_rounds(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     for number in range(40):
         put(log, (f"k{number}", "old"))
@@ -233,7 +233,7 @@ def test_a_small_map_takes_several_rounds(open_log: OpenLog) -> None:
     assert [value for _, _, value in entries(log)] == [b"new"] * 40
 
 
-def test_a_restart_knows_what_was_compacted(open_log: OpenLog) -> None:
+def test_the_compacted_position_survives_a_restart(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     put(log, ("a", "1"))
     put(log, ("a", "2"))
@@ -248,7 +248,7 @@ def test_a_restart_knows_what_was_compacted(open_log: OpenLog) -> None:
     assert entries(again) == [(1, b"a", b"2")]
 
 
-def test_records_without_a_key_from_before_compaction_go(open_log: OpenLog) -> None:
+def test_old_records_without_a_key_are_removed(open_log: OpenLog) -> None:
     log = open_log(replace(COMPACT, cleanup_policy=frozenset({"delete"})))
     log.append(build_batch([Record(None, b"x", NOW_MS), Record(b"a", b"1", NOW_MS)]), NOW_MS)
     log.roll(NOW_MS)
@@ -270,7 +270,7 @@ def dirty_log(open_log: OpenLog, config: LogConfig) -> PartitionLog:
 
 
 @pytest.mark.parametrize(("ratio", "due"), [(0.25, True), (0.35, False)])
-def test_a_log_is_due_above_its_dirty_ratio(open_log: OpenLog, ratio: float, due: bool) -> None:
+def test_a_log_is_compacted_above_its_dirty_ratio(open_log: OpenLog, ratio: float, due: bool) -> None:
     log = dirty_log(open_log, replace(COMPACT, min_cleanable_dirty_ratio=ratio))
 
     found = filthiest([cleanable(log, NOW_MS + 50)])
@@ -280,7 +280,7 @@ def test_a_log_is_due_above_its_dirty_ratio(open_log: OpenLog, ratio: float, due
 
 
 @pytest.mark.parametrize(("later_ms", "due"), [(1_050, False), (1_051, True)])
-def test_a_record_that_waits_too_long_makes_it_due(open_log: OpenLog, later_ms: int, due: bool) -> None:
+def test_a_record_that_waits_too_long_makes_its_log_due(open_log: OpenLog, later_ms: int, due: bool) -> None:
     log = dirty_log(open_log, replace(COMPACT, min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=1_000))
 
     found = filthiest([cleanable(log, NOW_MS + later_ms)])
@@ -289,7 +289,7 @@ def test_a_record_that_waits_too_long_makes_it_due(open_log: OpenLog, later_ms: 
 
 
 @pytest.mark.parametrize(("later_ms", "due"), [(1_049, False), (1_050, True)])
-def test_a_record_that_is_too_young_waits(open_log: OpenLog, later_ms: int, due: bool) -> None:
+def test_a_record_younger_than_the_minimum_lag_waits(open_log: OpenLog, later_ms: int, due: bool) -> None:
     log = open_log(replace(COMPACT, min_compaction_lag_ms=1_000))
     put(log, ("a", "1"), at_ms=NOW_MS + 50)
     log.roll(NOW_MS)
@@ -299,7 +299,7 @@ def test_a_record_that_is_too_young_waits(open_log: OpenLog, later_ms: int, due:
     assert (found is not None) == due
 
 
-def test_a_segment_of_a_compacted_log_ends_after_max_compaction_lag(open_log: OpenLog) -> None:
+def test_a_segment_of_a_compacted_log_is_rolled_after_max_compaction_lag(open_log: OpenLog) -> None:
     log = open_log(replace(COMPACT, max_compaction_lag_ms=1_000))
     put(log, ("a", "1"), at_ms=NOW_MS)
 
@@ -380,7 +380,7 @@ def test_a_committed_transaction_is_compacted_like_other_records(open_log: OpenL
 # Interference
 
 
-def test_a_log_that_is_deleted_meanwhile_ends_the_round(open_log: OpenLog) -> None:
+def test_deleting_the_log_ends_the_round(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     for number in range(30):
         put(log, ("a", f"{number}"))
@@ -394,7 +394,7 @@ def test_a_log_that_is_deleted_meanwhile_ends_the_round(open_log: OpenLog) -> No
     assert not list(log.directory.glob("*.cleaned"))
 
 
-def test_records_that_are_deleted_meanwhile_end_the_round(open_log: OpenLog) -> None:
+def test_deleting_records_ends_the_round(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     for number in range(60):
         put(log, ("a", f"{number}"))
@@ -411,7 +411,7 @@ def test_records_that_are_deleted_meanwhile_end_the_round(open_log: OpenLog) -> 
     assert entries(log)[-1] == (59, b"a", b"59")
 
 
-def test_appends_go_on_during_a_round(open_log: OpenLog) -> None:
+def test_appends_continue_during_a_round(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     for number in range(60):
         put(log, ("a", f"{number}"))
@@ -424,7 +424,7 @@ def test_appends_go_on_during_a_round(open_log: OpenLog) -> None:
     assert values == {b"a": b"59", b"b": b"%d" % number}
 
 
-def test_a_round_that_is_given_up_leaves_nothing(open_log: OpenLog) -> None:
+def test_an_abandoned_round_leaves_nothing_behind(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     for number in range(60):
         put(log, ("a", f"{number}"))
@@ -439,7 +439,7 @@ def test_a_round_that_is_given_up_leaves_nothing(open_log: OpenLog) -> None:
     assert not list(log.directory.glob("*.cleaned"))
 
 
-def test_a_damaged_batch_ends_the_round_and_is_named(open_log: OpenLog) -> None:
+def test_a_damaged_batch_ends_the_round_and_is_reported(open_log: OpenLog) -> None:
     log = open_log(COMPACT)
     put(log, ("a", "1"), ("b", "2"))
     log.roll(NOW_MS)

@@ -1,4 +1,4 @@
-"""Topic configuration in Kafka's keys."""
+"""Topic configuration with Kafka's keys."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_bad_key_or_value_is_named(key: str, value: str) -> None:
         ("compression.type", "x", "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
     ],
 )
-def test_what_is_wrong_is_said_in_kafkas_words(key: str, value: str, problem: str) -> None:
+def test_a_wrong_value_is_refused_with_kafkas_message(key: str, value: str, problem: str) -> None:
     properties = {key: value}
 
     with pytest.raises(ConfigError) as refusal:
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_in_kafkas_words(key: str, value: str, problem: st
     assert refusal.value.problem == f"Invalid value {value} for configuration {key}: {problem}"
 
 
-def test_the_element_of_a_list_that_is_wrong_is_named() -> None:
+def test_the_wrong_element_of_a_list_is_named() -> None:
     properties = {"cleanup.policy": "compact, shred"}
 
     with pytest.raises(ConfigError) as refusal:
@@ -114,7 +114,7 @@ def test_the_element_of_a_list_that_is_wrong_is_named() -> None:
     )
 
 
-def test_no_policy_at_all_is_one() -> None:
+def test_an_empty_cleanup_policy_is_valid() -> None:
     properties = {"cleanup.policy": ""}
 
     config = LogConfig.parse(properties)
@@ -123,7 +123,7 @@ def test_no_policy_at_all_is_one() -> None:
 
 
 @pytest.mark.parametrize("policy", ["compact", "delete"])
-def test_a_record_cannot_be_too_young_and_overdue_whatever_the_policy(policy: str) -> None:
+def test_min_lag_above_max_lag_is_refused_under_every_policy(policy: str) -> None:
     properties = {"cleanup.policy": policy, "min.compaction.lag.ms": "2", "max.compaction.lag.ms": "1"}
 
     with pytest.raises(ConfigError) as refusal:

@@ -32,7 +32,7 @@ def test_a_log_is_a_folder(tmp_path: Path) -> None:
     assert list(manager) == [log]
 
 
-def test_logs_are_there_after_a_restart(tmp_path: Path) -> None:
+def test_logs_survive_a_restart(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     for partition in range(3):
         manager.open("a-b", partition, CONFIG).append(batch_of(b"%d" % partition), NOW_MS)
@@ -48,7 +48,7 @@ def test_logs_are_there_after_a_restart(tmp_path: Path) -> None:
     assert len(manager) == 0
 
 
-def test_opening_again_changes_the_configuration(tmp_path: Path) -> None:
+def test_opening_a_log_again_changes_its_configuration(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = manager.open("pushes", 0, CONFIG)
     other = LogConfig(max_message_bytes=100)
@@ -74,7 +74,7 @@ def test_a_deleted_log_is_gone(tmp_path: Path) -> None:
     assert manager.open("pushes", 0, CONFIG).log_end_offset == 0
 
 
-def test_deleting_what_is_not_there_is_no_error(tmp_path: Path) -> None:
+def test_deleting_an_unknown_log_is_no_error(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
 
     manager.delete("pushes", 0)
@@ -82,7 +82,7 @@ def test_deleting_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     assert len(manager) == 0
 
 
-def test_who_waits_for_a_log_that_cannot_be_deleted_hears_of_it(
+def test_waiters_of_a_log_that_cannot_be_deleted_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manager = manager_of(tmp_path)
@@ -127,7 +127,7 @@ def test_the_longest_topic_name_can_be_deleted(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_folder_says_to_which_topic_it_belongs(tmp_path: Path) -> None:
+def test_the_folder_names_its_topic_id(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
 
     manager.open("pushes", 0, CONFIG, ONE)
@@ -141,7 +141,7 @@ def test_the_folder_says_to_which_topic_it_belongs(tmp_path: Path) -> None:
     [(ONE, ONE, True), (ONE, TWO, False), (bytes(16), TWO, True), (ONE, bytes(16), True)],
     ids=["same topic", "another topic of the same name", "folder without id", "caller without id"],
 )
-def test_records_of_an_earlier_topic_are_not_those_of_the_next(
+def test_records_of_a_deleted_topic_do_not_appear_in_the_next_one(
     tmp_path: Path, first_id: bytes, second_id: bytes, kept: bool
 ) -> None:
     manager = manager_of(tmp_path)
@@ -153,7 +153,7 @@ def test_records_of_an_earlier_topic_are_not_those_of_the_next(
     assert log.log_end_offset == (1 if kept else 0)
 
 
-def test_descriptors_are_bounded_over_all_logs(tmp_path: Path) -> None:
+def test_open_descriptors_are_bounded_over_all_logs(tmp_path: Path) -> None:
     manager = manager_of(tmp_path, max_open_files=4)
     before = open_descriptors()
     for partition in range(30):
@@ -169,7 +169,7 @@ def open_descriptors() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
-def test_a_directory_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     with pytest.raises(ApiError) as refusal:
@@ -205,9 +205,7 @@ def test_a_failing_flush_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.
     assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_a_log_is_opened_without_a_look_at_all_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_a_log_does_not_look_at_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manager = manager_of(tmp_path)
     monkeypatch.delattr(LogManager, "__iter__")
 

@@ -31,14 +31,14 @@ STAMPING = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
 
 
 def stored(sent: bytes, config: LogConfig) -> tuple[bytes, ValidBatch, RecordBatchHeader]:
-    """What is written for ``sent`` at offset 50."""
+    """The bytes that are stored for ``sent`` at offset 50."""
     batch = validated(memoryview(sent), parse_header(sent), config, 50, NOW_MS)
     data = b"".join(batch.parts)
     return data, batch, parse_header(data)
 
 
 def altered(batch: bytes, body: bytes | None = None, **fields: int) -> bytes:
-    """The batch with other header fields, or another body, and a right CRC."""
+    """The batch with other header fields or another body, and a correct CRC."""
     body = batch[HEADER_BYTES:] if body is None else body
     header = parse_header(batch)._replace(batch_length=HEADER_BYTES - 12 + len(body), **fields)
     data = bytearray(struct.pack(">qiibIhiqqqhii", *header) + body)
@@ -48,7 +48,7 @@ def altered(batch: bytes, body: bytes | None = None, **fields: int) -> bytes:
 
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("config", [LogConfig(), STRICT, COMPACTED], ids=["plain", "strict", "compacted"])
-def test_a_good_batch_changes_in_offset_and_epoch_only(codec: Codec, config: LogConfig) -> None:
+def test_a_valid_batch_changes_only_in_offset_and_epoch(codec: Codec, config: LogConfig) -> None:
     sent = batch_of(b"a", b"b", codec=codec, producer=(7, 1, 4))
 
     data, batch, header = stored(sent, config)
@@ -79,7 +79,7 @@ def test_a_producer_cannot_set_log_append_time(config: LogConfig) -> None:
     assert refusal.value.code == ErrorCode.INVALID_TIMESTAMP
 
 
-def test_a_wrong_greatest_timestamp_is_corrected_where_records_are_opened() -> None:
+def test_a_wrong_max_timestamp_is_corrected_if_records_are_decompressed() -> None:
     sent = altered(batch_of(b"a", timestamp_ms=NOW_MS), max_timestamp_ms=NOW_MS + 7)
 
     strict, batch, header = stored(sent, STRICT)
@@ -156,7 +156,7 @@ def test_log_append_time_has_no_bounds() -> None:
 
 @pytest.mark.parametrize("target", list(Codec))
 @pytest.mark.parametrize("source", list(Codec))
-def test_a_topic_with_a_codec_of_its_own(source: Codec, target: Codec) -> None:
+def test_a_topic_codec_recompresses_the_batch(source: Codec, target: Codec) -> None:
     sent = batch_of(b"a" * 500, b"b" * 500, codec=source, producer=(7, 1, 4))
 
     data, _, header = stored(sent, LogConfig(compression_type=target))
@@ -168,7 +168,7 @@ def test_a_topic_with_a_codec_of_its_own(source: Codec, target: Codec) -> None:
     assert source != target or data[16:] == sent[16:]
 
 
-def test_conversion_and_log_append_time_go_together() -> None:
+def test_recompression_and_log_append_time_combine() -> None:
     sent = batch_of(b"a", timestamp_ms=5)
 
     data, batch, header = stored(sent, replace(STAMPING, compression_type=Codec.LZ4))
@@ -178,7 +178,7 @@ def test_conversion_and_log_append_time_go_together() -> None:
     assert is_intact(data, header)
 
 
-def test_the_size_counts_after_conversion_too() -> None:
+def test_the_size_limit_applies_after_recompression_too() -> None:
     sent = batch_of(bytes(10_000), codec=Codec.ZSTD)
 
     with pytest.raises(ApiError) as refusal:
@@ -188,7 +188,7 @@ def test_the_size_counts_after_conversion_too() -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_wrong_inner_offsets_are_renewed_in_compressed_batches_only(codec: Codec) -> None:
+def test_wrong_offset_deltas_are_corrected_in_compressed_batches_only(codec: Codec) -> None:
     inner = b"\x0c\x00\x00\x00\x01\x01\x00" + b"\x0c\x00\x00\x08\x01\x01\x00"  # deltas 0 and 4
     sent = altered(batch_of(b"a", b"b", codec=codec), body=compress(codec, inner))
 
@@ -202,7 +202,7 @@ def test_wrong_inner_offsets_are_renewed_in_compressed_batches_only(codec: Codec
 @pytest.mark.parametrize(
     "inner", [b"\x0c\x00\x00\x00\x01\x01\x00", b"\x0c\x00\x00\x00\x01\x01\x00" * 3, b"\xff" * 40]
 )
-def test_records_that_do_not_fit_the_header_are_refused_when_opened(codec: Codec, inner: bytes) -> None:
+def test_records_that_contradict_the_header_are_refused_when_decompressed(codec: Codec, inner: bytes) -> None:
     sent = altered(batch_of(b"a", b"b", codec=codec), body=compress(codec, inner))
 
     with pytest.raises(ApiError) as refusal:
@@ -211,7 +211,7 @@ def test_records_that_do_not_fit_the_header_are_refused_when_opened(codec: Codec
     assert refusal.value.code == ErrorCode.INVALID_RECORD
 
 
-def test_bytes_that_cannot_be_decompressed_are_refused_when_opened() -> None:
+def test_bytes_that_cannot_be_decompressed_are_refused() -> None:
     sent = altered(batch_of(b"a", codec=Codec.ZSTD), body=b"not zstd at all")
 
     with pytest.raises(ApiError) as refusal:
@@ -220,7 +220,7 @@ def test_bytes_that_cannot_be_decompressed_are_refused_when_opened() -> None:
     assert refusal.value.code == ErrorCode.INVALID_RECORD
 
 
-def test_a_bomb_is_too_large() -> None:
+def test_a_decompression_bomb_is_too_large() -> None:
     sent = altered(batch_of(b"a", codec=Codec.ZSTD), body=compress(Codec.ZSTD, bytes(40 << 20)))
 
     with pytest.raises(ApiError) as refusal:

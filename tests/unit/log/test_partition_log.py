@@ -1,4 +1,4 @@
-"""One partition: appending, reading, rolling, looking up times, failing disks."""
+"""One partition: appending, reading, rolling, timestamps, failing disks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_empty_log_starts_and_ends_at_0(log: PartitionLog) -> None:
     assert (log.log_start_offset, log.log_end_offset, log.high_watermark, log.size_bytes) == (0, 0, 0, 0)
 
 
-def test_offsets_follow_each_other(log: PartitionLog) -> None:
+def test_offsets_are_consecutive(log: PartitionLog) -> None:
     log.append(batch_of(b"a", b"b"), NOW_MS)
 
     info = log.append(batch_of(b"c", b"d", b"e"), NOW_MS)
@@ -59,7 +59,7 @@ def test_offsets_follow_each_other(log: PartitionLog) -> None:
     assert log.high_watermark == log.log_end_offset == 5
 
 
-def test_a_batch_is_stored_as_sent_but_for_offset_and_epoch(log: PartitionLog) -> None:
+def test_a_batch_is_stored_as_sent_except_offset_and_epoch(log: PartitionLog) -> None:
     sent = batch_of(b"a", b"b", codec=Codec.LZ4)
     log.append(batch_of(b"first"), NOW_MS)
     log.append(sent, NOW_MS)
@@ -89,7 +89,7 @@ def test_reading_starts_with_the_batch_that_contains_the_offset(log: PartitionLo
     assert [header.base_offset for header, _ in record_batches(data)] == [0, 3]
 
 
-def test_reading_gives_whole_batches_only(log: PartitionLog) -> None:
+def test_reading_returns_whole_batches_only(log: PartitionLog) -> None:
     fill(log, 10)
     batch_bytes = log.size_bytes // 10
 
@@ -116,7 +116,7 @@ def test_without_the_minimum_nothing_larger_than_the_limit_is_read(log: Partitio
 
 
 @pytest.mark.parametrize("offset", [-1, 11, 1 << 60])
-def test_an_offset_outside_is_out_of_range(log: PartitionLog, offset: int) -> None:
+def test_an_offset_outside_the_log_is_out_of_range(log: PartitionLog, offset: int) -> None:
     fill(log, 10)
 
     with pytest.raises(ApiError) as refusal:
@@ -125,7 +125,7 @@ def test_an_offset_outside_is_out_of_range(log: PartitionLog, offset: int) -> No
     assert refusal.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_a_refused_batch_leaves_the_log_as_it_was(log: PartitionLog) -> None:
+def test_a_refused_batch_leaves_the_log_unchanged(log: PartitionLog) -> None:
     fill(log, 1)
     before = (log.log_end_offset, log.size_bytes)
 
@@ -136,7 +136,7 @@ def test_a_refused_batch_leaves_the_log_as_it_was(log: PartitionLog) -> None:
     assert (log.log_end_offset, log.size_bytes) == before
 
 
-def test_limits_of_the_topic_are_those_of_the_append(open_log: OpenLog) -> None:
+def test_topic_limits_apply_to_appends(open_log: OpenLog) -> None:
     log = open_log(LogConfig(max_message_bytes=200))
     log.config = replace(log.config, max_message_bytes=100)
 
@@ -146,7 +146,7 @@ def test_limits_of_the_topic_are_those_of_the_append(open_log: OpenLog) -> None:
     assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_zstd_is_refused_from_an_old_produce(log: PartitionLog) -> None:
+def test_zstd_is_refused_from_an_old_produce_version(log: PartitionLog) -> None:
     batch = batch_of(b"x", codec=Codec.ZSTD)
 
     with pytest.raises(ApiError) as refusal:
@@ -155,7 +155,7 @@ def test_zstd_is_refused_from_an_old_produce(log: PartitionLog) -> None:
     assert refusal.value.code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
-def test_log_append_time_is_answered_and_stored(open_log: OpenLog) -> None:
+def test_log_append_time_is_returned_and_stored(open_log: OpenLog) -> None:
     log = open_log(LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME))
 
     info = log.append(batch_of(b"a", timestamp_ms=5), NOW_MS)
@@ -170,7 +170,7 @@ def test_log_append_time_is_answered_and_stored(open_log: OpenLog) -> None:
 # Producers
 
 
-def test_a_repeated_batch_is_answered_with_its_old_offset(log: PartitionLog) -> None:
+def test_a_repeated_batch_gets_its_first_offset(log: PartitionLog) -> None:
     log.append(batch_of(b"a", b"b", producer=(7, 0, 0)), NOW_MS)
     log.append(batch_of(b"c", producer=(7, 0, 2)), NOW_MS)
 
@@ -189,7 +189,7 @@ def test_a_gap_in_the_sequence_is_refused(log: PartitionLog) -> None:
     assert refusal.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_a_duplicate_tells_no_listener(log: PartitionLog) -> None:
+def test_listeners_do_not_hear_of_a_duplicate(log: PartitionLog) -> None:
     log.append(batch_of(b"a", producer=(7, 0, 0)), NOW_MS)
     heard: list[int] = []
     log.listeners.add(heard.append)
@@ -228,7 +228,7 @@ def test_listeners_hear_the_bytes_of_each_append(log: PartitionLog) -> None:
     assert heard == [log.size_bytes]
 
 
-def test_a_listener_may_take_itself_off(log: PartitionLog) -> None:
+def test_a_listener_can_remove_itself(log: PartitionLog) -> None:
     heard: list[int] = []
 
     def once(appended_bytes: int) -> None:
@@ -245,7 +245,7 @@ def test_a_listener_may_take_itself_off(log: PartitionLog) -> None:
 # Segments
 
 
-def test_a_full_segment_is_followed_by_another(open_log: OpenLog, folder: Path) -> None:
+def test_a_full_segment_is_rolled(open_log: OpenLog, folder: Path) -> None:
     log = open_log(SMALL)
 
     fill(log, 100)
@@ -275,7 +275,7 @@ def test_a_full_segment_is_followed_by_another(open_log: OpenLog, folder: Path) 
         "old by the clock",
     ],
 )
-def test_an_old_segment_is_followed_by_another(
+def test_an_old_segment_is_rolled(
     open_log: OpenLog, first_ms: int, second_ms: int, appended_ms: int, segments: int
 ) -> None:
     log = open_log(LogConfig(segment_ms=1_000))
@@ -286,7 +286,7 @@ def test_an_old_segment_is_followed_by_another(
     assert len(log.segments) == segments
 
 
-def test_a_full_index_is_a_full_segment(open_log: OpenLog) -> None:
+def test_a_segment_with_a_full_index_is_rolled(open_log: OpenLog) -> None:
     log = open_log(LogConfig(index_interval_bytes=1, segment_index_bytes=8 * 5))
 
     fill(log, 40)
@@ -295,7 +295,7 @@ def test_a_full_index_is_a_full_segment(open_log: OpenLog) -> None:
     assert len(values_from(log)) == 40
 
 
-def test_reading_goes_on_in_the_next_segment(open_log: OpenLog) -> None:
+def test_reading_continues_in_the_next_segment(open_log: OpenLog) -> None:
     log = open_log(SMALL)
     fill(log, 60)
     second = log.segments[1]
@@ -317,7 +317,7 @@ def test_few_descriptors_are_enough(folder: Path) -> None:
     assert 0 < len(files) <= 2 < len(log.segments)
 
 
-def test_index_files_are_those_of_kafka(open_log: OpenLog, folder: Path) -> None:
+def test_index_files_have_kafkas_format(open_log: OpenLog, folder: Path) -> None:
     log = open_log(SMALL)
 
     fill(log, 60)
@@ -331,10 +331,10 @@ def test_index_files_are_those_of_kafka(open_log: OpenLog, folder: Path) -> None
     assert int.from_bytes(times[-4:], "big") == log.segments[1].base_offset - 1
 
 
-# Times
+# Timestamps
 
 
-def test_a_time_is_looked_up_to_the_record(open_log: OpenLog) -> None:
+def test_a_timestamp_lookup_finds_the_exact_record(open_log: OpenLog) -> None:
     log = open_log(SMALL)
     for number in range(0, 90, 3):
         records = [Record(None, b"x", NOW_MS + 10 * (number + index)) for index in range(3)]
@@ -360,7 +360,7 @@ def test_the_greatest_timestamp_is_found_in_any_segment(open_log: OpenLog) -> No
     assert found == (NOW_MS + 60_000, 21)
 
 
-def test_an_empty_log_has_no_times(log: PartitionLog) -> None:
+def test_an_empty_log_has_no_timestamps(log: PartitionLog) -> None:
     timestamp_ms = 0
 
     found = log.offset_for_time(timestamp_ms)
@@ -369,7 +369,7 @@ def test_an_empty_log_has_no_times(log: PartitionLog) -> None:
     assert log.max_timestamp_offset() is None
 
 
-def test_with_log_append_time_the_batch_is_the_answer(open_log: OpenLog) -> None:
+def test_with_log_append_time_a_lookup_returns_the_batch(open_log: OpenLog) -> None:
     log = open_log(LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME))
     log.append(batch_of(b"a", b"b"), NOW_MS)
     log.append(batch_of(b"c", b"d"), NOW_MS + 10)
@@ -379,7 +379,7 @@ def test_with_log_append_time_the_batch_is_the_answer(open_log: OpenLog) -> None
     assert found == (NOW_MS + 10, 2)
 
 
-def test_few_batches_are_opened_for_a_time_that_their_headers_promise_in_vain(
+def test_a_timestamp_lookup_decompresses_few_batches_with_a_wrong_max_timestamp(
     log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(5 * MAX_OPENED):
@@ -403,7 +403,7 @@ def test_few_batches_are_opened_for_a_time_that_their_headers_promise_in_vain(
     assert found == (NOW_MS + 1_000, MAX_OPENED)
 
 
-def test_a_batch_that_cannot_be_opened_is_found_by_its_header(log: PartitionLog) -> None:
+def test_a_batch_that_cannot_be_decompressed_is_found_by_its_header(log: PartitionLog) -> None:
     junk = bytearray(batch_of(b"x" * 50))
     junk[61:] = b"\xff" * (len(junk) - 61)
     junk[17:21] = crc32c(bytes(junk[21:])).to_bytes(4, "big")
@@ -418,7 +418,7 @@ def test_a_batch_that_cannot_be_opened_is_found_by_its_header(log: PartitionLog)
 
 
 class Disk:
-    """A disk with so many bytes left, in place of ``os.pwritev`` and ``os.pwrite``."""
+    """A disk with this many free bytes; replaces ``os.pwritev`` and ``os.pwrite``."""
 
     def __init__(self, left_bytes: int) -> None:
         self.left_bytes = left_bytes
@@ -441,7 +441,7 @@ PWRITE = os.pwrite
 
 
 @pytest.mark.parametrize("left_bytes", [0, 1, 30])
-def test_a_full_disk_loses_nothing_that_was_acknowledged(
+def test_a_full_disk_loses_no_acknowledged_record(
     open_log: OpenLog, monkeypatch: pytest.MonkeyPatch, left_bytes: int
 ) -> None:
     log = open_log()
@@ -473,7 +473,7 @@ def test_a_short_write_is_completed(log: PartitionLog, monkeypatch: pytest.Monke
     assert values_from(log) == [(0, b"a")]
 
 
-def test_a_segment_that_cannot_be_made_refuses_the_append(open_log: OpenLog, folder: Path) -> None:
+def test_an_append_fails_if_its_segment_cannot_be_created(open_log: OpenLog, folder: Path) -> None:
     log = open_log(LogConfig(segment_bytes=100))
     log.append(batch_of(b"a"), NOW_MS)
     blocker = folder / f"{1:020d}.log"
@@ -510,11 +510,11 @@ def test_flushing_covers_rolled_segments(open_log: OpenLog, monkeypatch: pytest.
     first = len(flushed)
     log.flush()
 
-    assert first == len(log.segments) + 2  # the folder and the one above it know the new names
+    assert first == len(log.segments) + 2  # the log's folder and its parent, for the new names
     assert len(flushed) == first + 1
 
 
-def test_a_deleted_log_refuses_and_wakes_those_who_wait(log: PartitionLog) -> None:
+def test_a_deleted_log_refuses_requests_and_answers_its_waiters(log: PartitionLog) -> None:
     fill(log, 1)
     heard: list[int] = []
     log.listeners.add(heard.append)

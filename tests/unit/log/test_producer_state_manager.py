@@ -30,7 +30,7 @@ def header(
 
 
 def written(*headers: RecordBatchHeader) -> ProducerStateManager:
-    """A manager that has seen these batches, at offsets from 100 on."""
+    """A manager that has seen these batches, from offset 100 on."""
     manager = ProducerStateManager()
     offset = 100
     for each in headers:
@@ -40,7 +40,7 @@ def written(*headers: RecordBatchHeader) -> ProducerStateManager:
 
 
 def refusal_of(manager: ProducerStateManager, wanted: RecordBatchHeader) -> ErrorCode:
-    """As the log asks: NONE for a batch that may be written or is a duplicate."""
+    """The log's check: NONE for a batch that may be written or is a duplicate."""
     if manager.duplicate_of(wanted) is not None:
         return ErrorCode.NONE
     try:
@@ -75,7 +75,7 @@ def refusal_of(manager: ProducerStateManager, wanted: RecordBatchHeader) -> Erro
         "an unknown producer",
     ],
 )
-def test_what_may_follow(wanted: RecordBatchHeader, code: ErrorCode) -> None:
+def test_the_next_sequence_or_a_new_epoch_at_0_may_follow(wanted: RecordBatchHeader, code: ErrorCode) -> None:
     manager = written(header(0, 3))
 
     found = refusal_of(manager, wanted)
@@ -91,7 +91,7 @@ def test_an_older_epoch_is_fenced() -> None:
     assert code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_sequences_go_on_from_the_largest_to_0() -> None:
+def test_sequences_continue_at_0_after_the_largest() -> None:
     manager = written(header(LAST - 1, 2))
 
     codes = [refusal_of(manager, header(0)), refusal_of(manager, header(1))]
@@ -99,7 +99,7 @@ def test_sequences_go_on_from_the_largest_to_0() -> None:
     assert codes == [ErrorCode.NONE, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER]
 
 
-def test_a_batch_across_the_largest_sequence() -> None:
+def test_a_batch_may_contain_the_largest_sequence_and_0() -> None:
     manager = written(header(LAST, 3))
 
     code = refusal_of(manager, header(2))
@@ -117,7 +117,7 @@ def test_the_last_five_batches_are_remembered() -> None:
     assert refusal_of(manager, header(0)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_only_exactly_the_same_sequences_are_a_duplicate() -> None:
+def test_only_identical_sequences_are_a_duplicate() -> None:
     manager = written(header(0, 3), header(3, 2))
 
     overlaps = [header(0, 2), header(1, 2), header(0, 5), header(3, 3), header(0, 3, epoch=1)]
@@ -125,7 +125,7 @@ def test_only_exactly_the_same_sequences_are_a_duplicate() -> None:
     assert [manager.duplicate_of(each) for each in overlaps] == [None] * 5
 
 
-def test_a_new_epoch_forgets_the_batches_of_the_old() -> None:
+def test_a_new_epoch_forgets_the_batches_of_the_old_one() -> None:
     manager = written(header(0, epoch=0), header(0, epoch=1))
 
     batch = manager.duplicate_of(header(0, epoch=1))
@@ -173,7 +173,7 @@ def test_a_cut_snapshot_is_not_read(kept_bytes: int) -> None:
     assert restored is None
 
 
-def test_the_newest_readable_snapshot_up_to_the_end_is_taken(tmp_path: Path) -> None:
+def test_the_newest_readable_snapshot_up_to_the_end_is_loaded(tmp_path: Path) -> None:
     old, new = written(header(0)).producers, written(header(0), header(1)).producers
     save_snapshot(tmp_path, 100, {})
     save_snapshot(tmp_path, 101, old)

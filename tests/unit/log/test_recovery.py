@@ -1,4 +1,4 @@
-"""What is left of a log after a crash, a damaged file, a lost index."""
+"""The contents of a log after a crash, a damaged file or a lost index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def numbers(log: PartitionLog, offset: int = 0) -> list[int]:
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("count", [0, 1, 25, 100])
-def test_everything_is_there_after_a_restart(open_log: OpenLog, clean: bool, count: int) -> None:
+def test_every_record_survives_a_restart(open_log: OpenLog, clean: bool, count: int) -> None:
     log = open_log(SMALL)
     fill(log, count)
     before = [(segment.base_offset, segment.size_bytes) for segment in log.segments]
@@ -47,7 +47,7 @@ def test_everything_is_there_after_a_restart(open_log: OpenLog, clean: bool, cou
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_appends_go_on_after_a_restart(open_log: OpenLog, clean: bool) -> None:
+def test_appends_continue_after_a_restart(open_log: OpenLog, clean: bool) -> None:
     log = open_log(SMALL)
     fill(log, 30)
     if clean:
@@ -64,7 +64,7 @@ def test_appends_go_on_after_a_restart(open_log: OpenLog, clean: bool) -> None:
     assert numbers(open_log(SMALL)) == list(range(60))
 
 
-def test_a_properly_closed_log_is_not_read_again(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cleanly_closed_log_is_not_read_again(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log()
     for number in range(300):
         log.append(batch_of(b"x" * 1_000, b"%d" % number), NOW_MS)
@@ -86,7 +86,7 @@ def test_a_properly_closed_log_is_not_read_again(open_log: OpenLog, monkeypatch:
     assert 0 < read_bytes < 20_000 < again.size_bytes
 
 
-def test_a_torn_tail_behind_a_proper_close_is_cut(open_log: OpenLog) -> None:
+def test_a_torn_tail_after_a_clean_close_is_cut(open_log: OpenLog) -> None:
     log = open_log(SMALL)
     fill(log, 25)
     path, size_bytes = log.segments[-1].path, log.segments[-1].size_bytes
@@ -100,7 +100,7 @@ def test_a_torn_tail_behind_a_proper_close_is_cut(open_log: OpenLog) -> None:
     assert path.stat().st_size == size_bytes
 
 
-def test_a_closed_log_that_lost_its_tail_is_read_as_far_as_it_goes(open_log: OpenLog) -> None:
+def test_a_closed_log_that_lost_its_tail_is_read_up_to_the_cut(open_log: OpenLog) -> None:
     log = open_log(LogConfig(index_interval_bytes=300))
     fill(log, 25)
     path, size_bytes = log.segments[-1].path, log.size_bytes
@@ -132,7 +132,7 @@ def test_a_damaged_older_segment_leaves_a_gap(open_log: OpenLog) -> None:
 
 @pytest.mark.parametrize("damage", ["remove", "shorten", "garble"])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_a_lost_index_is_built_anew(open_log: OpenLog, suffix: str, damage: str) -> None:
+def test_a_lost_index_is_rebuilt(open_log: OpenLog, suffix: str, damage: str) -> None:
     log = open_log(SMALL)
     fill(log, 60)
     path = log.segments[1].stem.with_suffix(suffix)
@@ -165,7 +165,7 @@ def test_a_crash_right_after_rolling_loses_nothing(open_log: OpenLog, folder: Pa
     assert numbers(again) == list(range(20))
 
 
-def test_foreign_files_in_the_folder_do_no_harm(open_log: OpenLog, folder: Path) -> None:
+def test_unknown_files_in_the_folder_are_ignored(open_log: OpenLog, folder: Path) -> None:
     log = open_log(SMALL)
     fill(log, 5)
     log.release()

@@ -1,4 +1,4 @@
-"""A partition moves to another directory, whatever happens meanwhile."""
+"""Moving a partition to another directory, with interruptions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def numbers(log: PartitionLog) -> list[int]:
 
 
 @pytest.mark.parametrize("batches", [0, 1, 100])
-def test_a_log_moves_with_all_it_has(tmp_path: Path, batches: int) -> None:
+def test_a_log_moves_with_all_its_contents(tmp_path: Path, batches: int) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, batches)
     before = [(segment.base_offset, segment.size_bytes) for segment in log.segments]
@@ -66,7 +66,7 @@ def test_a_log_moves_with_all_it_has(tmp_path: Path, batches: int) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_it_is_there_after_a_restart(tmp_path: Path, clean: bool) -> None:
+def test_a_moved_log_survives_a_restart(tmp_path: Path, clean: bool) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 50)
     log.delete_records(7, NOW_MS)
@@ -81,7 +81,7 @@ def test_it_is_there_after_a_restart(tmp_path: Path, clean: bool) -> None:
     assert again.producers.producers[1].last_sequence == 50
 
 
-def test_appends_go_on_all_the_time_and_listeners_stay(tmp_path: Path) -> None:
+def test_appends_continue_during_a_move_and_listeners_stay(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 200)
     heard: list[int] = []
@@ -99,7 +99,7 @@ def test_appends_go_on_all_the_time_and_listeners_stay(tmp_path: Path) -> None:
     assert len(heard) == appended + 1 - 200
 
 
-def test_a_copy_that_is_outrun_takes_over_after_a_few_flushes(tmp_path: Path) -> None:
+def test_a_copy_that_falls_behind_takes_over_after_a_few_flushes(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 10, LogConfig())
     value = b"x" * (CHUNK_BYTES // 2 + 1_000)
@@ -115,7 +115,7 @@ def test_a_copy_that_is_outrun_takes_over_after_a_few_flushes(tmp_path: Path) ->
     assert log.directory.parent == tmp_path / "two"
 
 
-def test_what_retention_deletes_meanwhile_does_not_come_back(tmp_path: Path) -> None:
+def test_records_deleted_by_retention_during_a_move_do_not_come_back(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 200)
     steps = begin(manager).steps()
@@ -150,7 +150,7 @@ def test_compaction_waits_for_a_move(tmp_path: Path) -> None:
     assert len(numbers(log)) < 100
 
 
-def test_a_copy_is_as_far_as_it_says(tmp_path: Path) -> None:
+def test_a_move_reports_its_size_and_lag(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 200)
     move = begin(manager)
@@ -165,7 +165,7 @@ def test_a_copy_is_as_far_as_it_says(tmp_path: Path) -> None:
 
 
 class EverySecond:
-    """Lets a move go on every second time."""
+    """Allows a move to continue on every second check."""
 
     def __init__(self) -> None:
         self.asked: list[int] = []
@@ -210,7 +210,7 @@ def test_moving_back_cancels_a_move(tmp_path: Path) -> None:
     assert not log.moving
 
 
-def test_the_end_of_a_cancelled_move_does_not_let_compaction_into_the_next(tmp_path: Path) -> None:
+def test_the_end_of_a_cancelled_move_does_not_allow_compaction_during_the_next(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 200)
     first = begin(manager).steps()
@@ -227,7 +227,7 @@ def test_the_end_of_a_cancelled_move_does_not_let_compaction_into_the_next(tmp_p
     assert not log.moving
 
 
-def test_a_flush_that_a_move_outruns_begins_anew(tmp_path: Path) -> None:
+def test_a_flush_that_a_move_overtakes_is_repeated(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 10)
     told: list[tuple[str, ApiError | None]] = []
@@ -260,7 +260,9 @@ def test_deleting_the_topic_ends_a_move(tmp_path: Path) -> None:
     assert [*(tmp_path / "one").iterdir(), *(tmp_path / "two").iterdir()] == []
 
 
-def test_a_full_disk_makes_it_try_again_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_that_fills_the_disk_is_tried_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 100)
     steps = begin(manager).steps()
@@ -279,7 +281,7 @@ def test_a_full_disk_makes_it_try_again_later(tmp_path: Path, monkeypatch: pytes
     assert numbers(log) == list(range(100))
 
 
-def test_a_directory_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_directory_is_refused(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     filled(manager, 1)
 
@@ -299,7 +301,7 @@ def test_a_name_that_is_too_long_for_a_copy_is_refused(tmp_path: Path) -> None:
     assert refusal.value.code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def test_a_partition_is_made_where_it_was_wanted(tmp_path: Path) -> None:
+def test_a_partition_is_created_in_the_wanted_directory(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     manager.move("pushes", 0, manager.directories[1], MockClock())
 
@@ -308,7 +310,7 @@ def test_a_partition_is_made_where_it_was_wanted(tmp_path: Path) -> None:
     assert log.directory.parent == tmp_path / "two"
 
 
-def test_an_interrupted_move_begins_anew_after_a_restart(tmp_path: Path) -> None:
+def test_an_interrupted_move_starts_again_after_a_restart(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     log = filled(manager, 100)
     for _ in islice(begin(manager).steps(), 10):
@@ -325,7 +327,7 @@ def test_an_interrupted_move_begins_anew_after_a_restart(tmp_path: Path) -> None
     assert numbers(log) == list(range(100))
 
 
-def test_new_partitions_go_where_there_are_the_fewest(tmp_path: Path) -> None:
+def test_new_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
 
     folders = [manager.open("pushes", index, SMALL).directory.parent.name for index in range(4)]
@@ -333,7 +335,7 @@ def test_new_partitions_go_where_there_are_the_fewest(tmp_path: Path) -> None:
     assert folders == ["one", "two", "one", "two"]
 
 
-def test_a_log_is_found_where_it_is(tmp_path: Path) -> None:
+def test_a_log_is_found_in_its_directory(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
     for index in range(4):
         manager.open("pushes", index, SMALL).append(batch_of(b"%d" % index), NOW_MS)
@@ -356,7 +358,7 @@ def test_a_log_in_two_directories_is_not_opened(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """The process ends here; no handler may go on."""
+    """The process ends here; no exception handler may run."""
 
 
 def kill_at(operation: int, monkeypatch: pytest.MonkeyPatch) -> None:

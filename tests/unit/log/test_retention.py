@@ -1,4 +1,4 @@
-"""Which segments go, and DeleteRecords."""
+"""Which segments retention removes, and DeleteRecords."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OpenLog = Callable[..., PartitionLog]
 
 
 def fill(log: PartitionLog, count: int, step_ms: int = 100) -> None:
-    """One batch, and so one segment, every ``step_ms``."""
+    """Append one batch, which is one segment, every ``step_ms``."""
     for number in range(count):
         log.append(
             batch_of(b"%d" % number, timestamp_ms=NOW_MS + number * step_ms), NOW_MS + number * step_ms
@@ -33,7 +33,7 @@ def bases(log: PartitionLog) -> list[int]:
 
 
 @pytest.mark.parametrize(("later_ms", "left"), [(1_000, 0), (1_001, 1), (1_200, 2), (1_201, 3), (1_901, 10)])
-def test_segments_go_when_their_newest_record_is_too_old(open_log: OpenLog, later_ms: int, left: int) -> None:
+def test_segments_with_only_old_records_are_removed(open_log: OpenLog, later_ms: int, left: int) -> None:
     log = open_log(CONFIG)
     fill(log, 10)
 
@@ -63,7 +63,7 @@ def test_an_empty_log_has_nothing_to_expire(open_log: OpenLog) -> None:
     assert (deleted, bases(log)) == (0, [0])
 
 
-def test_a_timestamp_in_the_future_keeps_what_follows_it(open_log: OpenLog) -> None:
+def test_a_timestamp_in_the_future_keeps_later_segments(open_log: OpenLog) -> None:
     log = open_log(replace(CONFIG, message_timestamp_after_max_ms=10**12))
     log.append(batch_of(b"0", timestamp_ms=NOW_MS), NOW_MS)
     log.append(batch_of(b"1", timestamp_ms=NOW_MS + 10**9), NOW_MS)
@@ -98,7 +98,7 @@ def test_no_time_limit_keeps_everything(open_log: OpenLog) -> None:
 @pytest.mark.parametrize(
     ("retention_bytes", "kept"), [(0, 0), (1, 1), (BATCH_BYTES, 1), (BATCH_BYTES * 3 - 1, 3), (10**9, 5)]
 )
-def test_segments_go_while_the_rest_is_large_enough(
+def test_segments_are_removed_while_the_rest_is_large_enough(
     open_log: OpenLog, retention_bytes: int, kept: int
 ) -> None:
     log = open_log(replace(CONFIG, retention_bytes=retention_bytes, retention_ms=-1))
@@ -120,7 +120,7 @@ def test_without_the_policy_delete_nothing_expires(open_log: OpenLog, policy: fr
     assert deleted == 0
 
 
-def test_a_deleted_segment_is_a_file_until_its_delay_is_over(open_log: OpenLog, folder: Path) -> None:
+def test_the_file_of_a_deleted_segment_stays_until_its_delay_is_over(open_log: OpenLog, folder: Path) -> None:
     log = open_log(replace(CONFIG, file_delete_delay_ms=5_000))
     fill(log, 2)
 
@@ -137,7 +137,7 @@ def test_a_deleted_segment_is_a_file_until_its_delay_is_over(open_log: OpenLog, 
     assert not list(folder.glob("*.deleted"))
 
 
-def test_what_cannot_be_renamed_stays(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_segment_that_cannot_be_renamed_stays(open_log: OpenLog, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(CONFIG)
     fill(log, 3)
 
@@ -168,7 +168,7 @@ def test_records_before_an_offset_are_deleted(open_log: OpenLog, offset: int, st
 
 
 @pytest.mark.parametrize("offset", [-2, 6, 1 << 60])
-def test_an_offset_that_is_not_in_the_log_cannot_be_deleted_to(open_log: OpenLog, offset: int) -> None:
+def test_records_cannot_be_deleted_to_an_offset_outside_the_log(open_log: OpenLog, offset: int) -> None:
     log = open_log(CONFIG)
     fill(log, 5)
 
@@ -206,7 +206,7 @@ def test_a_start_offset_inside_a_batch_survives_a_restart(open_log: OpenLog, cle
     assert again.offset_for_time(0) == (NOW_MS, 2)
 
 
-def test_a_log_that_lost_more_than_was_deleted_goes_on_at_its_start_offset(open_log: OpenLog) -> None:
+def test_a_log_that_lost_more_than_was_deleted_continues_at_its_start_offset(open_log: OpenLog) -> None:
     log = open_log()
     fill(log, 5)
     log.delete_records(5, NOW_MS)
@@ -236,7 +236,7 @@ def test_a_checkpoint_that_cannot_be_written_changes_nothing(open_log: OpenLog, 
 
 
 @pytest.mark.parametrize("text", ["", "1\n5\n", "0\nmany\n", "\x00" * 20])
-def test_a_checkpoint_that_makes_no_sense_is_ignored(open_log: OpenLog, folder: Path, text: str) -> None:
+def test_an_invalid_checkpoint_is_ignored(open_log: OpenLog, folder: Path, text: str) -> None:
     log = open_log()
     fill(log, 3)
     log.close()

@@ -1,4 +1,4 @@
-"""What a segment reads of its file to answer a consumer."""
+"""Reads of a segment's file to answer a consumer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def filled(log: PartitionLog) -> PartitionLog:
 
 
 @pytest.mark.parametrize("limit", [BATCH_BYTES, BATCH_BYTES + 1, 3 * BATCH_BYTES - 1, 25 * BATCH_BYTES])
-def test_a_consumer_that_goes_on_gets_every_batch_once(filled: PartitionLog, limit: int) -> None:
+def test_a_sequential_consumer_reads_every_batch_once(filled: PartitionLog, limit: int) -> None:
     offset, sizes, offsets = 0, [], []
 
     while offset < filled.log_end_offset:
@@ -49,9 +49,7 @@ def test_a_consumer_that_goes_on_gets_every_batch_once(filled: PartitionLog, lim
     assert set(sizes[:-1]) == {limit // BATCH_BYTES * BATCH_BYTES}
 
 
-def test_a_consumer_that_goes_on_costs_a_look_at_the_next_batch_and_the_read(
-    filled: PartitionLog, reads: list[int]
-) -> None:
+def test_a_sequential_consumer_costs_one_header_and_one_read(filled: PartitionLog, reads: list[int]) -> None:
     filled.read(0, 5 * BATCH_BYTES)
     reads.clear()
 
@@ -71,7 +69,7 @@ def test_two_consumers_at_different_places_get_their_own_batches(filled: Partiti
         first, second = first + 2, second + 3
 
 
-def test_a_cut_segment_does_not_remember_what_was_behind_the_cut(filled: PartitionLog) -> None:
+def test_a_truncated_segment_forgets_positions_after_the_cut(filled: PartitionLog) -> None:
     filled.read(0, 5 * BATCH_BYTES)
     segment = filled.segments[0]
 

@@ -1,4 +1,4 @@
-"""Compaction is killed at every single file operation: the log is what it was, or compacted."""
+"""Compaction is killed at every file operation: afterwards the log is either unchanged or compacted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPERATIONS = ("rename", "truncate", "pwritev", "unlink", "utime", "replace")
 
 
 class Killed(BaseException):
-    """The process ends here; no handler may go on."""
+    """The process ends here; no exception handler may run."""
 
 
 def filled(folder: Path) -> PartitionLog:

@@ -1,4 +1,4 @@
-"""Which aborted transactions a consumer is told about."""
+"""The aborted transactions that a consumer is told of."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def index_of(*entries: AbortedTransaction) -> TransactionIndex:
         (0, 99, [EARLY, WITHIN, LATE]),
     ],
 )
-def test_entries_that_overlap_a_range(
+def test_entries_that_overlap_a_range_are_found(
     first_offset: int, end_offset: int, expected: list[AbortedTransaction]
 ) -> None:
     index = index_of(EARLY, WITHIN, LATE)
@@ -41,7 +41,7 @@ def test_entries_that_overlap_a_range(
     assert found == expected
 
 
-def test_the_search_ends_where_everything_later_begins_behind_the_range() -> None:
+def test_the_search_ends_where_later_entries_start_after_the_range() -> None:
     unreachable = AbortedTransaction(producer_id=9, first_offset=0, last_offset=40, last_stable_offset=41)
     index = index_of(WITHIN, unreachable)
 
@@ -50,7 +50,7 @@ def test_the_search_ends_where_everything_later_begins_behind_the_range() -> Non
     assert found == [WITHIN]
 
 
-def test_what_nobody_can_read_is_forgotten() -> None:
+def test_entries_before_the_log_start_are_forgotten() -> None:
     index = index_of(EARLY, WITHIN, LATE)
 
     index.forget_before(12)
@@ -58,7 +58,7 @@ def test_what_nobody_can_read_is_forgotten() -> None:
     assert list(index) == [WITHIN, LATE]
 
 
-def test_bytes_and_back() -> None:
+def test_an_encoded_index_decodes_to_the_same_entries() -> None:
     index = index_of(EARLY, WITHIN, LATE)
 
     restored = TransactionIndex.decoded(index.encoded())

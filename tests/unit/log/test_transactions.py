@@ -19,7 +19,7 @@ ONE, TWO = 1, 2
 
 
 def taken(_header: RecordBatchHeader) -> None:
-    """Every producer has every partition in its transaction."""
+    """Accept every partition into every transaction."""
 
 
 def write(log: PartitionLog, producer_id: int, sequence: int = 0, *, count: int = 1, epoch: int = 0) -> int:
@@ -37,7 +37,7 @@ def refusal_of(log: PartitionLog, batch: bytes) -> ErrorCode:
     return refused.value.code
 
 
-def test_without_transactions_everything_is_stable(log: PartitionLog) -> None:
+def test_without_transactions_every_record_is_stable(log: PartitionLog) -> None:
     log.append(batch_of(b"a", b"b"), NOW_MS)
 
     stable = log.last_stable_offset
@@ -45,7 +45,7 @@ def test_without_transactions_everything_is_stable(log: PartitionLog) -> None:
     assert stable == 2
 
 
-def test_what_follows_an_open_transaction_is_not_stable(log: PartitionLog) -> None:
+def test_records_after_an_open_transaction_are_not_stable(log: PartitionLog) -> None:
     log.append(batch_of(b"a"), NOW_MS)
     write(log, ONE)
 
@@ -64,7 +64,7 @@ def test_the_oldest_open_transaction_decides(log: PartitionLog) -> None:
     assert log.last_stable_offset == 1
 
 
-def test_after_the_last_marker_everything_is_stable(log: PartitionLog) -> None:
+def test_after_the_last_marker_every_record_is_stable(log: PartitionLog) -> None:
     write(log, ONE)
     write(log, TWO)
     end(log, TWO, committed=True)
@@ -104,7 +104,7 @@ def test_a_marker_is_a_control_batch_of_one_record(log: PartitionLog, committed:
     assert marker_of(batch, header) == TransactionMarker(ONE, 4, committed)
 
 
-def test_a_control_batch_of_another_kind_is_no_marker() -> None:
+def test_a_control_batch_of_another_type_is_no_marker() -> None:
     batch = build_batch([Record(b"\x00\x00\x00\x05", b"\x00" * 6)], producer_id=1, control=True)
     (header, view), *_ = record_batches(batch)
 
@@ -131,7 +131,7 @@ def test_a_batch_outside_the_open_transaction_is_refused(log: PartitionLog) -> N
     assert code is ErrorCode.INVALID_TXN_STATE
 
 
-def test_nobody_joins_where_nobody_asks(log: PartitionLog) -> None:
+def test_without_a_join_the_first_batch_is_refused(log: PartitionLog) -> None:
     batch = batch_of(b"x", producer=(ONE, 0, 0), transactional=True)
 
     with pytest.raises(ApiError) as refused:
@@ -140,7 +140,7 @@ def test_nobody_joins_where_nobody_asks(log: PartitionLog) -> None:
     assert refused.value.code is ErrorCode.INVALID_TXN_STATE
 
 
-def test_only_the_first_batch_of_a_transaction_asks_to_join(log: PartitionLog) -> None:
+def test_only_the_first_batch_of_a_transaction_joins_it(log: PartitionLog) -> None:
     asked: list[int] = []
     for sequence in range(3):
         batch = batch_of(b"x", producer=(ONE, 0, sequence), transactional=True)
@@ -160,7 +160,7 @@ def test_a_marker_of_a_new_epoch_fences_the_old_one(log: PartitionLog) -> None:
 
 
 @pytest.mark.parametrize(("sequence", "code"), [(1, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)])
-def test_after_a_marker_of_a_new_epoch_sequences_begin_at_0(
+def test_after_a_marker_of_a_new_epoch_sequences_start_at_0(
     log: PartitionLog, sequence: int, code: ErrorCode
 ) -> None:
     write(log, ONE)
@@ -179,7 +179,7 @@ def test_after_a_marker_of_a_new_epoch_sequences_begin_at_0(
         (TransactionMarker(ONE, 5, True, coordinator_epoch=-2), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
     ],
 )
-def test_a_marker_from_the_past_is_refused(
+def test_a_marker_of_an_old_epoch_is_refused(
     log: PartitionLog, marker: TransactionMarker, code: ErrorCode
 ) -> None:
     write(log, ONE, epoch=5)
@@ -191,7 +191,7 @@ def test_a_marker_from_the_past_is_refused(
     assert log.log_end_offset == 1
 
 
-def test_an_open_transaction_keeps_its_producer_from_expiring(log: PartitionLog) -> None:
+def test_a_producer_with_an_open_transaction_does_not_expire(log: PartitionLog) -> None:
     write(log, ONE)
     write(log, TWO)
     end(log, TWO, committed=True)

@@ -39,7 +39,7 @@ def test_without_quotas_nothing_is_measured() -> None:
     assert manager.max_value_in_quota_window("u", "c") == UNBOUNDED
 
 
-def test_what_is_unrecorded_was_never_there() -> None:
+def test_unrecording_restores_the_usage_before() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)
     before = manager.record_and_throttle_ms("u", "c", 5000, clock.now_ms())
@@ -50,7 +50,7 @@ def test_what_is_unrecorded_was_never_there() -> None:
     assert manager.record_and_throttle_ms("u", "c", 0, clock.now_ms()) == 0
 
 
-def test_a_client_without_an_id_shares_the_empty_one() -> None:
+def test_a_client_without_an_id_shares_the_quota_of_the_empty_id() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)
 
@@ -59,7 +59,7 @@ def test_a_client_without_an_id_shares_the_empty_one() -> None:
     assert manager.record_and_throttle_ms("u", "", 0, clock.now_ms()) == 40_000
 
 
-def test_a_user_is_written_in_tags_as_in_a_url() -> None:
+def test_the_user_in_a_tag_is_url_encoded() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="a b"), 100)
 
@@ -73,11 +73,11 @@ def test_a_user_is_written_in_tags_as_in_a_url() -> None:
     ("user", "written"),
     [("a*b+c~d", "a%2Ab%2Bc%7Ed"), ("CN=x,O=é", "CN%3Dx%2CO%3D%C3%A9"), ("A.z_0-9", "A.z_0-9")],
 )
-def test_sanitized_names_are_those_of_java(user: str, written: str) -> None:
+def test_sanitized_names_equal_javas(user: str, written: str) -> None:
     assert sanitize(user) == written
 
 
-def test_an_hour_of_silence_forgets_what_was_used() -> None:
+def test_an_hour_of_silence_forgets_the_usage() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user=DEFAULT), 100)
     manager.record_without_throttle("u", "c", 10, clock.now_ms())
@@ -102,7 +102,7 @@ def test_a_client_that_was_never_throttled_has_no_throttle_time() -> None:
     assert found["queue-size", ()] == 0
 
 
-def test_throttles_that_nobody_waits_for_leave_the_queue_by_themselves() -> None:
+def test_throttles_without_a_channel_leave_the_queue() -> None:
     manager, clock = make()
     for throttle_ms in (100, 300, 200):
         manager.throttled("u", "c", throttle_ms)
@@ -115,7 +115,7 @@ def test_throttles_that_nobody_waits_for_leave_the_queue_by_themselves() -> None
     assert sizes == [3, 2, 1, 0]
 
 
-def test_the_end_of_a_throttle_is_called_whatever_became_of_the_channel() -> None:
+def test_the_end_of_a_throttle_is_called_even_if_the_channel_is_closed() -> None:
     manager, clock = make()
     events: list[str] = []
     manager.throttled(
@@ -128,7 +128,7 @@ def test_the_end_of_a_throttle_is_called_whatever_became_of_the_channel() -> Non
     assert manager.queue_size(clock.now_ms()) == 0
 
 
-def test_an_absurd_throttle_is_as_long_as_the_protocol_can_say() -> None:
+def test_a_throttle_time_is_capped_at_the_largest_int32() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 1e-9)
 
@@ -137,7 +137,7 @@ def test_an_absurd_throttle_is_as_long_as_the_protocol_can_say() -> None:
     assert throttle_ms == MAX_INT
 
 
-def test_clients_without_end_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_quota_manager, "MAX_RESOLVED", 10)
     manager, clock = make()
     manager.metrics.max_sensors = 20
@@ -161,7 +161,7 @@ def test_clients_with_long_names_are_not_remembered() -> None:
     assert manager.metrics.name_chars < 8_400_000
 
 
-def test_a_change_of_another_level_gives_a_client_a_fresh_budget() -> None:
+def test_a_change_of_another_level_resets_a_clients_budget() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)
     manager.record_without_throttle("u", "c", 5000, clock.now_ms())
@@ -172,7 +172,7 @@ def test_a_change_of_another_level_gives_a_client_a_fresh_budget() -> None:
     assert manager.record_and_throttle_ms("u", "other", 0, clock.now_ms()) == 40_000
 
 
-def test_a_callback_decides_who_shares_a_budget() -> None:
+def test_a_callback_decides_which_clients_share_a_budget() -> None:
     manager, clock = make(TenantQuotas({"acme": 100}))
     manager.record_without_throttle("acme-1", "x", 3000, clock.now_ms())
 
@@ -186,7 +186,7 @@ def test_a_callback_decides_who_shares_a_budget() -> None:
     assert manager.max_value_in_quota_window("acme-1", "x") == 1000
 
 
-def test_a_callback_is_told_what_operators_set() -> None:
+def test_a_callback_is_told_of_configured_quotas() -> None:
     callback = TenantQuotas({})
     manager, _ = make(callback)
     entity = ClientQuotaEntity(user="u")
@@ -197,7 +197,7 @@ def test_a_callback_is_told_what_operators_set() -> None:
     assert callback.updates == [(PRODUCE, entity, 5), (PRODUCE, entity, None)]
 
 
-def test_limits_that_a_callback_changed_are_effective_when_it_says_so() -> None:
+def test_limits_that_a_callback_changed_take_effect_when_it_says_so() -> None:
     callback = TenantQuotas({"acme": 1000})
     manager, clock = make(callback)
     manager.record_without_throttle("acme-1", "x", 5000, clock.now_ms())
@@ -221,7 +221,7 @@ def test_a_limit_is_asked_for_once_per_budget() -> None:
 
 
 class Broken(TenantQuotas):
-    """Raises, or answers nonsense."""
+    """A callback that raises or returns nonsense."""
 
     def __init__(self, answer: Any) -> None:
         super().__init__({})
@@ -246,7 +246,7 @@ class Broken(TenantQuotas):
 
 
 @pytest.mark.parametrize("answer", [RuntimeError("no"), {1: 2}, "text", math.nan, -1.0])
-def test_a_callback_that_fails_limits_nobody_and_is_named(
+def test_a_failing_callback_limits_no_client_and_is_named(
     answer: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = MockClock()

@@ -17,7 +17,7 @@ ADDRESS = "10.0.0.1"
 
 
 class Names:
-    """A look-up that answers when the test says so."""
+    """A host name lookup that the test completes."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Callable[[Sequence[str]], None]]] = []
@@ -73,14 +73,14 @@ def enter(quotas: ConnectionQuotas, listener: str = INTERNAL, address: str = ADD
         ({"num.partitions": "1"}, "num.partitions"),
     ],
 )
-def test_wrong_limits_name_their_key(properties: dict[str, str], key: str) -> None:
+def test_a_wrong_limit_is_refused_with_its_key(properties: dict[str, str], key: str) -> None:
     with pytest.raises(ConfigError) as error:
         parse_limits(properties)
 
     assert error.value.path == key
 
 
-def test_limits_are_read_from_texts() -> None:
+def test_limits_are_parsed_from_strings() -> None:
     limits = parse_limits({"max.connections.per.ip": "0", OVERRIDES: "10.0.0.1:7, ::1:8,a.example.org:9"})
 
     assert limits.max_connections_per_ip == 0
@@ -94,7 +94,7 @@ def test_a_listener_without_a_limit_has_that_of_the_broker() -> None:
     assert limits.listener_connections(INTERNAL) == 3
 
 
-def test_only_limits_of_connections_are_keys_of_it() -> None:
+def test_only_keys_of_connection_limits_are_recognized() -> None:
     keys = [
         "max.connections",
         OVERRIDES,
@@ -106,7 +106,7 @@ def test_only_limits_of_connections_are_keys_of_it() -> None:
     assert [is_connection_key(key) for key in keys] == [True, True, True, False, False]
 
 
-def test_a_limit_that_is_removed_falls_back_to_the_configuration(quotas: ConnectionQuotas) -> None:
+def test_removing_a_limit_restores_the_configured_one(quotas: ConnectionQuotas) -> None:
     quotas.reconfigure("max.connections", "5")
     changed = quotas.limits.max_connections
     quotas.reconfigure("max.connections", None)
@@ -119,7 +119,7 @@ def test_a_limit_that_is_removed_falls_back_to_the_configuration(quotas: Connect
     ("key", "value", "listener"),
     [("max.connections", "-1", None), ("max.connections", "0", INTERNAL), ("log.dirs", "x", None)],
 )
-def test_a_wrong_change_changes_nothing(
+def test_a_refused_change_changes_nothing(
     quotas: ConnectionQuotas, key: str, value: str, listener: str | None
 ) -> None:
     before = quotas.limits
@@ -131,7 +131,7 @@ def test_a_wrong_change_changes_nothing(
     assert quotas.dynamic == {}
 
 
-def test_a_limit_of_a_listener_may_be_named_by_its_whole_key(quotas: ConnectionQuotas) -> None:
+def test_a_listener_limit_can_be_set_by_its_whole_key(quotas: ConnectionQuotas) -> None:
     quotas.reconfigure("listener.name.plaintext_internal.max.connections", "3")
     quotas.reconfigure("max.connections", "4", PLAINTEXT)
 
@@ -139,7 +139,7 @@ def test_a_limit_of_a_listener_may_be_named_by_its_whole_key(quotas: ConnectionQ
     assert quotas.listeners[PLAINTEXT].max_connections == 4
 
 
-def test_a_higher_limit_lets_in_who_waits_for_room(quotas: ConnectionQuotas) -> None:
+def test_a_higher_limit_admits_waiting_connections(quotas: ConnectionQuotas) -> None:
     quotas.reconfigure("max.connections", "1", INTERNAL)
     enter(quotas)
     entered: list[str] = []
@@ -165,7 +165,7 @@ def test_a_higher_rate_does_not_shorten_a_wait(quotas: ConnectionQuotas, clock: 
     assert entered == ["one"]
 
 
-def test_who_waits_enters_in_the_order_of_arrival(quotas: ConnectionQuotas) -> None:
+def test_waiting_connections_are_admitted_in_the_order_of_arrival(quotas: ConnectionQuotas) -> None:
     quotas.reconfigure("max.connections", "1")
     quotas.reconfigure("max.connections", "9", PLAINTEXT)
     quotas.add_listener("PLAINTEXT_OTHER")
@@ -185,7 +185,7 @@ def test_who_waits_enters_in_the_order_of_arrival(quotas: ConnectionQuotas) -> N
     assert entered == [INTERNAL]
 
 
-def test_who_is_abandoned_never_enters(quotas: ConnectionQuotas, clock: MockClock) -> None:
+def test_an_abandoned_connection_is_never_admitted(quotas: ConnectionQuotas, clock: MockClock) -> None:
     quotas.reconfigure("max.connection.creation.rate", "1", INTERNAL)
     arrival = [quotas.arrive(INTERNAL, ADDRESS) for _ in range(12)][-1]
     entered: list[str] = []
@@ -198,7 +198,7 @@ def test_who_is_abandoned_never_enters(quotas: ConnectionQuotas, clock: MockCloc
     assert len(clock.timer) == 0
 
 
-def test_a_lower_limit_makes_room_at_once(quotas: ConnectionQuotas) -> None:
+def test_a_lower_limit_closes_connections_at_once(quotas: ConnectionQuotas) -> None:
     closed: list[int] = []
     quotas.over_limit = lambda: closed.append(quotas.excess)
     for _ in range(3):
@@ -209,7 +209,7 @@ def test_a_lower_limit_makes_room_at_once(quotas: ConnectionQuotas) -> None:
     assert closed == [2]
 
 
-def test_a_removed_listener_leaves_its_connections_counted(quotas: ConnectionQuotas) -> None:
+def test_connections_of_a_removed_listener_stay_counted(quotas: ConnectionQuotas) -> None:
     enter(quotas)
 
     quotas.remove_listener(INTERNAL)
@@ -230,7 +230,7 @@ def test_a_host_name_stands_for_its_addresses(quotas: ConnectionQuotas, names: N
     enter(quotas, address=ADDRESS)
 
 
-def test_a_rate_that_is_removed_before_its_host_is_known_never_holds(
+def test_a_rate_removed_before_its_host_resolves_never_applies(
     quotas: ConnectionQuotas, names: Names
 ) -> None:
     quotas.update_ip_rate("localhost", 0)
@@ -242,7 +242,7 @@ def test_a_rate_that_is_removed_before_its_host_is_known_never_holds(
     assert quotas.counts == {"127.0.0.1": 1}
 
 
-def test_an_override_holds_once_its_host_is_known(quotas: ConnectionQuotas, names: Names) -> None:
+def test_an_override_applies_once_its_host_resolves(quotas: ConnectionQuotas, names: Names) -> None:
     quotas.reconfigure(OVERRIDES, "localhost:7,10.0.0.1:8")
     before = dict(quotas.per_ip_overrides)
     names.answer("127.0.0.1")
@@ -264,14 +264,14 @@ def test_a_host_without_addresses_is_logged(
     ]
 
 
-def test_where_an_address_was_seen_makes_no_difference(quotas: ConnectionQuotas) -> None:
+def test_the_zone_and_spelling_of_an_address_do_not_matter(quotas: ConnectionQuotas) -> None:
     quotas.update_ip_rate("fe80::1", 0)
 
     with pytest.raises(ConnectionThrottled):
         enter(quotas, address="fe80:0:0:0:0:0:0:1%eth0")
 
 
-def test_addresses_that_do_not_come_for_an_hour_are_forgotten(
+def test_addresses_without_connections_for_an_hour_are_forgotten(
     quotas: ConnectionQuotas, clock: MockClock
 ) -> None:
     quotas.update_ip_rate(None, 5)

@@ -9,7 +9,7 @@ from odradek.quota.host_names import HostNames
 
 
 class Resolver:
-    """Answers when the test says so; one name at a time."""
+    """A resolver that the test completes, one name at a time."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -37,7 +37,7 @@ def test_names_are_looked_up_one_after_the_other_and_each_once() -> None:
     assert told == ["a", "b", "c"]
 
 
-def test_a_name_without_addresses_holds_up_nobody_and_is_looked_up_again_when_it_is_used() -> None:
+def test_a_name_without_addresses_delays_no_other_and_is_looked_up_again_when_used() -> None:
     resolver, told = Resolver(), list[str]()
     hosts = HostNames(resolver)
     tell = told.append
@@ -53,7 +53,7 @@ def test_a_name_without_addresses_holds_up_nobody_and_is_looked_up_again_when_it
     assert hosts.known == {}
 
 
-def test_who_no_longer_waits_is_not_told_and_names_of_nobody_are_left_out() -> None:
+def test_cancelled_lookups_are_not_answered_and_unused_names_are_skipped() -> None:
     resolver, told = Resolver(), list[str]()
     hosts = HostNames(resolver)
     tell = told.append
@@ -68,7 +68,7 @@ def test_who_no_longer_waits_is_not_told_and_names_of_nobody_are_left_out() -> N
     assert told == []
 
 
-def test_names_without_end_are_neither_remembered_nor_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_remembered_and_queued_names_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_names, "MAX_KNOWN", 2)
     monkeypatch.setattr(host_names, "MAX_WANTED", 3)
     resolver, told = Resolver(), list[str]()
@@ -86,7 +86,7 @@ def test_names_without_end_are_neither_remembered_nor_queued(monkeypatch: pytest
     assert hosts.wanted == {}
 
 
-def test_a_resolver_that_answers_at_once_takes_no_stack() -> None:
+def test_a_resolver_that_answers_at_once_does_not_recurse() -> None:
     told: list[str] = []
     hosts = HostNames(lambda _, found: found(["10.0.0.1"]))
 

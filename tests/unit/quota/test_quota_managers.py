@@ -34,7 +34,7 @@ def test_each_key_has_its_manager() -> None:
     assert [manager.limit("u", "c") for manager in managers.clients] == [1, 2, 3, 4]
 
 
-def test_none_removes_a_key() -> None:
+def test_setting_none_removes_a_key() -> None:
     managers = QuotaManagers(QuotaConfigs(), MockClock())
     managers.apply(USER, {"producer_byte_rate": 1, "consumer_byte_rate": 2})
 
@@ -43,7 +43,7 @@ def test_none_removes_a_key() -> None:
     assert [manager.is_enabled for manager in managers.clients] == [False, True, False, False]
 
 
-def test_connection_rates_of_addresses_go_to_whoever_takes_them() -> None:
+def test_connection_rates_of_addresses_go_to_the_connection_quotas() -> None:
     managers, taken = QuotaManagers(QuotaConfigs(), MockClock()), []
     managers.update_ip_rate = lambda ip, rate: taken.append((ip, rate))
 
@@ -61,7 +61,7 @@ def test_connection_rates_of_addresses_go_to_whoever_takes_them() -> None:
         (ClientQuotaEntity(ip=None), "producer_byte_rate"),
     ],
 )
-def test_keys_that_an_entity_cannot_have_are_left_alone(
+def test_keys_that_an_entity_cannot_have_are_ignored(
     entity: ClientQuotaEntity, key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     managers, taken = QuotaManagers(QuotaConfigs(), MockClock()), []
@@ -85,7 +85,7 @@ def test_one_callback_serves_all_types() -> None:
     assert {quota_type for quota_type, _ in callback.lookups} == set(ClientQuotaType)
 
 
-def test_metrics_of_all_managers_carry_kafkas_names() -> None:
+def test_metrics_of_all_managers_have_kafkas_names() -> None:
     managers = QuotaManagers(QuotaConfigs(), clock := MockClock())
     keys = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
     managers.apply(USER, dict.fromkeys(keys, 100))
@@ -128,7 +128,7 @@ def test_metrics_of_all_managers_carry_kafkas_names() -> None:
         ({"ip": "1.2.3.4"}, ClientQuotaEntity(ip="1.2.3.4"), []),
     ],
 )
-def test_an_entity_is_what_the_wire_calls_it(
+def test_an_entity_is_read_from_its_wire_form(
     names: dict[str, str | None], entity: ClientQuotaEntity, parts: list[tuple[ConfigEntityType, str]]
 ) -> None:
     found = ClientQuotaEntity.of(names)
@@ -138,7 +138,7 @@ def test_an_entity_is_what_the_wire_calls_it(
     assert list(found.config_entities()) == parts
 
 
-def test_the_name_default_is_not_the_default() -> None:
+def test_the_name_default_is_not_the_default_entity() -> None:
     named, default = ClientQuotaEntity(client_id="<default>"), ClientQuotaEntity(client_id=DEFAULT)
 
     assert named != default

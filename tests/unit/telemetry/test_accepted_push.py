@@ -1,4 +1,4 @@
-"""Pushes that are kept before they are answered, and the accounts of all of them."""
+"""Pushes that are stored before they are answered, and the accounting of all pushes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from odradek.wire.record import Record, append_record, parse_records
 
 @dataclass
 class Sink:
-    """Keeps, refuses or waits."""
+    """A sink that stores, refuses or waits."""
 
     answer: bool | None = None
     pushes: list[AcceptedPush] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Kept:
         return answer
 
     def settled(self, push: PushTelemetryResponse | AcceptedPush, kept: bool) -> ErrorCode:
-        """What the client of a push that waits hears in the end."""
+        """The error code that a waiting push is answered with."""
         assert isinstance(push, AcceptedPush)
         heard: list[PushTelemetryResponse] = []
         push.reply = heard.append
@@ -78,7 +78,7 @@ def kept() -> Kept:
     return Kept(TelemetryBroker())
 
 
-def test_receivers_see_a_push_when_it_is_kept(kept: Kept) -> None:
+def test_receivers_get_a_push_after_it_is_stored(kept: Kept) -> None:
     push = kept.push(kept.broker.get())
     seen_before = list(kept.receiver.seen)
 
@@ -90,7 +90,7 @@ def test_receivers_see_a_push_when_it_is_kept(kept: Kept) -> None:
     assert kept.broker.manager.accounts.appended == 1
 
 
-def test_a_push_that_cannot_be_kept_is_throttled_and_nobody_sees_it(kept: Kept) -> None:
+def test_a_push_that_cannot_be_stored_is_throttled_and_no_receiver_gets_it(kept: Kept) -> None:
     told = kept.broker.get()
 
     code = kept.settled(kept.push(told), False)
@@ -114,7 +114,7 @@ def test_a_sink_may_decide_at_once(kept: Kept, taken: bool, code: ErrorCode) -> 
     assert len(kept.receiver.seen) == taken
 
 
-def test_an_empty_push_is_kept_and_receivers_are_not_called(kept: Kept) -> None:
+def test_an_empty_push_is_stored_and_receivers_are_not_called(kept: Kept) -> None:
     push = kept.push(kept.broker.get(), b"")
 
     code = kept.settled(push, True)
@@ -125,14 +125,14 @@ def test_an_empty_push_is_kept_and_receivers_are_not_called(kept: Kept) -> None:
     assert (kept.broker.manager.accounts.empty, kept.broker.manager.accounts.appended) == (1, 0)
 
 
-def test_a_terminating_push_says_so(kept: Kept) -> None:
+def test_a_terminating_push_is_stored_as_terminating(kept: Kept) -> None:
     kept.push(kept.broker.get(), b"", terminating=True)
 
     assert kept.sink.pushes[0].payload.terminating
     assert kept.sink.pushes[0].record().payload.terminating
 
 
-def test_pushes_that_the_gate_refuses_do_not_reach_the_sink(kept: Kept) -> None:
+def test_throttled_pushes_do_not_reach_the_sink(kept: Kept) -> None:
     told = kept.broker.get()
     kept.push(told)
 
@@ -142,7 +142,7 @@ def test_pushes_that_the_gate_refuses_do_not_reach_the_sink(kept: Kept) -> None:
     assert kept.broker.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
 
 
-def test_a_bug_behind_the_sink_is_the_response(kept: Kept) -> None:
+def test_an_exception_in_the_sink_is_the_response(kept: Kept) -> None:
     push = kept.push(kept.broker.get())
     assert isinstance(push, AcceptedPush)
     heard: list[object] = []
@@ -158,7 +158,7 @@ def test_a_bug_behind_the_sink_is_the_response(kept: Kept) -> None:
     assert heard == [error]
 
 
-def test_the_telemetry_apis_are_wanted_because_of_a_sink(kept: Kept) -> None:
+def test_a_sink_enables_the_telemetry_apis(kept: Kept) -> None:
     manager = kept.broker.manager
     manager.plugin.receivers = manager.plugin.exporters = ()
     assert manager.is_wanted
@@ -184,7 +184,7 @@ def test_the_fast_encoder_writes_the_public_format(kept: Kept, terminating: bool
     assert decode_record(read.key, read.value, read.headers).payload.terminating is terminating
 
 
-def test_a_client_on_another_connection_has_other_headers(kept: Kept) -> None:
+def test_the_headers_name_the_connection_of_the_push(kept: Kept) -> None:
     told = kept.broker.get()
     kept.push(told)
     kept.broker.clock.advance(100)

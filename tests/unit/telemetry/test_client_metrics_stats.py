@@ -19,7 +19,7 @@ def same(left: float, right: float) -> bool:
     return left == right or (math.isnan(left) and math.isnan(right))
 
 
-def test_export_times_are_what_three_statistics_would_say() -> None:
+def test_export_times_equal_three_statistics() -> None:
     together, meter, avg, most = ExportTimes(), Meter(), Avg(), Max()
     chance = random.Random(3)
     now_ms = START_MS
@@ -41,7 +41,7 @@ def test_export_times_are_what_three_statistics_would_say() -> None:
     assert (differences, together.total) == ([], meter.total)
 
 
-def test_names_of_all_metrics() -> None:
+def test_all_metrics_have_kafkas_names() -> None:
     stats = ClientMetricsStats()
     stats.register(ID)
 
@@ -74,7 +74,7 @@ def test_metrics_are_registered_once() -> None:
     assert len(list(stats.rows(1, START_MS))) == 11
 
 
-def test_unregistered_metrics_are_gone_and_recording_to_them_is_harmless() -> None:
+def test_recording_to_unregistered_metrics_is_harmless() -> None:
     stats = ClientMetricsStats()
     gone = stats.register(ID)
     stats.unregister(ID)

@@ -13,7 +13,7 @@ from odradek.wire.error_code import ErrorCode
 
 
 class Labeling:
-    """An enricher that counts how often it is asked."""
+    """An enricher that counts its calls."""
 
     def __init__(self, answer: Callable[[RequestContext], Any]) -> None:
         self.answer = answer
@@ -72,7 +72,7 @@ def test_enricher_is_asked_once_per_instance_and_connection() -> None:
     ]
 
 
-def test_labels_outlive_a_change_of_subscriptions() -> None:
+def test_labels_survive_a_change_of_subscriptions() -> None:
     broker = TelemetryBroker()
     enricher = constant(team="a")
     broker.enrichers.register("one", enricher)
@@ -95,7 +95,7 @@ def raising(_: RequestContext) -> object:
     [raising, lambda _: {"team": 7}, lambda _: {b"team": "x"}, lambda _: None, lambda _: {"team": "\ud800"}],
     ids=["raises", "number", "bytes", "none", "surrogate"],
 )
-def test_enricher_that_fails_or_lies_is_left_out(answer: Callable[[RequestContext], Any]) -> None:
+def test_a_failing_or_invalid_enricher_is_left_out(answer: Callable[[RequestContext], Any]) -> None:
     broker = TelemetryBroker()
     broker.enrichers.register("broken", Labeling(answer))
     broker.enrichers.register("fine", constant(team="a"))
@@ -125,7 +125,7 @@ def test_slow_enricher_is_counted() -> None:
     assert [stats.slow for stats in broker.enrichers.stats()] == [1]
 
 
-def test_no_labels_at_all_leave_the_payload_alone() -> None:
+def test_without_labels_the_payload_is_unchanged() -> None:
     broker = TelemetryBroker()
     broker.enrichers.register("silent", constant())
     told = broker.get()
@@ -159,7 +159,7 @@ def test_labels_of_many_connections_are_bounded() -> None:
     assert 0 < len(broker.known(told).other_labels or {}) <= 8
 
 
-def test_kafka_policy_labels_otlp_and_hands_on_other_bytes() -> None:
+def test_kafka_policy_labels_otlp_and_passes_on_other_bytes() -> None:
     broker = TelemetryBroker(ErrorPolicy.KAFKA)
     broker.enrichers.register("one", constant(team="a"))
     told = broker.get()

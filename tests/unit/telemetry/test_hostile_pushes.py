@@ -1,4 +1,4 @@
-"""What a hostile push may cost the event loop. The goal is 5 ms; the bound leaves room for a busy machine."""
+"""The cost of a hostile push on the event loop. The goal is 5 ms; the bound allows for a busy machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def entry(rack: int) -> bytes:
 
 
 def nested(depth: int) -> bytes:
-    """An attribute whose value is a list in a list in a list."""
+    """An attribute whose value is a deeply nested list."""
     value = b""
     for _ in range(depth):
         value = delimited(0x2A, delimited(0x0A, value))
@@ -57,7 +57,7 @@ HOSTILE = {
 def cheapest_push(
     broker: TelemetryBroker, codec: int, metrics: bytes
 ) -> tuple[float, PushTelemetryResponse | PendingPush]:
-    """CPU seconds of the cheapest of three pushes, by a client of its own each, and the last answer."""
+    """CPU seconds of the cheapest of three pushes, each by a new client, and the last answer."""
     costs = []
     for _ in range(3):
         told = broker.get()
@@ -95,7 +95,7 @@ def test_hostile_payload_costs_the_event_loop_little(
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_bomb_is_not_opened_on_the_event_loop(broker: TelemetryBroker, codec: Codec) -> None:
+def test_bomb_is_not_decompressed_on_the_event_loop(broker: TelemetryBroker, codec: Codec) -> None:
     bomb = compress(codec, bytes(3_900_000))
 
     cost_s, answer = cheapest_push(broker, codec, bomb)
@@ -113,7 +113,7 @@ def test_bomb_is_not_opened_on_the_event_loop(broker: TelemetryBroker, codec: Co
         ("random text", ErrorCode.INVALID_RECORD),
     ],
 )
-def test_hostile_payload_gets_the_answer_that_fits(
+def test_hostile_payload_gets_the_right_error_code(
     broker: TelemetryBroker, name: str, code: ErrorCode
 ) -> None:
     _, answer = cheapest_push(broker, Codec.NONE, HOSTILE[name])
@@ -123,7 +123,7 @@ def test_hostile_payload_gets_the_answer_that_fits(
 
 
 def finished(pending: PendingPush) -> PushTelemetryResponse:
-    """What the client hears when the work was done elsewhere."""
+    """The error code sent to the client after the work was done elsewhere."""
     try:
         outcome: bytes | Exception = pending.work.run()
     except Exception as error:  # noqa: BLE001 - as a worker process would

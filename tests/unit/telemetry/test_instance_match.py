@@ -50,11 +50,11 @@ def test_set_agrees_with_matching_one_by_one() -> None:
     }
 
 
-def test_nothing_matches_is_an_empty_list() -> None:
+def test_no_match_is_an_empty_list() -> None:
     assert PatternSet(["a", "b"]).matching("zz") == []
 
 
-def test_set_that_is_too_large_to_compile_is_tried_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_that_is_too_large_to_compile_is_matched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instance_match, "SET_MAX_BYTES", 65_536)
     whole = PatternSet([f"(a|b){{1,50}}c{index}x{{90}}" for index in range(10)])
 
@@ -63,7 +63,7 @@ def test_set_that_is_too_large_to_compile_is_tried_one_by_one(monkeypatch: pytes
     assert (whole.scan, found) == (None, [7])
 
 
-def test_scan_that_fails_is_given_up() -> None:
+def test_failing_scan_is_abandoned() -> None:
     patterns = PatternSet(["a.*", "b"])
     patterns.scan = failing_scan()
 
@@ -73,7 +73,7 @@ def test_scan_that_fails_is_given_up() -> None:
 
 
 def failing_scan() -> re2.Set:
-    """Reports nothing at all, as RE2 does when its automaton runs out of memory."""
+    """A set that reports no match at all, as RE2 does when its automaton runs out of memory."""
     scan = re2.Set.FullMatchSet(re2_options())
     scan.Add("never")
     scan.Compile()
@@ -97,7 +97,7 @@ def test_catastrophic_pattern_is_harmless() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(?!x)", "[unclosed", "a++", r"\1", "((a{100}){100}){100}", "\ud800"])
-def test_re2_says_why_it_refuses(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_re2_gives_a_reason_for_a_refusal(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
     problem = re2_problem(pattern)
 
     assert problem
@@ -113,7 +113,7 @@ def test_older_expressions_are_matched_by_backtracking() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["[unclosed", "(", "*"])
-def test_no_engine_takes_a_broken_pattern(pattern: str) -> None:
+def test_no_engine_accepts_a_broken_pattern(pattern: str) -> None:
     assert backtracking_fullmatch(pattern) is None
     with pytest.raises(ValueError, match="not a regular expression"):
         fullmatch(pattern)

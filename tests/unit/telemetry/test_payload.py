@@ -21,7 +21,7 @@ EMPTY_ENTRY = b"\x0a\x00"
 
 
 def metrics_data(*resources: dict[str, str], schema_url: str = "") -> MetricsData:
-    """One ResourceMetrics with one metric for each resource; the metric is named after its position."""
+    """One ResourceMetrics with one metric for each resource; the metric's name is its position."""
     data = MetricsData()
     for index, attributes in enumerate(resources):
         entry = data.resource_metrics.add(schema_url=schema_url)
@@ -47,7 +47,7 @@ def names_of(data: bytes) -> list[list[str]]:
     ]
 
 
-def test_equal_resources_become_one_with_labels() -> None:
+def test_equal_resources_are_merged_with_labels() -> None:
     data = metrics_data({"rack": "a"}, {"rack": "a"}, {"rack": "a"}).SerializeToString()
 
     labeled = label(data, LABELS, LIMITS)
@@ -57,7 +57,7 @@ def test_equal_resources_become_one_with_labels() -> None:
 
 
 @pytest.mark.parametrize("resource", [b"", b"\x0a\x00", b"own" * 100])
-def test_one_entry_with_one_scope_is_known_by_its_lengths(resource: bytes) -> None:
+def test_one_entry_with_one_scope_is_recognized_by_its_lengths(resource: bytes) -> None:
     scope = delimited(0x12, b"scope" * 100)
     data = delimited(0x0A, (delimited(0x0A, resource) if resource else b"") + scope)
 
@@ -85,7 +85,7 @@ def test_one_entry_with_one_scope_is_known_by_its_lengths(resource: bytes) -> No
         delimited(0x0A, b"\x0a\x7f" + delimited(0x12, b"scope")),
     ],
 )
-def test_any_other_payload_is_not_taken_for_one_scope(data: bytes) -> None:
+def test_other_payloads_are_not_taken_for_one_scope(data: bytes) -> None:
     assert single_scope(data) is None
 
 
@@ -109,7 +109,7 @@ def test_entries_without_a_resource_get_one() -> None:
     assert (attributes_of(labeled), names_of(labeled)) == ([NAMED], [["m", "m"]])
 
 
-def test_different_resources_stay_apart() -> None:
+def test_different_resources_stay_separate() -> None:
     data = metrics_data({"rack": "a"}, {"rack": "b"}, {"rack": "a"}, {}).SerializeToString()
 
     labeled = label(data, LABELS, LIMITS)
@@ -118,7 +118,7 @@ def test_different_resources_stay_apart() -> None:
     assert names_of(labeled) == [["m0", "m2"], ["m1"], ["m3"]]
 
 
-def test_entry_without_a_resource_is_not_given_that_of_others() -> None:
+def test_entry_without_a_resource_does_not_get_anothers() -> None:
     data = metrics_data({"rack": "a"})
     data.resource_metrics.add().scope_metrics.add().metrics.add(name="bare")
 
@@ -127,7 +127,7 @@ def test_entry_without_a_resource_is_not_given_that_of_others() -> None:
     assert attributes_of(labeled) == [{"rack": "a", **NAMED}, NAMED]
 
 
-def test_schema_urls_keep_entries_apart() -> None:
+def test_schema_urls_keep_entries_separate() -> None:
     first, second = metrics_data({}, {}, schema_url="https://one"), metrics_data({}, schema_url="https://two")
     data = first.SerializeToString() + second.SerializeToString()
 
@@ -157,7 +157,7 @@ def test_dropped_attributes_count_is_kept() -> None:
     assert MetricsData.FromString(labeled).resource_metrics[0].resource.dropped_attributes_count == 7
 
 
-def test_resource_that_is_remembered_is_not_mistaken_for_another() -> None:
+def test_cached_resource_is_not_mistaken_for_another() -> None:
     labels = encode_labels(NAMED)
     payloads = [metrics_data({"rack": rack, "client_id": "x"}).SerializeToString() for rack in "aba"]
 
@@ -166,7 +166,7 @@ def test_resource_that_is_remembered_is_not_mistaken_for_another() -> None:
     assert labeled == [[{"rack": rack, **NAMED}] for rack in "aba"]
 
 
-def test_without_labels_valid_bytes_pass_as_they_are() -> None:
+def test_without_labels_valid_bytes_are_unchanged() -> None:
     data = metrics_data({"rack": "a"}, {"rack": "a"}).SerializeToString()
 
     assert label(data, None, LIMITS) is data
@@ -191,19 +191,19 @@ def test_empty_payload_stays_empty(labels: EncodedLabels | None) -> None:
     ],
     ids=["text", "cut entry", "cut resource", "cut metric", "key that is not UTF-8", "cut length", "varint"],
 )
-def test_bytes_that_are_not_otlp(data: bytes, labels: EncodedLabels | None) -> None:
+def test_bytes_that_are_not_otlp_are_refused(data: bytes, labels: EncodedLabels | None) -> None:
     with pytest.raises(NotOtlp):
         label(data, labels, LIMITS)
 
 
 @pytest.mark.parametrize("labels", [LABELS, None])
-def test_other_bytes_pass_where_otlp_is_not_required(labels: EncodedLabels | None) -> None:
+def test_other_bytes_pass_if_otlp_is_not_required(labels: EncodedLabels | None) -> None:
     limits = PayloadLimits(require_otlp=False)
 
     assert label(b"test-data", labels, limits) == b"test-data"
 
 
-def test_bad_bytes_in_a_good_frame_pass_unlabeled_where_otlp_is_not_required() -> None:
+def test_bad_bytes_in_a_good_frame_pass_unlabeled_if_otlp_is_not_required() -> None:
     data = delimited(0x0A, delimited(0x12, b"\x12\x05"))
 
     assert label(data, LABELS, PayloadLimits(require_otlp=False)) == data
@@ -242,7 +242,7 @@ def test_deep_nesting_is_refused() -> None:
         label(delimited(0x0A, delimited(0x0A, attribute)), LABELS, LIMITS)
 
 
-def test_nesting_that_protobuf_takes_is_fine() -> None:
+def test_nesting_that_protobuf_accepts_is_accepted() -> None:
     value = AnyValue(string_value="x")
     for _ in range(20):
         outer = AnyValue()
@@ -263,7 +263,7 @@ def test_number_of_different_resources_is_capped() -> None:
         label(data, LABELS, LIMITS)
 
 
-def test_number_of_fields_taken_apart_is_capped() -> None:
+def test_number_of_parsed_fields_is_capped() -> None:
     data = metrics_data(*({"rack": str(index % 2)} for index in range(100))).SerializeToString()
 
     with pytest.raises(TooMuchWork):
@@ -291,7 +291,7 @@ def test_large_first_resource_is_not_multiplied() -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_payload_is_opened_from_each_codec(codec: Codec) -> None:
+def test_payload_is_decompressed_by_each_codec(codec: Codec) -> None:
     data = metrics_data({"rack": "a"}).SerializeToString()
 
     opened = open_payload(codec, compress(codec, data), LABELS, LIMITS)
@@ -308,12 +308,12 @@ def test_bomb_in_each_codec_is_too_large(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
-def test_corrupt_compression_is_told_from_bad_otlp(codec: Codec) -> None:
+def test_corrupt_compression_is_distinguished_from_bad_otlp(codec: Codec) -> None:
     with pytest.raises(CorruptData):
         open_payload(codec, b"\xff" + random.Random(1).randbytes(50), LABELS, LIMITS)
 
 
-def test_work_survives_the_way_to_another_process() -> None:
+def test_work_can_be_sent_to_another_process() -> None:
     data = metrics_data({"rack": "a"}).SerializeToString()
     work = PayloadWork(codec=Codec.ZSTD, data=compress(Codec.ZSTD, data), labels=LABELS, limits=LIMITS)
 
@@ -323,13 +323,13 @@ def test_work_survives_the_way_to_another_process() -> None:
 
 
 @pytest.mark.parametrize("error", [NotOtlp("x"), TooMuchWork("x"), TooLarge("x"), CorruptData("x")])
-def test_errors_survive_the_way_back(error: Exception) -> None:
+def test_errors_can_be_sent_back(error: Exception) -> None:
     back = pickle.loads(pickle.dumps(error))
 
     assert (type(back), back.args) == (type(error), error.args)
 
 
-def test_a_resource_in_many_pieces_is_put_together_once() -> None:
+def test_a_resource_in_many_pieces_is_joined_once() -> None:
     name = delimited(0x0A, delimited(0x0A, b"k" * (4 << 20)))
     dropped_attributes_count = b"\x10\x01"
     pieces = delimited(0x0A, name) + delimited(0x0A, dropped_attributes_count) * 40_000
@@ -338,5 +338,5 @@ def test_a_resource_in_many_pieces_is_put_together_once() -> None:
 
     labeled = label(data, LABELS, LIMITS)
 
-    assert time.process_time() - started_s < 1  # 5 s where each piece copies those before it
+    assert time.process_time() - started_s < 1  # 5 s if each piece copies those before it
     assert attributes_of(labeled)[0].keys() == {"k" * (4 << 20), *NAMED}

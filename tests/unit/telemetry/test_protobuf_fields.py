@@ -24,7 +24,7 @@ def test_lengths_are_varints(number: int, encoded: bytes) -> None:
     assert varint(number) == encoded
 
 
-def test_fields_of_every_kind() -> None:
+def test_fields_of_every_kind_are_parsed() -> None:
     data = b"\x08\x96\x01" + b"\x11" + bytes(8) + b"\x1d" + bytes(4) + delimited(0x22, b"abc")
 
     found = walked(data)
@@ -32,7 +32,7 @@ def test_fields_of_every_kind() -> None:
     assert found == [(0x08, 0, 1, 3), (0x11, 3, 4, 12), (0x1D, 12, 13, 17), (0x22, 17, 19, 22)]
 
 
-def test_long_values_and_long_tags() -> None:
+def test_long_values_and_long_tags_are_parsed() -> None:
     data = b"\x82\x01" + varint(300) + bytes(300)
 
     found = walked(data)
@@ -60,7 +60,7 @@ def test_broken_bytes_are_not_otlp(data: bytes) -> None:
         walked(data)
 
 
-def test_field_may_not_go_beyond_its_message() -> None:
+def test_field_cannot_extend_beyond_its_message() -> None:
     data = delimited(0x0A, b"abcd")
 
     with pytest.raises(NotOtlp):

@@ -16,7 +16,7 @@ PAYLOAD = ClientTelemetryPayload(bytes(range(16)), False, b"data")
 
 
 class Acting:
-    """A receiver or exporter that does what it is told."""
+    """A receiver or exporter with prepared behavior."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         self.act = act
@@ -47,7 +47,7 @@ def export(plugin: ClientMetricsReceiverPlugin, stop_at_failure: bool = False) -
     return plugin.export(TelemetryBroker().context(), PAYLOAD, 1000, stop_at_failure)
 
 
-def test_others_get_the_push_when_one_raises(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_other_plugins_get_the_push_when_one_raises(plugin: ClientMetricsReceiverPlugin) -> None:
     before, after, exporter = Recorder(), Recorder(), Recorder()
     plugin.add_exporter("exporter", exporter)
     plugin.add_receiver("before", before)
@@ -60,7 +60,7 @@ def test_others_get_the_push_when_one_raises(plugin: ClientMetricsReceiverPlugin
     assert [recorder.payloads for recorder in (before, after, exporter)] == [[PAYLOAD]] * 3
 
 
-def test_first_failure_ends_the_chain_where_that_is_asked_for(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_first_failure_ends_the_chain_if_requested(plugin: ClientMetricsReceiverPlugin) -> None:
     before, after, exporter = Recorder(), Recorder(), Recorder()
     plugin.add_exporter("exporter", exporter)
     plugin.add_receiver("before", before)
@@ -86,7 +86,7 @@ def stop() -> object:
 
 
 @pytest.mark.parametrize("act", [leave, stumble, stop])
-def test_whatever_a_plugin_raises_stays_here(
+def test_exceptions_of_a_plugin_are_contained(
     plugin: ClientMetricsReceiverPlugin, act: Callable[[], object]
 ) -> None:
     plugin.add_receiver("broken", Acting(act))
@@ -96,7 +96,7 @@ def test_whatever_a_plugin_raises_stays_here(
     assert (taken, plugin.stats()[0].failed) == (False, 1)
 
 
-def test_interrupt_is_not_a_plugins_failure(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_interrupt_is_not_treated_as_a_plugin_failure(plugin: ClientMetricsReceiverPlugin) -> None:
     def interrupt() -> object:
         raise KeyboardInterrupt
 
@@ -108,7 +108,7 @@ def test_interrupt_is_not_a_plugins_failure(plugin: ClientMetricsReceiverPlugin)
     assert plugin.stats()[0].failed == 0
 
 
-def test_each_plugin_has_a_record(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_each_plugin_has_statistics(plugin: ClientMetricsReceiverPlugin) -> None:
     plugin.add_receiver("broken", Acting(failing))
     plugin.add_receiver("fine", Acting(lambda: None))
     plugin.add_exporter("fine", Acting(lambda: None))
@@ -122,9 +122,7 @@ def test_each_plugin_has_a_record(plugin: ClientMetricsReceiverPlugin) -> None:
     assert rows == [("broken", 0, 3, 0, "RuntimeError: no room"), ("fine", 6, 0, 0, None)]
 
 
-def test_slow_plugin_is_counted_and_the_next_one_is_not(
-    plugin: ClientMetricsReceiverPlugin, clock: MockClock
-) -> None:
+def test_only_the_slow_plugin_is_counted(plugin: ClientMetricsReceiverPlugin, clock: MockClock) -> None:
     plugin.add_receiver("quick", Acting(lambda: clock.advance(5)))
     plugin.add_receiver("slow", Acting(lambda: clock.advance(6)))
     plugin.add_receiver("late", Acting(lambda: None))
@@ -149,7 +147,7 @@ def test_failing_plugin_is_logged_once_a_minute(
     assert plugin.stats()[0].failed == 150
 
 
-def test_plugin_may_remove_itself_from_within_a_call(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_plugin_may_remove_itself_during_a_call(plugin: ClientMetricsReceiverPlugin) -> None:
     leaving = Acting(lambda: plugin.remove(leaving))
     staying = Acting(lambda: None)
     plugin.add_receiver("leaving", leaving)
@@ -161,7 +159,7 @@ def test_plugin_may_remove_itself_from_within_a_call(plugin: ClientMetricsReceiv
     assert (leaving.calls, staying.calls) == (1, 2)
 
 
-def test_removing_a_stranger_changes_nothing(plugin: ClientMetricsReceiverPlugin) -> None:
+def test_removing_an_unknown_plugin_changes_nothing(plugin: ClientMetricsReceiverPlugin) -> None:
     plugin.add_receiver("fine", Recorder())
 
     plugin.remove(Recorder())
@@ -169,7 +167,7 @@ def test_removing_a_stranger_changes_nothing(plugin: ClientMetricsReceiverPlugin
     assert not plugin.is_empty
 
 
-def test_exception_that_cannot_print_itself_has_a_name_at_least() -> None:
+def test_exception_that_cannot_be_printed_is_reported_by_its_type() -> None:
     class MuteError(Exception):
         def __str__(self) -> str:
             raise RuntimeError
@@ -181,7 +179,7 @@ def test_exception_that_cannot_print_itself_has_a_name_at_least() -> None:
     ]
 
 
-def test_record_of_a_plugin_that_never_failed() -> None:
+def test_plugin_that_never_failed_has_no_error() -> None:
     stats = PluginStats("one")
 
     assert (stats.exported, stats.failed, stats.slow, stats.last_error) == (0, 0, 0, None)

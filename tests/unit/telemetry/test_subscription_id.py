@@ -42,7 +42,7 @@ FOURTEEN_IN_JAVA = [f"org.apache.kafka.m{index}" for index in (13, 12, 11, 0, 10
         (THREE, ["*"], 300_000, 1012207395, -1910897926),
     ],
 )
-def test_ids_are_those_of_a_jdk(
+def test_ids_equal_those_of_a_jdk(
     raw: bytes, metrics: list[str], interval_ms: int, checksum: int, expected: int
 ) -> None:
     found = subscription_checksum(hash_set_order(metrics), interval_ms)
@@ -50,13 +50,13 @@ def test_ids_are_those_of_a_jdk(
     assert (found, subscription_id(found, raw)) == (checksum, expected)
 
 
-def test_order_is_that_of_a_hash_set() -> None:
+def test_order_is_that_of_a_java_hash_set() -> None:
     orders = [hash_set_order(metrics) for metrics in (FOURTEEN, [QUEUE, LATENCY], ["c", "b", "a"])]
 
     assert orders == [FOURTEEN_IN_JAVA, [LATENCY, QUEUE], ["a", "b", "c"]]
 
 
-def test_uuid_hashes_and_texts() -> None:
+def test_uuid_hashes_and_texts_equal_javas() -> None:
     rows = [(uuid_hash(raw), uuid_text(raw)) for raw in (ONE, TWO)]
 
     assert rows == [(-405631712 & 0xFFFFFFFF, "Tm-1TLjmRReIm-FbmcCcIA"), (2, "AAAAAAAAAAAAAAAAAAAAAg")]
@@ -83,7 +83,7 @@ def test_string_hash_is_folded(text: str, hash_code: int) -> None:
     assert string_hash(text) == expected
 
 
-def test_elements_in_the_same_bucket_keep_the_order_in_which_they_came() -> None:
+def test_elements_in_the_same_bucket_keep_insertion_order() -> None:
     orders = [hash_set_order(elements) for elements in (["Aa", "BB"], ["BB", "Aa"], ["BB", "Aa", "BB"])]
 
     assert orders == [["Aa", "BB"], ["BB", "Aa"], ["BB", "Aa"]]
@@ -99,5 +99,5 @@ def test_nine_elements_in_one_bucket_double_the_table() -> None:
 
 
 @pytest.mark.parametrize(("size", "capacity"), [(0, 16), (11, 16), (12, 32), (24, 64), (48, 128)])
-def test_copy_of_a_collection_has_room_for_it(size: int, capacity: int) -> None:
+def test_copy_of_a_collection_has_javas_capacity(size: int, capacity: int) -> None:
     assert copy_capacity(size) == capacity
