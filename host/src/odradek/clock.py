@@ -1,7 +1,8 @@
-"""Time, as everything below the server's floor sees it: a clock to read and a timer to wait with.
+"""Time for all code below the server's floor: a clock to read and a timer to wait with.
 
-Nothing here reads the wall clock except `SystemClock`. The timer never sleeps: whoever owns it asks for the
-next deadline, waits by its own means (an event loop, a test's hand) and runs what is due.
+Nothing here reads the wall clock except `SystemClock`. The timer never sleeps: its owner asks for the next
+deadline, waits by its own means (an event loop, or a test that sets the time) and runs the tasks that are
+due.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import count
 from typing import Protocol
 
 COMPACT_FROM = 64
-"""A heap of so few places is never cleared of dead ones."""
+"""A heap with no more entries than this is never compacted."""
 
 
 class Clock(Protocol):
@@ -25,7 +26,7 @@ class Clock(Protocol):
         """Milliseconds since the epoch."""
 
     def monotonic_ns(self) -> int:
-        """Nanoseconds since some moment, never going back: for measuring how long something took."""
+        """Nanoseconds since an arbitrary moment. Never goes back; use it to measure durations."""
 
 
 class SystemClock:
@@ -39,20 +40,20 @@ class SystemClock:
 
 @dataclass(slots=True, eq=False)
 class TimerTask:
-    """One action at one deadline; alive until it ran or was cancelled."""
+    """One action at one deadline; live until it has run or was cancelled."""
 
     timer: Timer
     deadline_ms: int
     action: Callable[[], None] | None
 
     def cancel(self) -> None:
-        """Forget the action; harmless when it already ran."""
+        """Drop the action. Does nothing if it has already run."""
         if self.action is not None:
             self.action = None
             self.timer.cancelled()
 
     def postpone(self, deadline_ms: int) -> None:
-        """Move the deadline to a later time. The heap is left alone: an early wake-up re-queues the task."""
+        """Move the deadline to a later time. The heap does not change: `Timer.run_due` re-queues the task."""
         self.deadline_ms = deadline_ms
 
 
@@ -63,7 +64,7 @@ class Timer:
     heap: list[tuple[int, int, TimerTask]] = field(default_factory=list)
     live: int = 0
     wake: Callable[[int], None] | None = None
-    """Called with a deadline that became the earliest, so that the owner can wake up sooner."""
+    """Called with each deadline that becomes the earliest, so that the owner can wake up sooner."""
     serial: count[int] = field(default_factory=count)
 
     def schedule(self, deadline_ms: int, action: Callable[[], None]) -> TimerTask:
@@ -77,8 +78,8 @@ class Timer:
         return task
 
     def cancelled(self) -> None:
-        """A task was cancelled. Its place in the heap is cleared once most places are dead, so that clients
-        that come and go do not make the heap grow.
+        """Account for a cancelled task. The heap is compacted once most entries are dead, so that short-lived
+        clients do not make it grow.
         """
         self.live -= 1
         if len(self.heap) > COMPACT_FROM and self.live * 2 < len(self.heap):
@@ -86,8 +87,8 @@ class Timer:
             heapq.heapify(self.heap)
 
     def run_due(self, now_ms: int, most: int = sys.maxsize) -> int:
-        """Run the tasks whose deadlines have passed, ``most`` at most; the number that ran. An action may
-        schedule more.
+        """Run up to ``most`` tasks whose deadlines have passed and return how many ran. An action may
+        schedule more tasks.
         """
         ran = 0
         while ran < most and self.heap and self.heap[0][0] <= now_ms:
@@ -104,7 +105,7 @@ class Timer:
         return ran
 
     def next_deadline_ms(self) -> int | None:
-        """When to look again; None when nothing waits. May be early for a task that was postponed."""
+        """The earliest deadline; None if no task waits. Too early if that task was postponed."""
         while self.heap and self.heap[0][2].action is None:
             heapq.heappop(self.heap)
         return self.heap[0][0] if self.heap else None

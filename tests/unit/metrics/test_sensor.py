@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.metrics.cumulative_sum import CumulativeSum
 from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.quota import Quota
 from odradek.metrics.registry import Metrics
@@ -51,7 +50,7 @@ def test_parents_get_what_their_children_record() -> None:
     metrics = Metrics()
     parent = metrics.sensor("parent", NOW_MS)
     child = metrics.sensor("child", NOW_MS, parents=[parent])
-    total = CumulativeSum()
+    total = WindowedSum()
     metrics.add(parent, MetricName("total", "g"), total, NOW_MS)
 
     child.record(2, NOW_MS)

@@ -1,4 +1,4 @@
-"""The mean of what came in; after org.apache.kafka.common.metrics.stats.Avg."""
+"""The mean of the recorded values; after org.apache.kafka.common.metrics.stats.Avg."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from odradek.metrics.sampled_stat import Sample, SampledStat
 
 
 class Avg(SampledStat):
-    """Mean of the values; NaN while there is none."""
+    """Mean of the values; NaN without any."""
 
     __slots__ = ()
 

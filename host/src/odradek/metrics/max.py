@@ -1,4 +1,4 @@
-"""The largest of what came in; after org.apache.kafka.common.metrics.stats.Max."""
+"""The largest recorded value; after org.apache.kafka.common.metrics.stats.Max."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from odradek.metrics.sampled_stat import Sample, SampledStat
 
 
 class Max(SampledStat):
-    """Largest value; NaN while there is none."""
+    """Largest value; NaN without any."""
 
     __slots__ = ()
 

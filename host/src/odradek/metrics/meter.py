@@ -8,7 +8,7 @@ from odradek.metrics.windowed_count import WindowedCount
 
 
 class Meter:
-    """Counts occurrences: per second over the windows, and all of them since the beginning."""
+    """Counts occurrences: per second over the windows, and in total."""
 
     __slots__ = ("total", "windowed")
 
@@ -17,7 +17,7 @@ class Meter:
         self.total = 0
 
     def record(self, now_ms: int) -> None:
-        """One occurrence. The window is looked up here, not by a call: this is on the way of a push."""
+        """Count one occurrence. The current window is used inline, without a call: every push comes here."""
         self.total += 1
         windowed = self.windowed
         if windowed.samples:

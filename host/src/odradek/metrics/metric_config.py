@@ -1,4 +1,4 @@
-"""How a metric looks back; after org.apache.kafka.common.metrics.MetricConfig."""
+"""The windows and the bound of a metric; after org.apache.kafka.common.metrics.MetricConfig."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from odradek.metrics.quota import Quota
 
 UNLIMITED_EVENTS = 2**63 - 1
-"""Long.MAX_VALUE: a window never ends because of its number of events."""
+"""Long.MAX_VALUE: the number of events never ends a window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,13 +15,13 @@ class MetricConfig:
     """Number and length of the windows of a sampled statistic, and the bound on it."""
 
     samples: int = 2
-    """Windows that count (``metrics.num.samples``)."""
+    """Number of windows (``metrics.num.samples``)."""
     time_window_ms: int = 30_000
-    """Length of one (``metrics.sample.window.ms``)."""
+    """Length of one window (``metrics.sample.window.ms``)."""
     event_window: int = UNLIMITED_EVENTS
-    """A window also ends after that many events."""
+    """A window also ends after this many events."""
     quota: Quota | None = None
-    """The bound that `odradek.metrics.sensor.Sensor.check_quotas` holds the metric to."""
+    """The bound that `odradek.metrics.sensor.Sensor.check_quotas` checks."""
 
 
 DEFAULT_CONFIG = MetricConfig()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Values up to the bound (or down to it) are fine; the bound itself is never a violation."""
+    """An upper or lower bound. A value equal to the bound is acceptable."""
 
     bound: float
     upper: bool = True
 
     def acceptable(self, value: float) -> bool:
-        """Whether a measured value keeps the quota."""
+        """Whether a measured value is within the bound."""
         return value <= self.bound if self.upper else value >= self.bound

@@ -10,17 +10,17 @@ from odradek.metrics.sampled_stat import SampledStat
 
 @dataclass(slots=True, eq=False)
 class Rate:
-    """What a sampled statistic amounts to per second.
+    """A sampled statistic per second.
 
-    A young rate pretends to be older: with n samples it divides by at least n - 1 full windows, so that the
-    first event is no spike.
+    With n samples the rate divides by at least n - 1 full windows, however recently it started. Otherwise the
+    first events would look like a spike.
     """
 
     stat: SampledStat
 
     @property
     def config(self) -> MetricConfig:
-        """Windows and bound; those of the statistic."""
+        """Windows and bound of the statistic."""
         return self.stat.config
 
     @config.setter
@@ -32,7 +32,7 @@ class Rate:
         self.stat.record(value, now_ms)
 
     def window_size_ms(self, now_ms: int) -> int:
-        """The time that the statistic covers, at least one millisecond."""
+        """The milliseconds that the statistic covers, at least one."""
         self.stat.purge(now_ms)
         config = self.stat.config
         elapsed_ms = now_ms - self.stat.oldest(now_ms).start_ms

@@ -1,4 +1,4 @@
-"""How much is measured; after org.apache.kafka.common.metrics.Sensor.RecordingLevel."""
+"""How detailed the metrics are; after org.apache.kafka.common.metrics.Sensor.RecordingLevel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All sensors of one owner; after org.apache.kafka.common.metrics.Metrics, with a limit to their number."""
+"""All sensors of one owner; after org.apache.kafka.common.metrics.Metrics, with a limit on their number."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from odradek.metrics.recording_level import RecordingLevel
 from odradek.metrics.sensor import NEVER_MS, KafkaMetric, MetricName, Sensor, Stat
 
 SWEEP_MS = 30_000
-"""How often `Metrics.expire` is to be called (Kafka's ExpireSensorTask)."""
+"""How often the owner must call `Metrics.expire` (Kafka's ExpireSensorTask)."""
 MAX_SENSORS = 50_000
-"""Sensors that may expire, at once. Kafka has no such limit; names of clients cost them nothing."""
+"""The most sensors with an expiry. Kafka has no limit, but a client can invent names for free."""
 MAX_NAME_CHARS = 8_388_608
-"""Of all of them together: a client id may have 32767 characters."""
+"""The most characters in all their names together: one client id may have 32767."""
 CANDIDATES = 16
-"""Sensors among which the longest idle one makes room."""
+"""Number of sensors from which the longest idle one is evicted."""
 
 
 class MeasuredMetric(NamedTuple):
@@ -34,8 +34,8 @@ class MeasuredMetric(NamedTuple):
 class Metrics:
     """Sensors by name, metrics by name and tags.
 
-    The owner calls `expire` every `SWEEP_MS`. At ``max_sensors``, or when their names become too long, a new
-    sensor makes a long idle one go.
+    The owner calls `expire` every `SWEEP_MS`. At ``max_sensors``, or when the names become too long in total,
+    a new sensor evicts one that has been idle for long.
     """
 
     config: MetricConfig = DEFAULT_CONFIG
@@ -46,9 +46,9 @@ class Metrics:
     lasting: dict[str, Sensor] = field(default_factory=dict)
     """Sensors that never expire."""
     ring: deque[Sensor] = field(default_factory=deque)
-    """The others, in the order in which they are looked at. Those that were removed stay until then."""
+    """Sensors that can expire, in the order of inspection. A removed sensor stays until its turn."""
     name_chars: int = 0
-    """Of the names of those that expire."""
+    """Total length of the names of sensors that can expire."""
 
     def sensor(
         self,
@@ -59,7 +59,7 @@ class Metrics:
         level: RecordingLevel = RecordingLevel.INFO,
         parents: Sequence[Sensor] = (),
     ) -> Sensor:
-        """The sensor of that name: the one there is, or a new one."""
+        """Return the sensor of this name; create it if it does not exist."""
         known = self.find(name)
         if known is not None:
             return known
@@ -75,22 +75,22 @@ class Metrics:
         return sensor
 
     def is_full(self, name_chars: int) -> bool:
-        """Whether there is no room for a name of that length."""
+        """Whether there is no room for a sensor with a name of this length."""
         return len(self.sensors) >= self.max_sensors or self.name_chars + name_chars > MAX_NAME_CHARS
 
     def find(self, name: str) -> Sensor | None:
-        """The sensor of that name, or None."""
+        """The sensor of this name, or None."""
         return self.sensors.get(name) or self.lasting.get(name)
 
     def add(self, sensor: Sensor, name: MetricName, stat: Stat, now_ms: int) -> bool:
-        """Give a sensor a statistic to record into.
+        """Add a statistic to a sensor.
 
         Returns:
-            False if the sensor has expired. True if it has the metric now or had it before; then its first
-            statistic stays.
+            False if the sensor has expired, else True. A sensor that already has the metric keeps its first
+            statistic.
 
         Raises:
-            ValueError: Another sensor has a metric of that name.
+            ValueError: Another sensor has a metric of this name.
         """
         if sensor.removed or sensor.has_expired(now_ms):
             return False
@@ -103,7 +103,7 @@ class Metrics:
         return True
 
     def remove(self, name: str) -> None:
-        """Forget a sensor and its metrics; harmless when it is unknown."""
+        """Remove a sensor and its metrics. Does nothing if the sensor is unknown."""
         sensor = self.sensors.pop(name, None)
         if sensor is not None:
             self.name_chars -= len(name)
@@ -116,8 +116,8 @@ class Metrics:
             del self.metrics[metric.name]
 
     def expire(self, now_ms: int, most: int = sys.maxsize) -> int:
-        """Forget the sensors that were idle for too long; how many. Looks at ``most`` of them, the next time
-        at the next ones.
+        """Remove sensors that were idle for too long and return how many. Each call inspects the next
+        ``most`` sensors.
         """
         expired = 0
         for sensor in self.next_sensors(min(most, len(self.ring))):
@@ -129,14 +129,14 @@ class Metrics:
         return expired
 
     def make_room(self) -> None:
-        """Forget the longest idle of those that waited longest to be looked at; the others wait again."""
+        """Evict the longest idle of the next `CANDIDATES` sensors; the others go to the end of the ring."""
         candidates = list(self.next_sensors(CANDIDATES))
         idlest = min(candidates, key=lambda sensor: sensor.last_record_ms)
         self.ring.extend(sensor for sensor in candidates if sensor is not idlest)
         self.remove(idlest.name)
 
     def next_sensors(self, most: int) -> Iterator[Sensor]:
-        """Take sensors out of the ring."""
+        """Take up to ``most`` sensors out of the ring, and drop removed ones on the way."""
         while most > 0 and self.ring:
             sensor = self.ring.popleft()
             if not sensor.removed:
@@ -144,6 +144,6 @@ class Metrics:
                 yield sensor
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
-        """Every metric as it is now."""
-        for metric in list(self.metrics.values()):  # others record between two of them
+        """Measure every metric."""
+        for metric in list(self.metrics.values()):  # metrics may come and go while the caller iterates
             yield MeasuredMetric(metric.name, metric.value(now_ms))

@@ -1,8 +1,8 @@
 """A statistic over the last few windows; after org.apache.kafka.common.metrics.stats.SampledStat.
 
-A few things differ from what one would guess. A sample expires by its *last* event, so a window that began
-long ago counts as a whole while it is alive. One more sample than configured may be alive. Samples are made
-by recording, never by time going by.
+Three properties may surprise. A sample expires by its *last* event, so it counts as a whole until then,
+however long ago its window began. One more sample than configured may be live. Only recording creates
+samples, the passage of time does not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
 
 @dataclass(slots=True, eq=False)
 class Sample:
-    """What was recorded in one window."""
+    """The recorded values of one window."""
 
     start_ms: int
     last_event_ms: int
@@ -24,14 +24,14 @@ class Sample:
     event_count: int = 0
 
     def reset(self, now_ms: int, value: float) -> None:
-        """Begin anew."""
+        """Start a new window in this sample."""
         self.start_ms = self.last_event_ms = now_ms
         self.value = value
         self.event_count = 0
 
 
 class SampledStat(ABC):
-    """Values recorded over time, in windows. A subclass says what a window keeps and how they sum up."""
+    """Values recorded in windows of time. A subclass defines what a window keeps and how windows combine."""
 
     __slots__ = ("config", "current", "samples")
 
@@ -50,7 +50,7 @@ class SampledStat(ABC):
         sample.last_event_ms = now_ms
 
     def window(self, now_ms: int) -> Sample:
-        """The sample to record into; the next one when the current one is complete."""
+        """The sample to record into: the current one, or the next one if the current window is complete."""
         if not self.samples:
             return self.append(now_ms)
         sample = self.samples[self.current]
@@ -60,7 +60,7 @@ class SampledStat(ABC):
         return sample
 
     def advance(self, now_ms: int) -> Sample:
-        """End the current window and begin one in the next slot."""
+        """End the current window and start one in the next slot."""
         self.current = (self.current + 1) % (self.config.samples + 1)
         if self.current >= len(self.samples):
             return self.append(now_ms)
@@ -69,17 +69,17 @@ class SampledStat(ABC):
         return sample
 
     def append(self, now_ms: int) -> Sample:
-        """A new sample at the end of the list."""
+        """Add a sample at the end of the list."""
         sample = self.empty_sample(now_ms)
         self.samples.append(sample)
         return sample
 
     def empty_sample(self, now_ms: int) -> Sample:
-        """A sample in which nothing happened yet."""
+        """A sample without events."""
         return Sample(now_ms, now_ms, self.initial_value)
 
     def purge(self, now_ms: int) -> None:
-        """Reset the samples whose last event is out of sight. A reset sample starts now, as the youngest."""
+        """Reset the samples whose last event has expired. A reset sample starts now and is the youngest."""
         expiry_ms = self.config.samples * self.config.time_window_ms
         for sample in self.samples:
             if now_ms - sample.last_event_ms >= expiry_ms:
@@ -91,7 +91,7 @@ class SampledStat(ABC):
         return self.combine(self.samples)
 
     def oldest(self, now_ms: int) -> Sample:
-        """The sample that started first; made when there is none."""
+        """The sample that started first; created if there is none."""
         if not self.samples:
             self.append(now_ms)
         return min(self.samples, key=start_ms)
@@ -102,7 +102,7 @@ class SampledStat(ABC):
 
     @abstractmethod
     def combine(self, samples: Sequence[Sample]) -> float:
-        """Sum up all samples."""
+        """Combine all samples into the statistic."""
 
 
 def start_ms(sample: Sample) -> int:

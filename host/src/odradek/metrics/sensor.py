@@ -1,7 +1,7 @@
-"""What records into several statistics at once, and holds them to their quotas.
+"""A sensor records into several statistics at once and checks their quotas.
 
-After org.apache.kafka.common.metrics.Sensor and KafkaMetric. One thread records: record and check need no
-lock.
+After org.apache.kafka.common.metrics.Sensor and KafkaMetric. A single thread records, so record and check
+need no lock.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from odradek.metrics.quota import Quota
 from odradek.metrics.token_bucket import TokenBucket
 
 NEVER_MS = 2**63 - 1
-"""Expiry of a sensor that stays."""
+"""Expiry of a sensor that is never removed."""
 
 
 class Stat(Protocol):
-    """A statistic with windows and perhaps a bound."""
+    """A statistic with windows and an optional bound."""
 
     @property
     def config(self) -> MetricConfig:
@@ -29,14 +29,14 @@ class Stat(Protocol):
     def config(self, config: MetricConfig) -> None: ...
 
     def record(self, value: float, now_ms: int) -> None:
-        """Take a value in."""
+        """Record a value."""
 
     def measure(self, now_ms: int) -> float:
-        """What it amounts to now."""
+        """The current value of the statistic."""
 
 
 class MetricName(NamedTuple):
-    """What tells a metric from all others."""
+    """The identity of a metric."""
 
     name: str
     group: str
@@ -44,7 +44,7 @@ class MetricName(NamedTuple):
 
     @classmethod
     def of(cls, name: str, group: str, tags: Mapping[str, str] | None = None) -> MetricName:
-        """A name with its tags in their order."""
+        """A name with its tags in the given order."""
         return cls(name, group, tuple(tags.items()) if tags else ())
 
 
@@ -57,7 +57,7 @@ class KafkaMetric:
 
     @property
     def config(self) -> MetricConfig:
-        """Windows and bound; a new one is used by the next record or check, what was recorded stays."""
+        """Windows and bound. A new config applies from the next record or check; recorded values stay."""
         return self.stat.config
 
     @config.setter
@@ -70,12 +70,12 @@ class KafkaMetric:
 
 
 class QuotaViolation(Exception):
-    """A metric is beyond its bound. What led to it has been recorded.
+    """A metric is beyond its bound. The value that caused the violation has been recorded.
 
     Args:
-        metric: The first metric of the sensor that is.
-        value: What was measured.
-        bound: What is allowed.
+        metric: The first metric of the sensor that is beyond its bound.
+        value: The measured value.
+        bound: The bound.
     """
 
     def __init__(self, metric: KafkaMetric, value: float, bound: float) -> None:
@@ -92,19 +92,19 @@ class Sensor:
     name: str
     last_record_ms: int
     expiry_ms: int = NEVER_MS
-    """A sensor that recorded nothing for longer than that is forgotten."""
+    """A sensor that records nothing for longer than this is removed."""
     recording: bool = True
     parents: Sequence[Sensor] = ()
     metrics: list[KafkaMetric] = field(default_factory=list)
     removed: bool = False
     generation: int = 0
-    """Of its owner's limits: which ones the metrics were configured with."""
+    """The generation of the owner's limits that the metrics are configured with."""
 
     def record(self, value: float, now_ms: int, check_quotas: bool = True) -> None:
-        """Take a value into every statistic, then into the parents.
+        """Record a value into every statistic, then into the parents.
 
         Raises:
-            QuotaViolation: It was recorded, and is too much.
+            QuotaViolation: The value was recorded, and a metric is now beyond its bound.
         """
         if not self.recording:
             return
@@ -120,7 +120,7 @@ class Sensor:
         """Compare every metric with its bound.
 
         Raises:
-            QuotaViolation: Of the first metric beyond it.
+            QuotaViolation: For the first metric beyond its bound.
         """
         for metric in self.metrics:
             stat = metric.stat
@@ -131,10 +131,10 @@ class Sensor:
                     raise QuotaViolation(metric, value, quota.bound)
 
     def has_expired(self, now_ms: int) -> bool:
-        """Whether it was idle for longer than it is kept."""
+        """Whether the sensor has been idle for longer than its expiry."""
         return now_ms - self.last_record_ms > self.expiry_ms
 
 
 def violates(stat: Stat, value: float, quota: Quota) -> bool:
-    """A bucket violates once it is overdrawn, anything else when the value is beyond the bound."""
+    """Whether a value violates a quota. A token bucket does once it is overdrawn, whatever the bound."""
     return value < 0 if isinstance(stat, TokenBucket) else not quota.acceptable(value)

@@ -6,12 +6,12 @@ from odradek.metrics.rate import Rate
 
 
 class SimpleRate(Rate):
-    """Divides by the time since the oldest sample began, at least one window."""
+    """Divides by the time since the oldest sample started, at least one window."""
 
     __slots__ = ()
 
     def window_size_ms(self, now_ms: int) -> int:
-        """The time that the statistic covers, at least one window."""
+        """The milliseconds that the statistic covers, at least one window."""
         self.stat.purge(now_ms)
         elapsed_ms = now_ms - self.stat.oldest(now_ms).start_ms
         return max(elapsed_ms, self.stat.config.time_window_ms)

@@ -1,6 +1,6 @@
 """Tokens that refill at the rate of the quota; after org.apache.kafka.common.metrics.stats.TokenBucket.
 
-The bucket holds what the quota grants in all its windows (samples x window x bound): that is the burst.
+The burst, the size of a full bucket, is what the quota grants in all windows: samples x window x bound.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
 from odradek.metrics.quota import Quota
 
 UNLIMITED_TOKENS = float(2**63 - 1)
-"""Long.MAX_VALUE: what a bucket without a quota holds."""
+"""Long.MAX_VALUE: the tokens of a bucket without a quota."""
 
 
 @dataclass(slots=True, eq=False)
 class TokenBucket:
-    """Starts full. May go far below zero; a negative record gives credit back, up to the burst.
+    """Starts full and may go far below zero. Recording a negative value returns tokens, up to the burst.
 
-    A new quota keeps the tokens; they are capped at the next refill. Measuring refills.
+    A changed quota keeps the tokens; the next refill caps them at the new burst. Measuring refills.
     """
 
     config: MetricConfig = DEFAULT_CONFIG
@@ -26,7 +26,7 @@ class TokenBucket:
     last_update_ms: int | None = None
 
     def record(self, value: float, now_ms: int) -> None:
-        """Take tokens; nothing happens without a quota."""
+        """Take tokens. Does nothing without a quota."""
         quota = self.config.quota
         if quota is not None:
             self.refill(quota, now_ms)
@@ -46,13 +46,13 @@ class TokenBucket:
         return config.samples * (config.time_window_ms / 1000) * quota.bound
 
     def refill(self, quota: Quota, now_ms: int) -> None:
-        """Add what the time since the last look is worth."""
+        """Add the tokens earned since the last refill."""
         burst = self.burst(quota)
         if self.last_update_ms is None:
-            # Kafka begins at the epoch, which fills any bucket.
+            # Kafka refills from the epoch on, which fills any bucket.
             self.tokens = burst
         else:
-            # A clock that is set back costs nobody tokens; Kafka takes them.
+            # A clock that is set back earns nothing; in Kafka it takes tokens away.
             earned = quota.bound * max(0, now_ms - self.last_update_ms) / 1000
             self.tokens = min(burst, self.tokens + earned)
         self.last_update_ms = now_ms

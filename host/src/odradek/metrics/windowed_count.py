@@ -1,4 +1,4 @@
-"""How many values came in; after org.apache.kafka.common.metrics.stats.WindowedCount."""
+"""The number of recorded values; after org.apache.kafka.common.metrics.stats.WindowedCount."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from odradek.metrics.sampled_stat import Sample, SampledStat
 
 
 class WindowedCount(SampledStat):
-    """Counts events, whatever their value."""
+    """Counts events, regardless of their value."""
 
     __slots__ = ()
 

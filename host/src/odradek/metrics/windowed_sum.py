@@ -1,8 +1,8 @@
-"""How much came in; after org.apache.kafka.common.metrics.stats.WindowedSum.
+"""The sum of the recorded values; after org.apache.kafka.common.metrics.stats.WindowedSum.
 
-A quota measures after every record, and Kafka's way walks through all samples each time. The sum of the
-samples that are not current, the oldest sample and the moment of the next expiry only change when a window
-ends, so they are kept until then.
+A quota measures after every record, and Kafka walks through all samples each time. The sum of all samples
+but the current one, the oldest sample and the time of the next expiry only change when a window ends, so they
+are cached until then.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from odradek.metrics.sampled_stat import Sample, SampledStat, start_ms
 
 
 class WindowedSum(SampledStat):
-    """Adds up the values. A negative one takes back."""
+    """Adds up the values. A negative value takes back an earlier one."""
 
     __slots__ = ("oldest_sample", "others", "settled_config", "settled_until_ms")
 
@@ -26,7 +26,7 @@ class WindowedSum(SampledStat):
         self.settled_until_ms = 0
 
     def record(self, value: float, now_ms: int) -> None:
-        """Add one value to the current window. The window is looked up here, not by a call."""
+        """Add one value to the current window, which is used inline, without a call."""
         if self.samples:
             sample = self.samples[self.current]
             config = self.config
@@ -45,8 +45,9 @@ class WindowedSum(SampledStat):
         return sum(sample.value for sample in samples)
 
     def purge(self, now_ms: int) -> None:
-        """Reset what is out of sight, and remember what is left."""
+        """Reset expired samples and cache the figures of the others."""
         if self.config is self.settled_config and now_ms < self.settled_until_ms:
+            # No sample can expire before settled_until_ms: a later record only postpones its expiry.
             return
         super().purge(now_ms)
         if not self.samples:
@@ -64,7 +65,7 @@ class WindowedSum(SampledStat):
         return self.others + self.samples[self.current].value if self.samples else 0.0
 
     def oldest(self, now_ms: int) -> Sample:
-        """The sample that started first; made when there is none."""
+        """The sample that started first; created if there is none."""
         if self.oldest_sample is None or self.config is not self.settled_config:
             return super().oldest(now_ms)
         return self.oldest_sample
