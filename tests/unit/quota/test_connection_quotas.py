@@ -260,7 +260,7 @@ def test_a_host_without_addresses_is_logged(
         names.answer()
 
     assert [record.getMessage() for record in caplog.records] == [
-        "a limit has no effect: its host has no address"
+        "a connection limit has no effect: its host cannot be resolved"
     ]
 
 

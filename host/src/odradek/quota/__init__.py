@@ -1,1 +1,1 @@
-"""Quotas as Kafka computes them. Nothing here waits or touches a socket: callers mute what is throttled."""
+"""Quotas as Kafka computes them. Nothing here waits or touches a socket: callers mute throttled channels."""

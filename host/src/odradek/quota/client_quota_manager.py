@@ -1,6 +1,7 @@
-"""Bandwidth of produce and fetch by user and client id; after kafka.server.ClientQuotaManager.
+"""Produce and fetch bandwidth by user and client id; after kafka.server.ClientQuotaManager.
 
-Says how long a channel must not be read and keeps the metrics of it; whoever owns the channel mutes it.
+The manager computes how long a channel must not be read and keeps its metrics; the owner of the channel mutes
+it.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ from odradek.quota.throttle_time import throttle_time_ms
 from odradek.quota.throttled_channels import ThrottledChannel, ThrottledChannels
 
 MAX_RESOLVED = 10_000
-"""Clients whose sensors are remembered; all are looked up anew once there are more, for to forget fifty
-thousand takes 10 ms."""
+"""The most clients whose sensors are cached. A full cache is cleared as a whole, and clearing fifty thousand
+entries would take 10 ms."""
 MAX_RESOLVED_CHARS = 256
-"""Clients with longer names are looked up each time."""
+"""Clients with longer names are not cached."""
 
 
 class ClientSensors(NamedTuple):
-    """What one budget is measured by."""
+    """The sensors of one budget."""
 
     quota: Sensor
     throttle: Sensor
 
 
 class ClientQuotaManager:
-    """The quotas of one type: how much each client used of them, and the throttles that follow.
+    """The quotas of one type: what each client has used, and how long it is throttled.
 
-    ``is_enabled`` is what the way of a request reads before anything else; as long as no quota is set,
-    nothing is measured. A change of a quota never resets what was used. A sensor takes a changed limit when
-    it is next used, so a change costs the same whatever the number of clients.
+    Every request checks ``is_enabled`` first; nothing is measured until a quota is set. Changing a quota
+    never resets the usage. A sensor picks up a changed limit when it is next used, so the cost of a change
+    does not depend on the number of clients.
     """
 
     rate_metric = "byte-rate"
-    """Name of the metric that carries the rate."""
+    """Name of the rate metric."""
 
     def __init__(
         self,
@@ -66,16 +67,17 @@ class ClientQuotaManager:
         self.resolved: dict[tuple[str, str | None], ClientSensors] = {}
         self.generation = 0
 
-    # What requests do.
+    # Requests
 
     def record_and_throttle_ms(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Count a value; milliseconds to throttle for, 0 for none. What violates the quota counts as well.
+        """Record a value and return the milliseconds to throttle for, 0 for none. A value that violates the
+        quota is recorded too.
 
         Args:
             user: Name of the principal, without its type.
-            client_id: As in the header of the request; None counts as "".
+            client_id: From the request header; None counts as "".
             value: Bytes.
-            now_ms: The same for everything that one request records.
+            now_ms: The same for all values that one request records.
         """
         if not self.is_enabled:
             return 0
@@ -86,17 +88,17 @@ class ClientQuotaManager:
         return 0
 
     def record_without_throttle(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Count a value that nobody is throttled for now."""
+        """Record a value without throttling for it now."""
         if self.is_enabled:
             self.sensors(user, client_id, now_ms).quota.record(value, now_ms, check_quotas=False)
 
     def unrecord(self, user: str, client_id: str | None, value: float, now_ms: int) -> None:
-        """Take back what was counted: a response that is not sent after all."""
+        """Take back a recorded value, for a response that is not sent after all."""
         self.record_without_throttle(user, client_id, -value, now_ms)
 
     def max_value_in_quota_window(self, user: str, client_id: str | None) -> float:
-        """What the client may use at once after a pause: a fetch never reads more. Infinite in practice
-        (Double.MAX_VALUE) without a quota.
+        """The bytes that a client may use at once after a pause; a fetch never reads more. Without a quota
+        Double.MAX_VALUE, so no bound in practice.
         """
         limit = self.limit_or_none(user, client_id) if self.is_enabled else None
         if limit is None:
@@ -113,10 +115,10 @@ class ClientQuotaManager:
         on_start: Callable[[], None] | None = None,
         on_end: Callable[[], None] | None = None,
     ) -> ThrottledChannel | None:
-        """A channel is throttled from now on: count it.
+        """Record that a channel is throttled from now on.
 
-        ``on_start`` is called at once, ``on_end`` when the time is over, by the timer. Callers that mute by
-        their own means leave both out.
+        ``on_start`` is called at once; the timer calls ``on_end`` when the time is over. Callers that mute
+        the channel themselves pass neither.
         """
         if throttle_ms <= 0:
             return None
@@ -124,10 +126,10 @@ class ClientQuotaManager:
         self.sensors(user, client_id, now_ms).throttle.record(throttle_ms, now_ms)
         return self.channels.throttle(throttle_ms, now_ms, on_start, on_end)
 
-    # What operators do.
+    # Operators
 
     def update_quota(self, entity: ClientQuotaEntity, value: float | None) -> None:
-        """Set the quota of an entity (user, client id or both; defaults included), or remove it."""
+        """Set or remove (None) the quota of an entity: a user, a client id or both, defaults included."""
         if self.callback is None:
             self.levels.update(entity, value)
             self.is_enabled = bool(self.levels.enabled)
@@ -138,19 +140,19 @@ class ClientQuotaManager:
         self.reset_limits()
 
     def reset_limits(self) -> None:
-        """All limits and tags are looked up again."""
+        """Make every client look up its limit and tags again."""
         self.generation += 1
         self.resolved.clear()
 
     @property
     def quota_types_enabled(self) -> QuotaTypes:
-        """The levels that have quotas; CUSTOM once there is a callback, for good."""
+        """The levels that have quotas; always CUSTOM with a callback."""
         return QuotaTypes.CUSTOM if self.callback is not None else self.levels.enabled
 
-    # Who shares what.
+    # Limits and budgets
 
     def limit(self, user: str, client_id: str | None) -> float:
-        """The quota that applies to a client; `UNLIMITED` (Long.MAX_VALUE) when there is none."""
+        """The quota that applies to a client; `UNLIMITED` (Long.MAX_VALUE) if there is none."""
         limit = self.limit_or_none(user, client_id)
         return UNLIMITED if limit is None else limit
 
@@ -161,14 +163,14 @@ class ClientQuotaManager:
         return self.callback.quota_limit(self.quota_type, self.tags(user, client_id))
 
     def tags(self, user: str, client_id: str | None) -> Mapping[str, str]:
-        """The tags of the metrics that a client counts into."""
+        """The metric tags of a client. Clients with the same tags share one budget."""
         if self.callback is not None:
             return self.callback.quota_metric_tags(self.quota_type, user, client_id or "")
         user_tag, client_tag = self.levels.tags(sanitize(user), client_id or "")
         return {"user": user_tag, "client-id": client_tag}
 
     def limit_of_tags(self, tags: Mapping[str, str]) -> float:
-        """The quota of whoever has these tags."""
+        """The quota of the clients with these tags."""
         if self.callback is not None:
             limit = self.callback.quota_limit(self.quota_type, tags)
         else:
@@ -176,7 +178,7 @@ class ClientQuotaManager:
         return UNLIMITED if limit is None else limit
 
     def sensors(self, user: str, client_id: str | None, now_ms: int) -> ClientSensors:
-        """The sensors of a client, made when they are not there."""
+        """The sensors of a client; created if they do not exist."""
         sensors = self.resolved.get((user, client_id))
         if sensors is not None and not sensors.quota.removed and not sensors.throttle.removed:
             return sensors
@@ -193,7 +195,7 @@ class ClientQuotaManager:
         return sensors
 
     def sensors_of_tags(self, tags: Mapping[str, str], now_ms: int) -> ClientSensors:
-        """The two sensors that belong to some tags, with the limit that is in force."""
+        """The two sensors for these tags, with the current limit."""
         suffix = ":".join(tags.values())
         quota = self.metrics.find(f"{self.quota_type.value}-{suffix}")
         if quota is None:
@@ -209,20 +211,20 @@ class ClientQuotaManager:
         return ClientSensors(quota, throttle)
 
     def new_sensor(self, name: str, now_ms: int) -> Sensor:
-        """A sensor that is forgotten an hour after its last record."""
+        """Create a sensor that expires an hour after its last record."""
         return self.metrics.sensor(name, now_ms, expiry_ms=SENSOR_EXPIRY_MS)
 
     def metric_name(self, name: str, tags: Mapping[str, str]) -> MetricName:
-        """A metric of this manager's group."""
+        """The name of a metric in this manager's group."""
         return MetricName.of(name, self.quota_type.value, tags)
 
     def add_quota_metrics(self, sensor: Sensor, tags: Mapping[str, str], now_ms: int) -> None:
-        """Give a new sensor what it measures and is held to."""
+        """Add the rate and its bound to a new sensor."""
         rate = Rate(WindowedSum(self.config.metric_config(self.limit_of_tags(tags))))
         self.metrics.add(sensor, self.metric_name(self.rate_metric, tags), rate, now_ms)
 
     def take_limit(self, sensor: Sensor, tags: Mapping[str, str]) -> None:
-        """Hold a sensor to the limit that is in force now; what it measured stays."""
+        """Give a sensor the current limit; its recorded values stay."""
         limit = self.limit_of_tags(tags)
         for metric in sensor.metrics:
             quota = metric.config.quota
@@ -231,17 +233,17 @@ class ClientQuotaManager:
         sensor.generation = self.generation
 
     def throttle_time_ms(self, violation: QuotaViolation, now_ms: int) -> int:
-        """How long a violation is to be waited out."""
+        """Milliseconds to throttle for a violation."""
         return throttle_time_ms(violation, now_ms)
 
-    # What the host looks at.
+    # Upkeep and metrics
 
     def expire(self, now_ms: int) -> int:
-        """Forget clients that were idle for an hour; to be called every 30 s. How many sensors went."""
+        """Remove sensors that were idle for an hour and return how many. Call this every 30 s."""
         return self.metrics.expire(now_ms)
 
     def queue_size(self, now_ms: int) -> int:
-        """Channels that are throttled now."""
+        """The number of channels that are throttled now."""
         return self.channels.size(now_ms)
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:

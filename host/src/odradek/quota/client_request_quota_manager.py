@@ -1,4 +1,4 @@
-"""Share of the host's time by user and client id (KIP-124); after kafka.server.ClientRequestQuotaManager."""
+"""Request time by user and client id (KIP-124); after kafka.server.ClientRequestQuotaManager."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXEMPT = "exempt-Request"
 
 
 class ClientRequestQuotaManager(ClientQuotaManager):
-    """Percent of one thread-second per second. More than 100 makes sense with more than one thread.
+    """Percent of one thread's time. A quota above 100 only makes sense with more than one thread.
 
     A throttle never exceeds one window (``quota.window.size.seconds``).
     """
@@ -35,18 +35,18 @@ class ClientRequestQuotaManager(ClientQuotaManager):
         self.max_throttle_ms = config.window_size_s * 1000
 
     def record_ns_and_throttle_ms(self, user: str, client_id: str | None, spent_ns: int, now_ms: int) -> int:
-        """Count the time that a request took to answer; milliseconds to throttle for."""
+        """Record the time that it took to answer a request; return the milliseconds to throttle for."""
         if not self.is_enabled:
             return 0
         return self.record_and_throttle_ms(user, client_id, spent_ns * PERCENT_PER_NS, now_ms)
 
     def record_network_ns(self, user: str, client_id: str | None, spent_ns: int, now_ms: int) -> None:
-        """Count the time that sending the response took; never throttles by itself."""
+        """Record the time that it took to send a response; this alone never throttles."""
         if self.is_enabled:
             self.record_without_throttle(user, client_id, spent_ns * PERCENT_PER_NS, now_ms)
 
     def record_exempt_ns(self, spent_ns: int, now_ms: int) -> None:
-        """Count the time of a request that is never throttled; only while quotas are set."""
+        """Record the time of a request that is exempt from throttling; only while a quota is set."""
         if not self.is_enabled:
             return
         sensor = self.metrics.find(EXEMPT)

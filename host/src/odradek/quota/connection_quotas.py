@@ -1,11 +1,12 @@
-"""Who may connect, and when; after kafka.network.ConnectionQuotas.
+"""Limits on connections and on their creation rates; after kafka.network.ConnectionQuotas.
 
-A connection that was accepted *arrives*: its rates are recorded. It *waits*, and its listener accepts no
-other, until the rates are back at their bounds and there is room for it. Then it *enters*: its address has a
-rate and a number of connections, too, and when these are exceeded it is turned away at once.
+An accepted connection passes three stages. It *arrives*: the rates of the broker and of its listener are
+recorded. It *waits* until these rates are back at their bounds and there is a free slot; its listener accepts
+no other connection meanwhile. Then it *enters*: the rate and the number of connections of its address are
+checked, and a connection that exceeds one of them is closed at once.
 
-The inter-broker listener is protected if there are others: the limits of the broker do not hold its
-connections up, and `ConnectionQuotas.over_limit` makes room for them among those of the others.
+The inter-broker listener is protected if there are other listeners: the broker's limits do not delay its
+connections, and `ConnectionQuotas.over_limit` closes connections of the other listeners to make room.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ log = logging.getLogger(__name__)
 
 
 class TooManyConnections(Exception):
-    """An address has all the connections that it may have. This one was counted; `ConnectionQuotas.dec` it.
+    """An address has reached its number of connections. This one was counted: call `ConnectionQuotas.dec` for
+    it.
 
     Args:
-        address: Whose.
-        limit: How many it may have.
+        address: The address of the client.
+        limit: The number of connections it may have.
     """
 
     def __init__(self, address: str, limit: int) -> None:
-        super().__init__(f"{address} has {limit} connections already, which is its limit")
+        super().__init__(f"{address} already has {limit} connections, which is its limit")
         self.address = address
         self.limit = limit
 
@@ -49,9 +51,9 @@ class ConnectionThrottled(Exception):
     """An address connects too often. This connection is not counted.
 
     Args:
-        address: Whose.
-        start_ms: When it was turned away.
-        throttle_ms: After which it may come again.
+        address: The address of the client.
+        start_ms: When the connection was refused.
+        throttle_ms: How long the address must wait before its next attempt.
     """
 
     def __init__(self, address: str, start_ms: int, throttle_ms: int) -> None:
@@ -63,7 +65,7 @@ class ConnectionThrottled(Exception):
 
 @dataclass(slots=True, eq=False)
 class ListenerQuota:
-    """One listener's connections."""
+    """The connections of one listener."""
 
     name: str
     max_connections: int
@@ -78,25 +80,25 @@ class Arrival:
     listener: ListenerQuota
     address: str
     earliest_ms: int
-    """When the rates let it in."""
+    """When the rates will be back at their bounds."""
     waits_since_ns: int = 0
     on_entry: Callable[[], None] | None = None
     task: TimerTask | None = None
 
 
 class ConnectionQuotas:
-    """Counts and rates of connections: of the broker, of each listener and of each address.
+    """Numbers and rates of connections: of the broker, of each listener and of each address.
 
     Args:
-        clock: Tells the time of arrivals.
+        clock: The time of arrivals.
         timer: Ends the waits.
         config: Windows of the rates.
-        properties: The limits of the configuration file, by key.
-        inter_broker_listener: The name of the listener that is protected.
-        lookup: Finds the addresses of hosts that limits name.
+        properties: The limits in the configuration file, by key.
+        inter_broker_listener: The name of the protected listener.
+        lookup: Resolves host names that appear in limits.
 
     Raises:
-        ConfigError: A limit is wrong.
+        ConfigError: A limit is invalid.
     """
 
     def __init__(
@@ -123,31 +125,31 @@ class ConnectionQuotas:
         self.total = 0
         self.waiting: list[Arrival] = []
         self.over_limit: Callable[[], None] | None = None
-        """Called when there are more connections than the broker may have; closes `excess` of them."""
+        """Called when there are more connections than the broker may have; must close `excess` of them."""
         self.resolve_overrides()
 
     def add_listener(self, name: str) -> None:
-        """Count the connections of a listener. All are added before the first connection arrives."""
+        """Add a listener. All must be added before the first connection arrives."""
         rates = self.rates.add_listener(name, self.limits.listener_creation_rate(name))
         self.listeners[name] = ListenerQuota(name, self.limits.listener_connections(name), rates)
         self.wake()
 
     def remove_listener(self, name: str) -> None:
-        """A listener is gone."""
+        """Remove a listener that was closed."""
         self.listeners.pop(name, None)
         self.rates.remove_listener(name)
         self.wake()
 
     def is_protected(self, listener: str) -> bool:
-        """Whether the limits of the broker leave a listener alone."""
+        """Whether a listener is exempt from the broker's limits."""
         return listener == self.inter_broker_listener and len(self.listeners) > 1
 
     def arrive(self, listener: str, address: str) -> Arrival:
-        """A connection was accepted.
+        """Record an accepted connection.
 
         Args:
-            listener: By whom.
-            address: Whose it is, as `odradek.wire.host_address` writes it.
+            listener: The listener that accepted it.
+            address: The client's address, as `odradek.wire.host_address` writes it.
 
         Raises:
             KeyError: The listener was not added.
@@ -158,17 +160,17 @@ class ConnectionQuotas:
         return Arrival(quota, without_scope(address), now_ms + throttle_ms)
 
     def may_enter(self, arrival: Arrival) -> bool:
-        """Whether the rates are back at their bounds and there is room."""
+        """Whether the rates are back at their bounds and there is a free slot."""
         return self.has_slot(arrival.listener) and self.clock.now_ms() >= arrival.earliest_ms
 
     def has_slot(self, listener: ListenerQuota) -> bool:
-        """Whether there is room for one connection more."""
+        """Whether there is a free slot for a connection of this listener."""
         if listener.connections >= listener.max_connections:
             return False
         return self.total < self.limits.max_connections or self.is_protected(listener.name)
 
     def wait(self, arrival: Arrival, on_entry: Callable[[], None]) -> None:
-        """Call back once, as soon as the connection may enter."""
+        """Call ``on_entry`` once, as soon as the connection may enter."""
         arrival.on_entry = on_entry
         arrival.waits_since_ns = self.clock.monotonic_ns()
         self.waiting.append(arrival)
@@ -176,15 +178,16 @@ class ConnectionQuotas:
             arrival.task = self.timer.schedule(arrival.earliest_ms, self.wake)
 
     def abandon(self, arrival: Arrival) -> None:
-        """Let a connection wait no longer: its listener is being closed."""
+        """Take a connection off the waiting list, because it enters or its listener is being closed."""
         if arrival in self.waiting:
             self.waiting.remove(arrival)
         if arrival.task is not None:
             arrival.task.cancel()
 
     def wake(self) -> None:
-        """Let in who may enter now, in the order of arrival."""
+        """Let in the waiting connections that may enter now, in the order of arrival."""
         for arrival in list(self.waiting):
+            # on_entry may take the last slot or close other arrivals, so each one is checked again.
             if arrival in self.waiting and self.may_enter(arrival):
                 self.abandon(arrival)
                 waited_ns = self.clock.monotonic_ns() - arrival.waits_since_ns
@@ -193,17 +196,19 @@ class ConnectionQuotas:
                 arrival.on_entry()
 
     def enter(self, arrival: Arrival) -> None:
-        """Count a connection that waits no longer.
+        """Count a connection that has finished waiting.
 
         Raises:
             ConnectionThrottled: Its address connects too often.
-            TooManyConnections: Its address has too many.
+            TooManyConnections: Its address has too many connections.
         """
         listener, address, now_ms = arrival.listener, arrival.address, self.clock.now_ms()
         protected = self.is_protected(listener.name)
         throttle_ms = self.rates.record_address(listener.rates, protected, address, now_ms)
         if throttle_ms > 0:
             raise ConnectionThrottled(address, now_ms, throttle_ms)
+        # As in Kafka, the connection is counted before the limit is checked: the caller closes the socket as
+        # it does any other, and that ends in `dec`.
         before = self.counts.get(address, 0)
         self.counts[address] = before + 1
         self.total += 1
@@ -213,10 +218,10 @@ class ConnectionQuotas:
             raise TooManyConnections(address, limit)
 
     def dec(self, listener: str, address: str) -> None:
-        """A connection that was counted is gone.
+        """Stop counting a connection that was closed.
 
         Raises:
-            ValueError: The address has none.
+            ValueError: The address has no connection.
         """
         address = without_scope(address)
         count = self.counts.get(address, 0)
@@ -234,12 +239,13 @@ class ConnectionQuotas:
 
     @property
     def excess(self) -> int:
-        """Connections beyond the limit of the broker; those of listeners that are not protected go."""
+        """The number of connections above the broker's limit, for unprotected listeners to close."""
         return max(self.total - self.limits.max_connections, 0)
 
     def displace(self) -> None:
-        """Make room when there are too many connections; to be called when one has a channel."""
+        """Close connections if there are too many. Call this when a new connection has its channel."""
         if self.total > self.limits.max_connections and self.over_limit is not None:
+            # Only a connection of the protected listener, or a lowered limit, can get the total this far.
             self.over_limit()
 
     def reconfigure(self, key: str, value: str | None, listener: str | None = None) -> None:
@@ -247,32 +253,34 @@ class ConnectionQuotas:
 
         Args:
             key: One of the keys of `odradek.quota.connection_limits`.
-            value: As in the configuration; None for what the configuration file says.
-            listener: Whose limit it is; None for the broker's, or when the key has the prefix of a listener.
+            value: As in the configuration; None returns to the value of the configuration file.
+            listener: The listener to limit; None for the broker, or if the key has a listener prefix.
 
         Raises:
-            ConfigError: The key is unknown, or the value is wrong. Nothing has changed then.
+            ConfigError: The key is unknown or the value is invalid. Nothing has changed.
         """
         name = key if listener is None else listener_key(listener, key)
         if not is_connection_key(name):
-            raise ConfigError(name, "is no limit of connections")
+            raise ConfigError(name, "is not a connection limit")
         changed = {known: text for known, text in self.dynamic.items() if known != name}
         self.update(changed if value is None else changed | {name: value})
 
     def checked(self, properties: Mapping[str, str]) -> ConnectionLimits:
-        """The limits with these instead of what was set at run time before.
+        """The limits if ``properties`` replaced everything that was set at run time.
 
         Raises:
-            ConfigError: They are wrong.
+            ConfigError: One of them is invalid.
         """
         return parse_limits(self.configured | dict(properties))
 
     def update(self, properties: Mapping[str, str]) -> None:
-        """Let these be all limits that were set at run time. Who waits for a slot has it as soon as there is
-        one; who waits for a rate waits as long as it was to.
+        """Replace all limits that were set at run time.
+
+        A connection that waits for a slot enters as soon as there is one. A connection that waits for a rate
+        still waits for the time computed when it arrived.
 
         Raises:
-            ConfigError: They are wrong. Nothing has changed then.
+            ConfigError: One of them is invalid. Nothing has changed.
         """
         self.limits = self.checked(properties)
         self.dynamic = dict(properties)
@@ -285,7 +293,7 @@ class ConnectionQuotas:
         self.displace()
 
     def resolve_overrides(self) -> None:
-        """Find the addresses of the hosts that may have more or fewer connections than others."""
+        """Resolve the hosts in ``max.connections.per.ip.overrides``."""
         self.per_ip_overrides = {
             address: limit
             for host, limit in self.limits.overrides.items()
@@ -293,11 +301,11 @@ class ConnectionQuotas:
         }
 
     def update_ip_rate(self, ip: str | None, rate: float | None) -> None:
-        """Change how often an address may connect; usage stays.
+        """Change the connection rate of an address; its usage stays.
 
         Args:
-            ip: An address or the name of a host; None for all addresses that have no rate of their own.
-            rate: Connections per second; None to lift it.
+            ip: An address or host name; None for all addresses without a rate of their own.
+            rate: Connections per second; None removes the limit.
         """
         if ip is None:
             self.rates.set_default_rate(rate)
@@ -311,9 +319,9 @@ class ConnectionQuotas:
             self.rates.set_address_rate(address, rate)
 
     def host_found(self, host: str) -> None:
-        """A host that limits name was looked up: they hold from now on."""
+        """Apply limits that name a host, once the host has been looked up."""
         if host not in self.hosts.known:
-            log.warning("a limit has no effect: its host has no address", extra={"host": host})
+            log.warning("a connection limit has no effect: its host cannot be resolved", extra={"host": host})
         for address in self.hosts.known.get(host, ()):
             if host in self.limits.overrides:
                 self.per_ip_overrides[address] = self.limits.overrides[host]
@@ -321,14 +329,14 @@ class ConnectionQuotas:
                 self.rates.set_address_rate(address, self.named_rates[host])
 
     def expire(self, now_ms: int, most: int = sys.maxsize) -> int:
-        """Forget the rates of addresses that did not come for an hour; to be called every 30 s. Looks at
-        ``most`` of them.
+        """Forget the rates of addresses that have not connected for an hour; inspects up to ``most`` of them.
+        Call this every 30 s.
         """
         return self.rates.metrics.expire(now_ms, most)
 
     @property
     def sensors(self) -> int:
-        """Of addresses."""
+        """The number of addresses whose rate is recorded."""
         return len(self.rates.metrics.sensors)
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
@@ -337,5 +345,7 @@ class ConnectionQuotas:
 
 
 def without_scope(address: str) -> str:
-    """Where a link-local address was seen does not tell two clients apart (Inet6Address.equals)."""
+    """An address without the interface of a link-local one, which Inet6Address.equals does not compare
+    either.
+    """
     return address.partition("%")[0]

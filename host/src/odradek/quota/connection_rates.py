@@ -1,4 +1,4 @@
-"""Rates of new connections: of the broker, of its listeners and of single addresses (KIP-612).
+"""Rates of new connections: of the broker, of each listener and of each address (KIP-612).
 
 The sensors and metrics of kafka.network.ConnectionQuotas, in the group ``socket-server-metrics``.
 """
@@ -26,17 +26,17 @@ UNLIMITED_RATE = float(MAX_INT)
 
 @dataclass(slots=True, eq=False)
 class ListenerRates:
-    """What is measured of one listener."""
+    """The sensors of one listener."""
 
     accepted: Sensor
     throttle: Sensor
     ip_throttle: Sensor
     blocked: Rate = field(default_factory=lambda: Rate(WindowedSum()))
-    """Nanoseconds per second that its acceptor waited."""
+    """Nanoseconds per second for which its acceptor waited."""
 
 
 class ConnectionRates:
-    """Records connections, and says for how long the rates are exceeded."""
+    """Records connections and computes how long they must wait."""
 
     def __init__(self, config: QuotaConfig, clock: Clock, bound: float) -> None:
         self.config = config
@@ -48,7 +48,7 @@ class ConnectionRates:
         self.default_rate = UNLIMITED_RATE
 
     def rate_sensor(self, suffix: str, metric: MetricName, bound: float, expiry_ms: int = NEVER_MS) -> Sensor:
-        """A new sensor of a rate with a bound."""
+        """Create the sensor of a rate with a bound."""
         rate = Rate(WindowedSum(self.windows(bound)))
         return self.sensor(f"Connection-Accept-Rate{suffix}", metric, rate, expiry_ms)
 
@@ -59,7 +59,7 @@ class ConnectionRates:
         return sensor
 
     def add_listener(self, listener: str, bound: float) -> ListenerRates:
-        """Measure a listener."""
+        """Create the sensors of a listener."""
         tags = (("listener", listener),)
         rates = self.listeners[listener] = ListenerRates(
             self.rate_sensor(f"-{listener}", MetricName(ACCEPT_RATE, GROUP, tags), bound),
@@ -77,25 +77,27 @@ class ConnectionRates:
         return rates
 
     def remove_listener(self, listener: str) -> None:
-        """Forget a listener; harmless when it is unknown."""
+        """Remove the sensors of a listener. Does nothing if it is unknown."""
         rates = self.listeners.pop(listener, None)
         if rates is not None:
             for sensor in (rates.accepted, rates.throttle, rates.ip_throttle):
                 self.metrics.remove(sensor.name)
 
     def set_bound(self, sensor: Sensor, bound: float) -> None:
-        """Change a limit. What was recorded stays."""
+        """Change the bound of a sensor; its recorded values stay."""
         metric = sensor.metrics[0]
         quota = metric.config.quota
         if bound != (UNLIMITED_RATE if quota is None else quota.bound):
             metric.config = self.windows(bound)
 
     def windows(self, bound: float) -> MetricConfig:
-        """The windows of a rate; without a check where there is no limit, which is the common case."""
+        """The windows of a rate, without a quota to check if there is no limit, which is the common case."""
         return self.config.windows if bound == UNLIMITED_RATE else self.config.metric_config(bound)
 
     def throttle_ms(self, sensor: Sensor, now_ms: int) -> int:
-        """Record a connection; for how long its rate is exceeded, at most one window."""
+        """Record a connection; return the milliseconds until the rate is back at its bound, at most one
+        window.
+        """
         try:
             sensor.record(1, now_ms)
         except QuotaViolation as violation:
@@ -103,10 +105,10 @@ class ConnectionRates:
         return 0
 
     def record_arrival(self, rates: ListenerRates, protected: bool, now_ms: int) -> int:
-        """Record a connection of a listener, and of the broker unless the listener is protected.
+        """Record a connection for a listener and, unless the listener is protected, for the broker.
 
         Returns:
-            Milliseconds that it has to wait.
+            The milliseconds that it must wait.
         """
         broker_ms = 0 if protected else self.throttle_ms(self.broker, now_ms)
         throttle_ms = max(broker_ms, self.throttle_ms(rates.accepted, now_ms), 0)
@@ -115,10 +117,11 @@ class ConnectionRates:
         return throttle_ms
 
     def record_address(self, rates: ListenerRates, protected: bool, address: str, now_ms: int) -> int:
-        """Record a connection of an address. If there are too many, it counts nowhere.
+        """Record a connection for an address. A refused connection counts nowhere.
 
         Returns:
-            Milliseconds after which the address may try again; 0 if the connection is fine.
+            The milliseconds that the address must wait before its next attempt; 0 if the connection is
+            accepted.
         """
         bound = self.rate_of(address)
         if bound == UNLIMITED_RATE:
@@ -128,6 +131,8 @@ class ConnectionRates:
         if throttle_ms <= 0:
             return 0
         sensor.record(-1, now_ms, check_quotas=False)
+        # The connection was recorded when it arrived. It is taken back from all three rates, so that an
+        # address that keeps trying cannot use up the rates of the listener and the broker.
         if not protected:
             self.broker.record(-1, now_ms, check_quotas=False)
         rates.ip_throttle.record(throttle_ms, now_ms)
@@ -135,7 +140,7 @@ class ConnectionRates:
         return throttle_ms
 
     def address_sensor(self, address: str, bound: float) -> Sensor:
-        """The sensor of an address, with the limit that it has now."""
+        """The sensor of an address, with its current limit."""
         sensor = self.metrics.find(f"Connection-Accept-Rate-{address}")
         if sensor is None:
             metric = MetricName(ACCEPT_RATE, GROUP, (("ip", address),))
@@ -144,18 +149,18 @@ class ConnectionRates:
         return sensor
 
     def rate_of(self, address: str) -> float:
-        """The limit of an address: its own, or that of all others."""
+        """The limit of an address: its own, or the default."""
         return self.by_address.get(address, self.default_rate)
 
     def set_address_rate(self, address: str, rate: float | None) -> None:
-        """Set the limit of one address from its next connection on, or let it have that of all others."""
+        """Set the limit of one address from its next connection on; None returns to the default."""
         if rate is None:
             self.by_address.pop(address, None)
         else:
             self.by_address[address] = rate
 
     def set_default_rate(self, rate: float | None) -> None:
-        """Set the limit of the addresses that have none of their own, or lift it."""
+        """Set the limit of all addresses without their own; None removes it."""
         self.default_rate = UNLIMITED_RATE if rate is None else rate
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:

@@ -1,4 +1,7 @@
-"""What one request may change of the metadata (KIP-599); after kafka.server.ControllerMutationQuota."""
+"""How many partitions one request may create or delete (KIP-599).
+
+After kafka.server.ControllerMutationQuota.
+"""
 
 from __future__ import annotations
 
@@ -14,37 +17,37 @@ MESSAGE = "The throttling quota has been exceeded."
 
 
 class ControllerMutationQuota(Protocol):
-    """Asked for each topic of one request, in their order."""
+    """The quota of one request, which records each of its topics in order."""
 
     @property
     def is_exceeded(self) -> bool:
         """Whether a topic was refused."""
 
     def record(self, permits: float) -> None:
-        """Count partitions that are to be made or removed.
+        """Record partitions to be created or deleted.
 
         Raises:
-            ApiError: THROTTLING_QUOTA_EXCEEDED; nothing was counted.
+            ApiError: THROTTLING_QUOTA_EXCEEDED; nothing was recorded.
         """
 
     def throttle_ms(self, now_ms: int) -> int:
-        """Milliseconds left of the throttle that the last violation asked for."""
+        """Milliseconds left of the throttle time of the last violation."""
 
 
 class UnboundedControllerMutationQuota:
-    """No quota is set."""
+    """The quota of a client without a limit."""
 
     is_exceeded = False
 
     def record(self, permits: float) -> None:
-        """Counts nothing."""
+        """Record nothing."""
 
     def throttle_ms(self, now_ms: int) -> int:
         return 0
 
 
 class ThrottledMutationQuota:
-    """A throttle that is remembered, and gets shorter while the request waits."""
+    """Remembers the last violation. Its throttle time runs while the request waits to be answered."""
 
     __slots__ = ("clock", "last_throttle_ms", "last_violation_ms", "sensor")
 
@@ -58,13 +61,13 @@ class ThrottledMutationQuota:
         return max(0, self.last_throttle_ms - (now_ms - self.last_violation_ms))
 
     def remember(self, violation: QuotaViolation, now_ms: int) -> None:
-        """Keep what a violation asks for."""
+        """Store the throttle time of a violation."""
         self.last_throttle_ms = token_bucket_throttle_time_ms(violation)
         self.last_violation_ms = now_ms
 
 
 class StrictControllerMutationQuota(ThrottledMutationQuota):
-    """Refuses once the bucket is overdrawn. Until then any number is let in, however far it overdraws."""
+    """Refuses once the bucket is overdrawn. Until then it accepts any number, however far that overdraws."""
 
     __slots__ = ()
 
@@ -83,7 +86,7 @@ class StrictControllerMutationQuota(ThrottledMutationQuota):
 
 
 class PermissiveControllerMutationQuota(ThrottledMutationQuota):
-    """Never refuses: for clients that do not know the error. They are throttled all the same."""
+    """Never refuses, for clients that do not know the error. They are throttled nevertheless."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Partitions made and removed per second (KIP-599); after kafka.server.ControllerMutationQuotaManager."""
+"""Partitions created and deleted per second (KIP-599); after kafka.server.ControllerMutationQuotaManager."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNBOUNDED_QUOTA = UnboundedControllerMutationQuota()
 
 
 class ControllerMutationQuotaManager(ClientQuotaManager):
-    """A token bucket per budget; a rate beside it is for people only."""
+    """A token bucket per budget enforces the quota; the rate beside it is only a metric."""
 
     rate_metric = "mutation-rate"
 
@@ -39,12 +39,12 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         super().__init__(ClientQuotaType.CONTROLLER_MUTATION, config, clock, callback, timer)
 
     def quota_for(self, user: str, client_id: str | None, strict: bool) -> ControllerMutationQuota:
-        """The quota object of one request.
+        """The quota for one request.
 
         Args:
             user: Name of the principal.
-            client_id: As in the header of the request.
-            strict: The version of the request knows the error (CreateTopics 6, CreatePartitions 3,
+            client_id: From the request header.
+            strict: Whether the version of the request knows the error (CreateTopics 6, CreatePartitions 3,
                 DeleteTopics 5).
         """
         if not self.is_enabled:
@@ -55,7 +55,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         return PermissiveControllerMutationQuota(sensor, self.clock)
 
     def record_and_throttle_ms(self, user: str, client_id: str | None, value: float, now_ms: int) -> int:
-        """Count mutations if the bucket is not overdrawn; else milliseconds until it no longer is."""
+        """Record mutations, or return the milliseconds until the bucket is no longer overdrawn."""
         if not self.is_enabled:
             return 0
         sensor = self.sensors(user, client_id, now_ms).quota

@@ -1,4 +1,4 @@
-"""A quota callback of a plugin, whose failures end here: a request is never refused because of one."""
+"""Shields requests from failures of a plugin's quota callback."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from odradek.quota.quota_entity import sanitize
 log = logging.getLogger(__name__)
 
 LOG_INTERVAL_MS = 60_000
-"""A callback that fails all the time is heard of once in this time."""
+"""A callback that keeps failing is logged once per interval."""
 Answer = TypeVar("Answer")
 
 
 class GuardedCallback:
-    """Passes every call on. What raises, or answers what it may not, counts as "no limit"."""
+    """Passes calls on to the callback. An exception or an illegal answer counts as "no limit"."""
 
     def __init__(self, name: str, callback: ClientQuotaCallback, clock: Clock) -> None:
         self.name = name
@@ -33,7 +33,7 @@ class GuardedCallback:
         def tags() -> Mapping[str, str]:
             answer = dict(self.callback.quota_metric_tags(quota_type, user, client_id))
             if not all(isinstance(text, str) for pair in answer.items() for text in pair):
-                raise TypeError("tags are texts")
+                raise TypeError("metric tags must be strings")
             return answer
 
         answer = self.answer(tags, None)
@@ -43,7 +43,7 @@ class GuardedCallback:
         def limit() -> float | None:
             answer = self.callback.quota_limit(quota_type, metric_tags)
             if answer is not None and not (math.isfinite(answer) and answer >= 0):
-                raise ValueError(f"{answer} is no limit")
+                raise ValueError(f"{answer} is not a limit: expected a finite number of at least 0, or None")
             return answer
 
         return self.answer(limit, None)
@@ -58,7 +58,7 @@ class GuardedCallback:
         return bool(self.answer(lambda: self.callback.quota_reset_required(quota_type), False))
 
     def answer(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
-        """What the plugin says, or ``otherwise`` when it fails."""
+        """The plugin's answer, or ``otherwise`` if it fails."""
         try:
             return ask()
         except Exception as error:  # noqa: BLE001 - plugins' code
@@ -66,7 +66,7 @@ class GuardedCallback:
             return otherwise
 
     def fail(self, error: Exception, now_ms: int) -> None:
-        """Count a failure; log it, unless one was logged a moment ago."""
+        """Count a failure, and log it unless another was logged within `LOG_INTERVAL_MS`."""
         self.failed += 1
         if now_ms >= self.quiet_until_ms:
             log.error("plugin failed", exc_info=error, extra={"plugin": self.name, "failed": self.failed})

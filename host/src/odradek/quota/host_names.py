@@ -1,4 +1,4 @@
-"""The addresses of hosts that limits name."""
+"""Addresses of the host names in connection limits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from odradek.wire.host_address import java_host_address
 
 MAX_KNOWN = 50_000
-"""Names that are remembered. There are four thousand million for 127.0.0.1 alone."""
+"""The most names whose addresses are cached: one address can have any number of names."""
 MAX_WANTED = 10_000
-"""Names that wait; any more have no address."""
+"""The most names that wait for a lookup; any further name counts as one without an address."""
 Lookup = Callable[[str, Callable[[Sequence[str]], None]], None]
-"""Look a name up and call back with its addresses, none if it has none; now or later."""
+"""Looks up a name and calls back with its addresses, if any, now or later."""
 
 
 def look_nowhere(_name: str, found: Callable[[Sequence[str]], None]) -> None:
-    """The `Lookup` of those who know no names."""
+    """A `Lookup` that finds no addresses."""
     found(())
 
 
 def plain_address(text: str) -> str | None:
-    """An address as limits know it, without the scope; None for a name."""
+    """An address as limits write it, without a scope; None for a name."""
     try:
         return java_host_address(text.partition("%")[0])
     except ValueError:
@@ -28,21 +28,23 @@ def plain_address(text: str) -> str | None:
 
 
 class HostNames:
-    """Looks names up, each once and one after the other, and remembers what it found.
+    """Looks up names one at a time and caches their addresses.
 
-    Nobody is made to wait; and a thousand names of a server that does not answer take one thread.
+    No caller blocks, and a name server that does not answer occupies one thread, however many names wait.
     """
 
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self.known: dict[str, tuple[str, ...]] = {}
         self.wanted: dict[str, list[Callable[[str], None]]] = {}
-        """Who waits for each name, in the order in which they are looked up."""
+        """The callbacks of each name to be looked up, in the order of the lookups."""
         self.current: str | None = None
         self.runs = False
 
     def addresses(self, host: str, looked_up: Callable[[str], None]) -> tuple[str, ...]:
-        """The addresses of a host; an address is its own. None for a name that `want` has to find first."""
+        """The addresses of a host; an address stands for itself. Empty for a name that is not cached: then
+        ``looked_up`` is called once the lookup is done.
+        """
         address = plain_address(host)
         if address is not None:
             return (address,)
@@ -51,7 +53,7 @@ class HostNames:
         return self.known.get(host, ())
 
     def want(self, host: str, looked_up: Callable[[str], None]) -> None:
-        """Look a name up, and call back with it once that is done: now or later, once for each function."""
+        """Look up a name and call ``looked_up`` once when done, now or later. Repeated calls are merged."""
         if len(self.wanted) >= MAX_WANTED and host not in self.wanted:
             looked_up(host)
             return
@@ -61,7 +63,7 @@ class HostNames:
         self.go_on()
 
     def forget(self, host: str, looked_up: Callable[[str], None]) -> None:
-        """Nobody waits there any more."""
+        """Cancel a callback, and the lookup if nothing else waits for it."""
         waiting = self.wanted.get(host, [])
         if looked_up in waiting:
             waiting.remove(looked_up)
@@ -69,8 +71,10 @@ class HostNames:
             self.wanted.pop(host, None)
 
     def go_on(self) -> None:
-        """Look the next name up, unless one is being looked up."""
+        """Start the next lookup, unless one is under way."""
         if self.runs:
+            # A lookup may call back at once, and `found` calls this again: loop instead of recursing per
+            # name.
             return
         self.runs = True
         while self.wanted and self.current is None:
@@ -79,8 +83,8 @@ class HostNames:
         self.runs = False
 
     def found(self, addresses: Sequence[str]) -> None:
-        """The name that was looked up has these addresses, or none. Then it is looked up again when it is
-        used.
+        """Take the result of the current lookup. A name without addresses is not cached: its next use looks
+        it up again.
         """
         assert self.current is not None
         host, self.current = self.current, None

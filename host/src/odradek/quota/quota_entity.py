@@ -1,4 +1,4 @@
-"""Whom a quota is for, and how its name is written in tags."""
+"""Quota entities, and how their names are written in metric tags."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ __all__ = [
 
 
 def sanitize(user: str) -> str:
-    """A user's name in tags and names of sensors: URL-encoded, as Sanitizer.sanitize does it."""
+    """A user name for tags and sensor names: URL-encoded like Kafka's Sanitizer.sanitize."""
     return quote(user, safe="").replace("~", "%7E")

@@ -1,8 +1,8 @@
-"""Kafka's own way to find the quota of a client; after DefaultQuotaCallback of ClientQuotaManager.
+"""Kafka's default rules to find the quota of a client; after DefaultQuotaCallback of ClientQuotaManager.
 
-Eight entities may apply to a client. From the most specific: user and client id, user and default client id,
+Eight entities may apply to a client, the most specific first: user and client id, user and default client id,
 user, default user and client id, default user and default client id, default user, client id, default client
-id. Which one does decides on the tags, and whoever has the same tags shares one budget.
+id. The entity that applies determines the metric tags, and clients with the same tags share one budget.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from odradek.quota.quota_entity import ABSENT, DEFAULT, ClientQuotaEntity, sanit
 
 Part = str | None | Absent
 Tags = tuple[str, str]
-"""Sanitized user and client id; the part that does not matter is ""."""
+"""Sanitized user and client id; "" for the one that does not matter."""
 
 
 class QuotaTypes(IntFlag):
-    """The levels that some entity has a quota on (QuotaTypes.scala)."""
+    """The levels on which an entity has a quota (QuotaTypes.scala)."""
 
     NO_QUOTAS = 0
     CLIENT_ID = 1
@@ -37,14 +37,14 @@ def level_of(entity: ClientQuotaEntity) -> QuotaTypes:
 
 @dataclass(slots=True, eq=False)
 class QuotaLevels:
-    """The configured entities of one quota type, and how many there are on each level."""
+    """The configured entities of one quota type, and their number on each level."""
 
     limits: dict[tuple[Part, Part], float] = field(default_factory=dict)
     entities: dict[QuotaTypes, int] = field(default_factory=dict)
     enabled: QuotaTypes = QuotaTypes.NO_QUOTAS
 
     def update(self, entity: ClientQuotaEntity, value: float | None) -> None:
-        """Set or remove the quota of an entity. A level is enabled while an entity of it has one."""
+        """Set or remove the quota of an entity. A level is enabled while one of its entities has a quota."""
         key, level = self.key(entity), level_of(entity)
         before = len(self.limits)
         if value is None:
@@ -59,7 +59,7 @@ class QuotaLevels:
 
     @staticmethod
     def key(entity: ClientQuotaEntity) -> tuple[Part, Part]:
-        """Where the limit of an entity is kept: tags carry sanitized names, so does this."""
+        """The key of an entity's limit. Its user is sanitized, as in tags."""
         user = sanitize(entity.user) if isinstance(entity.user, str) else entity.user
         return user, entity.client_id
 
@@ -75,7 +75,7 @@ class QuotaLevels:
         return self.tags_by_precedence(user, client_id)
 
     def tags_by_precedence(self, user: str, client_id: str) -> Tags:
-        """The tags when several levels have quotas: those of the most specific entity."""
+        """The tags of a client if several levels have quotas: those of the most specific entity."""
         limits = self.limits
         for name in (user, DEFAULT):
             if (name, client_id) in limits or (name, DEFAULT) in limits:
@@ -85,7 +85,7 @@ class QuotaLevels:
         return "", client_id
 
     def limit(self, tags: Tags) -> float | None:
-        """The quota of whoever has these tags; None when there is none."""
+        """The quota of the clients with these tags; None if there is none."""
         user, client_id = tags
         if user and client_id:
             return self.first((user, client_id), (user, DEFAULT), (DEFAULT, client_id), (DEFAULT, DEFAULT))
@@ -96,7 +96,7 @@ class QuotaLevels:
         return None
 
     def first(self, *keys: tuple[Part, Part]) -> float | None:
-        """The limit of the first entity that has one."""
+        """The limit of the first key that has one."""
         for key in keys:
             limit = self.limits.get(key)
             if limit is not None:

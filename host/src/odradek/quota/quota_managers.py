@@ -1,4 +1,4 @@
-"""All managers of one host; after QuotaFactory and ClientQuotaMetadataManager of Kafka."""
+"""All quota managers of one host; after Kafka's QuotaFactory and ClientQuotaMetadataManager."""
 
 from __future__ import annotations
 
@@ -38,10 +38,9 @@ class QuotaConfigs:
 
 
 class QuotaManagers:
-    """The managers, and the one place where a change of a quota comes in.
+    """The quota managers. All changes of quotas come in through `apply`.
 
-    ``is_enabled`` says whether a client can be throttled at all: what every request reads before anything
-    else.
+    ``is_enabled`` tells whether any client can be throttled; every request checks it first.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class QuotaManagers:
             ReplicationQuotaType.ALTER_LOG_DIRS, configs.alter_log_dirs, clock
         )
         self.update_ip_rate: IpRateUpdate | None = None
-        """Takes the connection rate of an address (None: of all others), or None to lift it."""
+        """Called with an address (None: the default) and its connection rate (None: no limit)."""
         self.by_key: dict[str, ClientQuotaManager] = {
             "producer_byte_rate": self.produce,
             "consumer_byte_rate": self.fetch,
@@ -81,10 +80,10 @@ class QuotaManagers:
         return self.leader, self.follower, self.alter_log_dirs
 
     def apply(self, entity: ClientQuotaEntity, values: Mapping[str, float | None]) -> None:
-        """Make quotas of an entity effective: a number sets the key, None removes it.
+        """Apply quotas of an entity: a number sets the key, None removes it.
 
-        Keys that the entity cannot have are logged and left alone, as in Kafka: what is stored may come from
-        a newer version.
+        Keys that the entity cannot have are logged and ignored, as in Kafka: a newer version may have stored
+        them.
         """
         for key, value in values.items():
             if entity.ip is not ABSENT:
@@ -96,7 +95,7 @@ class QuotaManagers:
         self.is_enabled = any(manager.is_enabled for manager in self.clients)
 
     def apply_ip(self, ip: str | None, key: str, value: float | None) -> None:
-        """Make a quota of an address effective."""
+        """Apply a quota of an address."""
         if key != CONNECTION_RATE:
             log.warning("ignored an unknown quota of an address", extra={"key": key, "ip": ip})
         elif self.update_ip_rate is not None:
@@ -104,18 +103,18 @@ class QuotaManagers:
 
     @property
     def registries(self) -> list[Metrics]:
-        """Where all the sensors are."""
+        """The registries of all sensors."""
         return [each.metrics for each in self.clients] + [each.metrics for each in self.replications]
 
     def expire(self, now_ms: int, most: int = sys.maxsize) -> int:
-        """Forget what was idle for an hour; to be called every 30 s. How many sensors went. Looks at ``most``
-        of each kind.
+        """Remove sensors that were idle for an hour and return how many. Inspects up to ``most`` in each
+        registry. Call this every 30 s.
         """
         return sum(metrics.expire(now_ms, most) for metrics in self.registries)
 
     @property
     def sensors(self) -> int:
-        """Of the kind that has the most."""
+        """The number of sensors in the largest registry."""
         return max(len(metrics.sensors) for metrics in self.registries)
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:

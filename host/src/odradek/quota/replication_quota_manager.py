@@ -1,6 +1,6 @@
 """Bandwidth of replication and of moves between log directories; after kafka.server.ReplicationQuotaManager.
 
-Only replicas that are marked are held to it, so that a rebalancing does not starve the replicas in sync.
+The limit applies to marked replicas only, so that a reassignment does not starve the replicas in sync.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALL_REPLICAS = "*"
 
 
 class ReplicationQuotaType(Enum):
-    """What is limited. The value is the group of the metrics."""
+    """The kind of traffic that is limited. The value is the group of its metrics."""
 
     LEADER = "LeaderReplication"
     FOLLOWER = "FollowerReplication"
@@ -30,7 +30,7 @@ class ReplicationQuotaType(Enum):
 class ReplicationQuotaManager:
     """One budget for all marked replicas of this host.
 
-    Recording never checks; whoever is about to copy asks `is_quota_exceeded` first.
+    Recording never checks the quota; the caller asks `is_quota_exceeded` before it copies.
     """
 
     def __init__(self, quota_type: ReplicationQuotaType, config: QuotaConfig, clock: Clock) -> None:
@@ -42,7 +42,7 @@ class ReplicationQuotaManager:
         self.marked: dict[str, frozenset[int] | None] = {}
 
     def update_quota(self, bound_bytes_per_s: float | None) -> None:
-        """Set the rate, or lift it. What was recorded stays."""
+        """Set the rate, or remove it (None). Recorded values stay."""
         self.bound = bound_bytes_per_s
         sensor = self.metrics.find(self.quota_type.value)
         if sensor is not None:
@@ -50,26 +50,26 @@ class ReplicationQuotaManager:
 
     @property
     def upper_bound(self) -> float:
-        """Bytes per second; `UNLIMITED` when no rate is set."""
+        """Bytes per second; `UNLIMITED` if no rate is set."""
         return UNLIMITED if self.bound is None else self.bound
 
     def mark_throttled(self, topic: str, partitions: Collection[int] | None = None) -> None:
-        """Hold these partitions of a topic to the rate, and no others of it; None is all."""
+        """Throttle exactly these partitions of a topic; None throttles all of them."""
         self.marked[topic] = None if partitions is None else frozenset(partitions)
 
     def remove_throttle(self, topic: str) -> None:
-        """Let a topic go."""
+        """Stop throttling a topic."""
         self.marked.pop(topic, None)
 
     def is_throttled(self, topic: str, partition: int) -> bool:
-        """Whether a partition is held to the rate."""
+        """Whether a partition is throttled."""
         if topic not in self.marked:
             return False
         partitions = self.marked[topic]
         return partitions is None or partition in partitions
 
     def is_quota_exceeded(self, now_ms: int | None = None) -> bool:
-        """Whether the rate is above its bound; not when it is at it."""
+        """Whether the rate is above its bound."""
         if self.bound is None:
             return False
         now_ms = self.clock.now_ms() if now_ms is None else now_ms
@@ -80,23 +80,23 @@ class ReplicationQuotaManager:
         return False
 
     def skips(self, topic: str, partition: int, in_sync: bool, now_ms: int | None = None) -> bool:
-        """Whether a fetch of a follower gets nothing of this partition now.
+        """Whether a follower's fetch must skip this partition now.
 
-        A follower that is in sync is never held up (ReplicaManager.shouldLeaderThrottle).
+        A follower in sync is never throttled (ReplicaManager.shouldLeaderThrottle).
         """
         return not in_sync and self.is_throttled(topic, partition) and self.is_quota_exceeded(now_ms)
 
     def record(self, value: float, now_ms: int | None = None) -> None:
-        """Count bytes of a throttled partition."""
+        """Record bytes of a throttled partition."""
         now_ms = self.clock.now_ms() if now_ms is None else now_ms
         self.sensor(now_ms).record(value, now_ms, check_quotas=False)
 
     def metric_config(self) -> MetricConfig:
-        """The windows and the bound that is in force."""
+        """The windows and the current bound."""
         return self.config.metric_config(self.upper_bound)
 
     def sensor(self, now_ms: int) -> Sensor:
-        """The one sensor, made when it is first needed or was idle for an hour."""
+        """The only sensor; created when it is first needed, or needed again after it expired."""
         sensor = self.metrics.find(self.quota_type.value)
         if sensor is None:
             sensor = self.metrics.sensor(self.quota_type.value, now_ms, expiry_ms=SENSOR_EXPIRY_MS)
@@ -105,26 +105,26 @@ class ReplicationQuotaManager:
         return sensor
 
     def expire(self, now_ms: int) -> int:
-        """Forget the sensor when it was idle for an hour; to be called every 30 s."""
+        """Remove the sensor if it was idle for an hour. Call this every 30 s."""
         return self.metrics.expire(now_ms)
 
     def measured(self, now_ms: int) -> Iterator[MeasuredMetric]:
-        """The rate, once there is one."""
+        """The rate, if it is being recorded."""
         yield from self.metrics.measured(now_ms)
 
 
 def throttled_partitions(text: str, broker_id: int) -> frozenset[int] | None:
-    """The partitions of this broker in ``leader.`` or ``follower.replication.throttled.replicas``.
+    """The partitions of a broker in ``leader.`` or ``follower.replication.throttled.replicas``.
 
     Args:
-        text: ``*``, or ``partition:broker`` pairs with commas.
-        broker_id: Whose.
+        text: ``*``, or ``partition:broker`` pairs separated by commas.
+        broker_id: The broker.
 
     Returns:
-        None for all.
+        The partitions; None for all.
 
     Raises:
-        ValueError: It is neither.
+        ValueError: The text is neither.
     """
     text = text.strip()
     if text in (ALL_REPLICAS, ""):

@@ -1,4 +1,4 @@
-"""How long a violation is to be waited out; after org.apache.kafka.server.quota.QuotaUtils."""
+"""How long to throttle for a violation; after org.apache.kafka.server.quota.QuotaUtils."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from odradek.quota.quota_config import MAX_INT
 
 
 def rounded_ms(value: float) -> int:
-    """As Math.round: halves go up. Saturates at the int32 of ``throttle_time_ms``, where Java would wrap."""
+    """Round like Math.round: halves go up. Saturates at the largest int32, where Java would overflow."""
     return math.floor(value + 0.5) if value < MAX_INT else MAX_INT
 
 
 def share(excess: float, bound: float) -> float:
-    """The excess in terms of the bound; infinite for a bound of 0, which grants nothing."""
+    """The excess as a multiple of the bound; infinite for a bound of 0, which grants nothing."""
     return excess / bound if bound > 0 else math.inf
 
 
 def throttle_time_ms(violation: QuotaViolation, now_ms: int) -> int:
-    """Milliseconds until the rate would be back at its bound if nothing else came.
+    """Milliseconds until the rate is back at its bound if nothing else is recorded.
 
     Raises:
-        ValueError: The metric is no rate.
+        ValueError: The metric is not a rate.
     """
     rate = violation.metric.stat
     if not isinstance(rate, Rate):
-        raise ValueError(f"{violation.metric.name.name} is no rate")
+        raise ValueError(f"{violation.metric.name.name} is not a rate")
     excess = violation.value - violation.bound
     return rounded_ms(share(excess, violation.bound) * rate.window_size_ms(now_ms))
 
@@ -42,8 +42,8 @@ def token_bucket_throttle_time_ms(violation: QuotaViolation) -> int:
     """Milliseconds until the bucket is no longer overdrawn.
 
     Raises:
-        ValueError: The metric is no bucket.
+        ValueError: The metric is not a token bucket.
     """
     if not isinstance(violation.metric.stat, TokenBucket):
-        raise ValueError(f"{violation.metric.name.name} is no token bucket")
+        raise ValueError(f"{violation.metric.name.name} is not a token bucket")
     return rounded_ms(share(-violation.value, violation.bound) * 1000)

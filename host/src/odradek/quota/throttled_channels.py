@@ -1,4 +1,4 @@
-"""Channels that are not read for a while; after ThrottledChannel and the reaper of ClientQuotaManager."""
+"""Channels that are muted for a while; after ThrottledChannel and the reaper of ClientQuotaManager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import count
 from odradek.clock import Timer, TimerTask
 
 COMPACT_FROM = 64
-"""A queue of so few places is never cleared of dead ones."""
+"""A queue with no more entries than this is never compacted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -19,26 +19,26 @@ class ThrottledChannel:
 
     end_ms: int
     on_end: Callable[[], None] | None = None
-    """Called once the time is over."""
+    """Called once the throttle time is over."""
     task: TimerTask | None = None
     discarded: bool = False
 
     def delay_ms(self, now_ms: int) -> int:
-        """Milliseconds left; negative when it is late."""
+        """Milliseconds left; negative if the end has passed."""
         return self.end_ms - now_ms
 
 
 @dataclass(slots=True, eq=False)
 class ThrottledChannels:
-    """The delay queue of one manager, by the end of the delay.
+    """The delay queue of one manager, ordered by the end of the throttle time.
 
-    With a timer the ends are called when they are due; without one, whoever looks calls `release`.
+    With a timer, ``on_end`` is called when it is due; without one, at the next call of any method.
     """
 
     timer: Timer | None = None
     heap: list[tuple[int, int, ThrottledChannel]] = field(default_factory=list)
     discarded: int = 0
-    """Of those in the heap."""
+    """Number of discarded channels in the heap."""
     serial: count[int] = field(default_factory=count)
 
     def throttle(
@@ -48,7 +48,7 @@ class ThrottledChannels:
         on_start: Callable[[], None] | None = None,
         on_end: Callable[[], None] | None = None,
     ) -> ThrottledChannel:
-        """Begin to throttle a channel; ``on_start`` is called at once."""
+        """Start to throttle a channel; ``on_start`` is called at once."""
         self.release(now_ms)
         channel = ThrottledChannel(now_ms + throttle_ms, on_end)
         if on_start is not None:
@@ -59,7 +59,9 @@ class ThrottledChannels:
         return channel
 
     def discard(self, channel: ThrottledChannel) -> None:
-        """Forget a channel that is closed: clients that come and go do not make the queue grow."""
+        """Forget a closed channel. The heap is compacted once most entries are discarded, so that short-lived
+        clients do not make it grow.
+        """
         channel.discarded, channel.on_end = True, None
         if channel.task is not None:
             channel.task.cancel()
@@ -71,11 +73,11 @@ class ThrottledChannels:
             self.discarded = 0
 
     def release_all(self, now_ms: int) -> None:
-        """`release` as an action of the timer."""
+        """`release` as a timer action."""
         self.release(now_ms)
 
     def release(self, now_ms: int) -> int:
-        """End all throttles whose time is over; how many."""
+        """End all throttles whose time is over and return how many."""
         released = 0
         while self.heap and self.heap[0][0] <= now_ms:
             channel = heapq.heappop(self.heap)[2]
@@ -88,6 +90,6 @@ class ThrottledChannels:
         return released
 
     def size(self, now_ms: int) -> int:
-        """Channels that are throttled now."""
+        """The number of channels that are throttled now."""
         self.release(now_ms)
         return len(self.heap) - self.discarded
