@@ -10,8 +10,8 @@ import pytest
 from conformance.test_client_metrics_configs_golden import GOLDEN, decoded, exchanges
 from odradek.broker.dispatch.routing import Dispatcher, load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
-from odradek.wire.header import peek_api
 from support.broker import make_broker, make_connection
+from support.headers import peek_api
 
 FILES = sorted(GOLDEN.glob("api_versions_v*.hex"))
 NEWEST = 4

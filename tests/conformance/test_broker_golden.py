@@ -24,7 +24,7 @@ from odradek.broker.topic_config_keys import TYPES
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode
 from odradek.wire.config_resource import ConfigSource
-from odradek.wire.header import flexible_request_header, peek_api, read_request_header
+from odradek.wire.header import flexible_request_header
 from odradek.wire.messages.alter_client_quotas import AlterClientQuotasResponse
 from odradek.wire.messages.create_partitions import CreatePartitionsResponse
 from odradek.wire.messages.create_topics import (
@@ -43,6 +43,7 @@ from odradek.wire.messages.fetch import FetchResponse
 from odradek.wire.messages.produce import ProduceResponse
 from odradek.wire.types import NIL_UUID
 from support.broker import make_broker, make_connection
+from support.headers import peek_api, read_request_header
 
 APIS = (
     "alter_client_quotas",

@@ -17,8 +17,9 @@ from odradek.broker.dispatch.routing import Dispatcher, load_handlers
 from odradek.wire.codec import decode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
-from odradek.wire.header import flexible_response_header, peek_api, read_response_header
+from odradek.wire.header import flexible_response_header, read_response_header
 from support.broker import make_broker, make_connection
+from support.headers import peek_api
 
 GOLDEN = Path(__file__).parent / "golden"
 OF_OTHERS = ("_topic", "_broker", "_broker_refused", "_quotas", "_quotas_refused", "_replicas")

@@ -18,10 +18,10 @@ from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
-from odradek.wire.header import peek_api
 from odradek.wire.messages.push_telemetry import PushTelemetryResponse
 from odradek.wire.types import NIL_UUID
 from support.broker import make_broker, make_connection
+from support.headers import peek_api
 
 CONFIG = TelemetryConfig(telemetry_max_bytes=4096, error_policy=ErrorPolicy.KAFKA)
 FILES = sorted((*GOLDEN.glob("get_telemetry_subscriptions_v*.hex"), *GOLDEN.glob("push_telemetry_v*.hex")))

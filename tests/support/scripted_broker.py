@@ -17,9 +17,9 @@ from odradek.client.connection import answer_type
 from odradek.wire import messages
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.header import peek_api, read_request_header, response_header
 from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from odradek.wire.types import Versions, between
+from support.headers import peek_api, read_request_header, response_header
 
 Answer = Callable[[Any], Any]
 

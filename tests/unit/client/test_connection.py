@@ -9,7 +9,6 @@ import odradek
 from odradek.client.connection import Connection
 from odradek.client.errors import ClientError, ConnectFailed, RequestFailed, TimedOut, UnsupportedVersion
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.header import response_header
 from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from odradek.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from odradek.wire.messages.list_config_resources import (
@@ -18,6 +17,7 @@ from odradek.wire.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 from odradek.wire.types import Versions, between, only
+from support.headers import response_header
 from support.scripted_broker import HangUp, ScriptedBroker, Silence
 
 

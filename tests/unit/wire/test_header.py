@@ -9,15 +9,13 @@ from odradek.wire.header import (
     RequestHeader,
     flexible_request_header,
     flexible_response_header,
-    peek_api,
-    read_request_header,
     read_response_header,
     request_header,
-    response_header,
 )
 from odradek.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from support.headers import peek_api, read_request_header, response_header
 
 PLAIN = bytes.fromhex("0048 0000 00000007 0003 636c69")
 FLEXIBLE = PLAIN + b"\0"

@@ -1,1 +1,1 @@
-"""The Kafka protocol: bytes to messages and back, no I/O."""
+"""The Kafka protocol: bytes to messages and back, without I/O."""

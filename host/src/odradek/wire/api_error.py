@@ -1,4 +1,4 @@
-"""A refusal that the client can be told."""
+"""A refusal with an error code for the client."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from odradek.wire.error_code import ErrorCode
 
 
 class ApiError(Exception):
-    """Ends a request, or one item of it, with a code of the protocol.
+    """Ends a request, or one item of it, with an error code of the protocol.
 
     Args:
-        code: What the response says.
-        message: A lower-case clause for people, where the response has room for one.
+        code: The error code of the response.
+        message: A lower-case clause for people, for responses that have a message field.
     """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:

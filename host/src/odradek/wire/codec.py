@@ -1,20 +1,20 @@
-"""Bytes to messages and back.
+"""Conversion of bytes to messages and back.
 
-A codec is straight-line Python, compiled on first use for one version of one message and kept. Tracebacks
-through it show its lines.
+A codec is straight-line Python for one version of one message, compiled on first use and cached. Tracebacks
+show its lines.
 
-Bounds: a reader takes no memory for a length or count before it has seen that the buffer holds as much,
-and no message has more than `MAX_ELEMENTS` elements in all its arrays (and tags) together, a response
-`MAX_RESPONSE_ELEMENTS`. What a message occupies is therefore less than four times its bytes (a string with
-one rare character takes four bytes for each; six times while it is decoded) plus 1000 bytes for each
-element. The largest element is a partition of a FetchResponse with about 900; most have less than 300.
+Bounds: a reader takes no memory for a length or count before it has checked that the buffer holds that much.
+All arrays and tags of a request together have at most `MAX_ELEMENTS` elements, those of a response
+`MAX_RESPONSE_ELEMENTS`. A message therefore occupies less than four times its bytes plus 1000 bytes for each
+element (a string with one rare character takes four bytes for each character, and six while it is decoded).
+The largest element, a partition of a FetchResponse, takes about 900 bytes; most take less than 300.
 
-A request is read on the host's loop, in one go: 0.3 to 1.2 µs for each element, so 6 to 25 ms for the longest
-(tests/bench/elements.py, EPYC, November 2026). The bound cannot be lower: CreateTopics is to be answered,
-not cut off, with more than 10 000 partitions of one replica (MAX_PARTITIONS_PER_BATCH in Kafka), which are
-20 003 elements.
+A request is read on the host's loop in one piece: 0.3 to 1.2 µs per element, so 6 to 25 ms for the largest
+(tests/bench/elements.py, EPYC, November 2026). The bound cannot be lower: a CreateTopics request with more
+than 10 000 partitions of one replica (MAX_PARTITIONS_PER_BATCH in Kafka) has 20 003 elements, and the client
+must get an answer instead of a closed connection.
 
-Bytes behind the end of a message are ignored, as Kafka does.
+Bytes after the end of a message are ignored, as in Kafka.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ T = TypeVar("T")
 
 
 def decode(cls: type[T], version: int, data: Buffer, offset: int = 0) -> T:
-    """Read a message that begins at ``offset``.
+    """Read the message at ``offset``.
 
-    Fields of type ``Bytes`` and strings are copies, ``Records`` are views into ``data``. Fields that the
-    version does not have get their defaults.
+    Strings and ``Bytes`` are copies, ``Records`` are views into ``data``. Fields that the version does not
+    have get their defaults.
 
     Raises:
         WireError: The bytes do not follow the protocol, or the message has no such version.
-        Truncated: They end too early.
+        Truncated: The bytes end before the message does.
     """
     message, _ = reader(cls, version)(data, offset)
     return message
@@ -50,18 +50,17 @@ def decode(cls: type[T], version: int, data: Buffer, offset: int = 0) -> T:
 def encode(message: object, version: int) -> bytes:
     """Write a message.
 
-    Fields that the version does not have are silently left out, whatever their values. Tagged fields are
-    left out if they equal their defaults.
+    Fields that the version does not have are left out, whatever their values. Tagged fields are left out
+    if they equal their defaults.
 
     Raises:
-        WireError: A value is null, out of range or of a type that cannot be written; or the message has
-            no such version.
+        WireError: A value is null, out of range or of the wrong type; or the message has no such version.
     """
     return writer(type(message), version)(message)
 
 
 def reader(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]:
-    """The function behind `decode`: from buffer and offset to the message and the offset behind it.
+    """The function that `decode` uses: takes a buffer and an offset, returns the message and its end.
 
     Raises:
         WireError: The message has no such version.
@@ -70,7 +69,7 @@ def reader(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]
 
 
 def writer(cls: type[T], version: int) -> Callable[[T], bytes]:
-    """The function behind `encode`.
+    """The function that `encode` uses.
 
     Raises:
         WireError: The message has no such version.
@@ -80,11 +79,11 @@ def writer(cls: type[T], version: int) -> Callable[[T], bytes]:
 
 @functools.cache
 def compiled_reader(cls: type, version: int) -> Callable[[Buffer, int], tuple[Any, int]]:
-    """As `reader`, without a type. Declared versions alone are kept: others raise."""
+    """`reader` without its type. The cache stays bounded: a version that is not declared raises."""
     return compile_reader(layout(cls, version), f"{cls.__name__} v{version} reader")
 
 
 @functools.cache
 def compiled_writer(cls: type, version: int) -> Callable[[Any], bytes]:
-    """As `writer`, without a type."""
+    """`writer` without its type."""
     return compile_writer(layout(cls, version), f"{cls.__name__} v{version} writer")

@@ -1,7 +1,7 @@
-"""Lines of Python, and the function they become.
+"""Lines of Python source, compiled to a function.
 
-What compiled codecs share: indentation, fresh names, the constants a function sees, and the registration with
-`linecache` that lets tracebacks and debuggers show the lines.
+Shared by the compiled codecs: indentation, fresh names, the globals of the function, and the registration
+with `linecache` that lets tracebacks and debuggers show the lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from odradek.wire.types import NIL_UUID
 
 
 class Source:
-    """A function being written, line by line."""
+    """The source of a function, written line by line."""
 
     def __init__(self, constants: dict[str, Any]) -> None:
         self.lines: list[str] = []
@@ -26,24 +26,24 @@ class Source:
         self.depth = 0
 
     def line(self, text: str) -> None:
-        """Add a line at the present depth."""
+        """Add a line at the current depth."""
         self.lines.append("    " * self.depth + text)
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """What is written inside belongs to ``head``."""
+        """Indent the lines written inside under ``head``."""
         self.line(head)
         self.depth += 1
         yield
         self.depth -= 1
 
     def name(self, stem: str) -> str:
-        """A local name nobody else has."""
+        """A local name that is not used yet."""
         self.names += 1
         return f"{stem}{self.names}"
 
     def cls(self, cls: type) -> str:
-        """The name by which the function sees a class. Classes of one message have different names."""
+        """Make a class a global of the function and return its name, which is unique within a message."""
         self.constants[cls.__name__] = cls
         return cls.__name__
 

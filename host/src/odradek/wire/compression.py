@@ -1,8 +1,8 @@
-"""The five codecs of record batches and of client telemetry (KIP-110, KIP-714), every one bounded.
+"""The five codecs of record batches and client telemetry (KIP-110, KIP-714), with bounds on each.
 
-Strategy: a length that the sender declares is checked before memory is taken, what is not declared is
-counted while it comes out. Nothing but ``TooLarge`` and ``CorruptData`` leaves this file, and no input makes
-it take more than about ``max_bytes`` plus 64 kB, or more than a few milliseconds of bookkeeping per MiB.
+A size that the sender declares is checked before any memory is taken; without one, the output is counted as
+it is produced. These functions raise only ``TooLarge`` and ``CorruptData``. No input makes them take more
+than about ``max_bytes`` plus 64 kB, or more than a few milliseconds of bookkeeping per MiB.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Codec(IntEnum):
 
 
 class CorruptData(WireError):
-    """The bytes are not what the codec says, end too early, or go on after the end."""
+    """The bytes are invalid for the codec, end too early, or continue after the end."""
 
 
 class TooLarge(WireError):
@@ -41,18 +41,20 @@ class TooLarge(WireError):
 
 
 ZSTD_LEVEL: Final = 3
-"""``compression.zstd.level`` of Kafka where nobody sets another."""
+"""Default of Kafka's ``compression.zstd.level``."""
 FAST_ZSTD: Final = 1
 MAX_MEMBERS: Final = 128
-"""Gzip members or zstd frames in one input. Encoders write one; thousands of empty ones are an attack."""
+"""The most gzip members or zstd frames in one input. Encoders write one; thousands of empty ones are an
+attack."""
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int) -> bytes:
-    """The content of ``data``, at most ``max_bytes`` long.
+    """Return the content of ``data``, at most ``max_bytes`` long.
 
     Raises:
         TooLarge: The content is longer than ``max_bytes``.
-        CorruptData: Not the bytes of this codec, cut short, with a tail, or the codec is unknown.
+        CorruptData: The bytes are invalid for the codec, truncated or followed by others, or the codec is
+            unknown.
     """
     decompressor = _DECOMPRESSORS.get(codec)
     if decompressor is None:
@@ -61,13 +63,13 @@ def decompress(codec: int, data: Buffer, max_bytes: int) -> bytes:
 
 
 def compress(codec: int, data: bytes, fast: bool = False) -> bytes:
-    """``data`` as Kafka's own clients would send it: xerial snappy, lz4 frames of independent blocks.
+    """Compress ``data`` like Kafka's own clients: xerial snappy, lz4 frames of independent blocks.
 
     Args:
         codec: A ``Codec``.
         data: What to compress.
-        fast: zstd at its first level instead of the third. Telemetry takes two thirds of the time then, and
-            no more bytes.
+        fast: Use level 1 of zstd instead of 3. For telemetry this takes two thirds of the time and no more
+            bytes.
     """
     if fast and codec == Codec.ZSTD:
         return _zstd(data, FAST_ZSTD)
@@ -103,7 +105,7 @@ def _gunzip(data: Buffer, max_bytes: int) -> bytes:
 
 
 def _gzip_member(data: Buffer, max_bytes: int) -> tuple[bytes, bytes]:
-    """Content of the first member, and the bytes behind it."""
+    """Content of the first member, and the bytes after it."""
     member = zlib.decompressobj(31)
     try:
         content = member.decompress(data, max_bytes + 1)
@@ -127,7 +129,7 @@ _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH: Final = struct.Struct(">i")
 _SNAPPY_MAX_RATIO: Final = 22
-"""Three bytes of a copy element give 64 bytes at most."""
+"""The densest element is a copy: three bytes that expand to 64."""
 
 
 def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
@@ -137,7 +139,8 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
 
 
 def _xerial_blocks(data: memoryview, max_bytes: int) -> bytes:
-    # A writer's blocks hold 32 kB, which no content makes smaller than 1.5 kB: only a few may be small.
+    # A real writer's blocks hold 32 kB, at least 1.5 kB when compressed, so only a few can be small. The
+    # limit keeps an input of tiny blocks from taking time out of proportion to its size.
     blocks_left = 64 + len(data) // 256
     blocks: list[bytes] = []
     position, left = len(_XERIAL_HEADER), max_bytes
@@ -155,7 +158,7 @@ def _xerial_blocks(data: memoryview, max_bytes: int) -> bytes:
 
 
 def _xerial_block(data: memoryview, position: int) -> tuple[int, int]:
-    """Start and end of the raw block whose length stands at ``position``."""
+    """Start and end of the raw block whose length is at ``position``."""
     start = position + 4
     if start > len(data):
         raise CorruptData("snappy: ends inside a block length")
@@ -221,8 +224,8 @@ def _lz4(data: bytes) -> bytes:
     return frame
 
 
-# zstd: the frames are walked first, block by block, because the library neither says where a frame ends
-# nor, for frames without a content size, how much room they need
+# zstd: the blocks of a frame are walked first. The library does not tell where a frame ends, nor how much
+# memory a frame without a declared content size needs.
 
 _ZSTD_MAGIC: Final = 0xFD2FB528
 _ZSTD_SKIPPABLE: Final = 0x184D2A50
@@ -230,7 +233,8 @@ _ZSTD_BLOCK_BYTES: Final = 128 * 1024
 _READ_BYTES: Final = 64 * 1024
 _MAGIC_AND_SIZE: Final = struct.Struct("<II")
 _idle_zstd: Final[list[zstandard.ZstdDecompressor]] = []
-"""Making one costs 7 µs, more than most payloads. ``pop`` and ``append`` keep it safe for threads."""
+"""Decompressors for reuse: creating one takes 7 µs, longer than most payloads. ``pop`` and ``append`` are
+atomic, so threads can share the list."""
 
 
 def _unzstd(data: Buffer, max_bytes: int) -> bytes:
@@ -286,11 +290,12 @@ def _zstd_content(
     end, ceiling = _zstd_extent(data, max_bytes)
     if end > len(data):
         raise CorruptData("zstd: ends inside a frame")
+        # Nothing bounds the content yet: count it before any memory is taken for it.
     if not end or (declared < 0 and ceiling > max_bytes):
         _zstd_count(decompressor, data, max_bytes)
     if not end:
         raise CorruptData("zstd: too many small blocks")
-    if not declared:  # the library would not look at the blocks
+    if not declared:  # the library trusts a declared size of 0 and would not check the blocks
         if ceiling:
             raise CorruptData("zstd: content in a frame that declares none")
         return b"", end
@@ -299,9 +304,9 @@ def _zstd_content(
 
 
 def _zstd_extent(data: Buffer, max_bytes: int) -> tuple[int, int]:
-    """Length of the frame and a ceiling for its content; length 0 if it has too many blocks to be honest.
+    """Length of the frame and an upper bound of its content; length 0 if it has implausibly many blocks.
 
-    A full block holds 128 kB. Many small ones, below 64 bytes on average, are an attack.
+    A full block holds 128 kB. Many blocks of less than 64 bytes on average are an attack.
     """
     position = zstandard.frame_header_size(data)
     last_header = len(data) - 3
@@ -314,7 +319,7 @@ def _zstd_extent(data: Buffer, max_bytes: int) -> tuple[int, int]:
         position += 3 + (1 if kind == 1 else size)  # kind 1: one byte, repeated
         ceiling += _ZSTD_BLOCK_BYTES if kind == 2 else size
         if header & 1:
-            return position + 4 * (data[4] >> 2 & 1), ceiling  # with the content checksum
+            return position + 4 * (data[4] >> 2 & 1), ceiling  # the content checksum, if the frame has one
     return 0, ceiling
 
 
@@ -329,7 +334,7 @@ def _zstd_count(decompressor: zstandard.ZstdDecompressor, data: Buffer, max_byte
 
 
 _idle_zstd_compressors: Final[dict[int, list[zstandard.ZstdCompressor]]] = {FAST_ZSTD: [], ZSTD_LEVEL: []}
-"""By level. Likewise: making one costs 9 µs."""
+"""Compressors for reuse, by level: creating one takes 9 µs."""
 
 
 def _zstd(data: bytes, level: int = ZSTD_LEVEL) -> bytes:

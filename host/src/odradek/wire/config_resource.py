@@ -1,5 +1,7 @@
-"""The numbers by which the configuration APIs name things; after ConfigResource.java, AlterConfigOp.java and
-DescribeConfigsResponse.java of Kafka 4.3."""
+"""Enumerations of the configuration APIs.
+
+After ConfigResource.java, AlterConfigOp.java and DescribeConfigsResponse.java of Kafka 4.3.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from enum import IntEnum
 
 
 class ResourceType(IntEnum):
-    """What is configured."""
+    """The kind of resource that is configured."""
 
     TOPIC = 2
     BROKER = 4
@@ -17,7 +19,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigOperation(IntEnum):
-    """What IncrementalAlterConfigs does with a key."""
+    """The operation of IncrementalAlterConfigs on a key."""
 
     SET = 0
     DELETE = 1
@@ -26,7 +28,7 @@ class ConfigOperation(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from; also the order in which the strongest wins."""
+    """The source of a value. From TOPIC to DEFAULT, a lower number overrides a higher one."""
 
     UNKNOWN = 0
     TOPIC = 1
@@ -40,7 +42,7 @@ class ConfigSource(IntEnum):
 
 
 class ConfigType(IntEnum):
-    """How a value is written."""
+    """The type of a value."""
 
     UNKNOWN = 0
     BOOLEAN = 1

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ErrorCode(IntEnum):
-    """Names and numbers as Kafka has them."""
+    """Kafka's names and numbers."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0

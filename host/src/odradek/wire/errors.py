@@ -1,4 +1,4 @@
-"""What is wrong with bytes. The channel they came on is closed."""
+"""Errors in received bytes. The server closes the channel they came from."""
 
 
 class WireError(Exception):

@@ -1,4 +1,4 @@
-"""Addresses of clients, as Java prints them."""
+"""Client addresses as Java prints them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ipaddress
 
 
 def java_host_address(text: str) -> str:
-    """An address as Java's ``getHostAddress`` prints it: match patterns and limits are compared with that.
+    """An address as Java's ``getHostAddress`` prints it, the form that match patterns and limits use.
 
     Raises:
-        ValueError: It is a name, or nothing.
+        ValueError: The text is not an IP address.
     """
     address, _, scope = text.partition("%")
     parsed = ipaddress.ip_address(address)

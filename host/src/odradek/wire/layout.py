@@ -1,8 +1,8 @@
-"""What a message looks like in one version, worked out from its annotations.
+"""The layout of one version of a message, derived from its annotations.
 
 `layout` turns a declared class (see ``wire.types``) into a tree of `StructOf`, `ArrayOf`, `Scalar` and
-`Blob` in which versions are gone: what is there, is on the wire. Compiled codecs and generators of test
-data walk it.
+`Blob`. The tree has no versions: it contains exactly the fields on the wire. The codec compilers and the
+generators of test data walk it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from odradek.wire.types import Blob, Nullable, Scalar, Tag, Versions
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf:
-    """A count, then that many elements, none of which is null."""
+    """A count, then that many elements, which are never null."""
 
     element: Kind
 
 
 @dataclass(frozen=True, slots=True)
 class StructOf:
-    """Fields one after the other, in flexible versions with a tagged section at the end."""
+    """Fields one after the other, followed by a tagged section in flexible versions."""
 
     cls: type
     flexible: bool
@@ -36,7 +36,7 @@ class StructOf:
     tagged: tuple[Field, ...]
     """By ascending tag."""
     absent: tuple[Field, ...]
-    """Not in this version: they keep their defaults."""
+    """Fields that this version does not have: they keep their defaults."""
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields + self.tagged)
@@ -47,7 +47,7 @@ Kind = Scalar | Blob | ArrayOf | StructOf
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An attribute and what stands for it on the wire."""
+    """An attribute and its encoding."""
 
     name: str
     kind: Kind
@@ -57,7 +57,7 @@ class Field:
 
 
 def layout(cls: type, version: int) -> StructOf:
-    """The shape of a message.
+    """The layout of a version of a message.
 
     Raises:
         WireError: The message has no such version.
@@ -71,7 +71,7 @@ def layout(cls: type, version: int) -> StructOf:
 
 
 def struct_of(cls: type, version: int, flexible: bool) -> StructOf:
-    """The shape of a message or of a structure inside one."""
+    """The layout of a message or of a structure inside one."""
     plain: list[Field] = []
     tagged: list[Field] = []
     absent: list[Field] = []
@@ -84,7 +84,7 @@ def struct_of(cls: type, version: int, flexible: bool) -> StructOf:
 
 
 def field_of(declared: dataclasses.Field[Any], hint: Any, version: int, flexible: bool) -> tuple[Field, bool]:
-    """A field, and whether the version has it."""
+    """A field, and whether this version has it."""
     marks = marks_of(hint)
     tag = next((mark for mark in marks if isinstance(mark, Tag)), None)
     everywhere = tag.versions if tag is not None else None
@@ -99,12 +99,12 @@ def field_of(declared: dataclasses.Field[Any], hint: Any, version: int, flexible
 
 
 def marks_of(hint: Any) -> tuple[Any, ...]:
-    """What `Annotated` adds to a type."""
+    """The metadata of an `Annotated` type; empty for other types."""
     return hint.__metadata__ if get_origin(hint) is Annotated else ()
 
 
 def without_null(hint: Any) -> Any:
-    """``X`` for ``X | None``, None for anything else."""
+    """``X`` for ``X | None``; None for anything else."""
     if any(isinstance(mark, Scalar | Blob) for mark in marks_of(hint)):
         return None
     if get_origin(hint) is Annotated:
@@ -116,7 +116,7 @@ def without_null(hint: Any) -> Any:
 
 
 def kind_of(hint: Any, version: int, flexible: bool) -> Kind:
-    """How values of a type are written."""
+    """The encoding of a type."""
     for mark in marks_of(hint):
         if isinstance(mark, Scalar | Blob):
             return mark
@@ -126,11 +126,11 @@ def kind_of(hint: Any, version: int, flexible: bool) -> Kind:
         return ArrayOf(kind_of(get_args(hint)[0], version, flexible))
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return struct_of(hint, version, flexible)
-    raise TypeError(f"{hint!r} says nothing about its encoding")
+    raise TypeError(f"{hint!r} has no encoding: use the types of odradek.wire.types")
 
 
 def default_of(declared: dataclasses.Field[Any]) -> Callable[[], Any]:
-    """What makes the default of a field."""
+    """A function that returns the default of a field."""
     if declared.default_factory is not dataclasses.MISSING:
         return declared.default_factory
     if declared.default is dataclasses.MISSING:
@@ -144,7 +144,7 @@ def constant(value: object) -> object:
 
 
 def smallest_size(kind: Kind, flexible: bool) -> int:
-    """The fewest bytes a value takes that is not null."""
+    """The fewest bytes of a value that is not null."""
     if isinstance(kind, Scalar):
         return struct.calcsize(">" + kind.format)
     if isinstance(kind, StructOf):
@@ -157,7 +157,7 @@ def smallest_size(kind: Kind, flexible: bool) -> int:
 
 
 def smallest_field_size(field: Field, flexible: bool) -> int:
-    """The fewest bytes a field takes. Null is never longer than empty."""
+    """The fewest bytes of a field. Null is never longer than empty."""
     if field.nullable and isinstance(field.kind, StructOf):
         return 1
     return smallest_size(field.kind, flexible)

@@ -1,13 +1,13 @@
-"""Writes the function that reads one version of a message.
+"""Generates the function that reads one version of a message.
 
-The function is straight-line: structures and arrays are read in place, without calls; only arrays loop.
-Fixed-width values that follow each other, length prefixes included, are taken with one ``unpack_from``.
-Local names: ``b`` the buffer, ``o`` the offset, ``end`` the end of the buffer, ``room`` the array elements
-and tags that may still come.
+The function is straight-line: structures and arrays are read inline, without calls, and only arrays loop.
+Consecutive fixed-width values, length prefixes included, are read with one ``unpack_from``. Local names:
+``b`` the buffer, ``o`` the offset, ``end`` the end of the buffer, ``room`` how many more array elements and
+tags the message may have.
 
-Every length and count is compared with what is left in the buffer before anything is made from it.
-Messages are made without ``__init__`` (2.5 times faster): therefore every attribute is set, those of
-other versions to their defaults.
+Every length and count is checked against the rest of the buffer before anything is created for it. Messages
+are created without ``__init__``, which is 2.5 times faster; so every attribute must be set, those of other
+versions to their defaults.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from odradek.wire.types import Blob, Scalar
 from odradek.wire.varint import read_varint, tag_disorder
 
 MAX_ELEMENTS = 20_500
-"""Elements of all arrays of a message together, structures and numbers alike; tags count too."""
+"""The most elements in all arrays of a request together, structures and numbers alike. Tags count too."""
 MAX_RESPONSE_ELEMENTS = 250_000
-"""The same in a response, which only a client reads, from a broker that it has chosen."""
+"""The same for a response, which only a client reads, from a broker of its choice."""
 
 
 def short(needed: int, offset: int, end: int) -> Truncated:
-    """A length that the buffer does not hold."""
+    """The error for a length that exceeds the buffer."""
     return Truncated(f"need {needed} bytes at {offset}, have {max(end - offset, 0)}")
 
 
 def forbidden_null(name: str) -> WireError:
-    """Null for a field that is never null in this version."""
+    """The error for null in a field that is never null in this version."""
     return WireError(f"{name} is null")
 
 
 def wrong_size(name: str, offset: int, stop: int) -> WireError:
-    """A tagged field whose size is not what its value takes."""
-    return WireError(f"tagged field {name} ends at {offset}, its size says {stop}")
+    """The error for a tagged field whose size is not that of its value."""
+    return WireError(f"tagged field {name} ends at {offset}, but its size says {stop}")
 
 
 def too_many(name: str, count: int, most: int) -> WireError:
-    """More array elements and tags than a message may have."""
+    """The error for more array elements and tags than a message may have."""
     return WireError(f"{count} more elements in {name} make more than {most}")
 
 
 def most_elements(cls: type) -> int:
-    """How many array elements and tags a message may have, by the side that reads it."""
+    """How many array elements and tags a message may have."""
     return MAX_RESPONSE_ELEMENTS if cls.__name__.endswith("Response") else MAX_ELEMENTS
 
 
@@ -69,22 +69,22 @@ RUNTIME: dict[str, Any] = {
 
 
 def compile_reader(message: StructOf, title: str) -> Callable[[Any, int], tuple[Any, int]]:
-    """The function for one version of a message."""
+    """Compile the reader of one version of a message."""
     return ReaderSource(message).compile(title)
 
 
 class ReaderSource:
-    """Follows a layout and writes the lines that read it."""
+    """Walks a layout and generates the lines that read it."""
 
     def __init__(self, message: StructOf) -> None:
         self.message = message
         self.most_elements = most_elements(message.cls)
         self.source = Source(RUNTIME)
         self.run: list[tuple[str, str]] = []
-        """Fixed-width values not written down yet: where they go and their formats."""
+        """Fixed-width values that are not generated yet: their targets and formats."""
 
     def compile(self, title: str) -> Callable[[Any, int], tuple[Any, int]]:
-        """Write and compile the whole function."""
+        """Generate and compile the whole function."""
         line, block = self.source.line, self.source.block
         with block("def read(b, o):"):
             with block("try:"):
@@ -96,13 +96,13 @@ class ReaderSource:
                 self.flush()
                 line(f"return {made}, o")
             with block("except (IndexError, StructError) as error:"):
-                line(f"raise Truncated(f'{title}: the message goes on behind {{len(b)}} bytes') from error")
+                line(f"raise Truncated(f'{title}: the message continues past {{len(b)}} bytes') from error")
             with block("except UnicodeDecodeError as error:"):
                 line(f"raise WireError(f'{title}: {{error}}') from error")
         return self.source.function("read", title)
 
     def flush(self) -> None:
-        """Write down the run of fixed-width values."""
+        """Generate the pending run of fixed-width values."""
         if not self.run:
             return
         targets = ", ".join(target for target, _ in self.run)
@@ -113,12 +113,12 @@ class ReaderSource:
         self.source.line(f"o += {struct.calcsize('>' + formats)}")
 
     def line(self, text: str) -> None:
-        """Add a line that needs what comes before it to be read."""
+        """Add a line after flushing the values that precede it."""
         self.flush()
         self.source.line(text)
 
     def structure(self, shape: StructOf) -> str:
-        """Read the fields; the name of the structure they are in."""
+        """Read the fields of a structure; return its local name."""
         made = self.source.name("m")
         self.line(f"{made} = new({self.source.cls(shape.cls)})")
         for field in shape.absent + shape.tagged:
@@ -130,7 +130,7 @@ class ReaderSource:
         return made
 
     def default(self, target: str, field: Field) -> None:
-        """Set what the bytes do not say."""
+        """Set a field to its default."""
         value = literal(field)
         if value is None:
             assert isinstance(field.kind, StructOf)
@@ -153,7 +153,7 @@ class ReaderSource:
             self.sized(target, field.kind, flexible, null, field.name)
 
     def structure_field(self, target: str, shape: StructOf, nullable: bool) -> None:
-        """Read a structure in place. Where it may be null, a byte in front says so."""
+        """Read a structure inline. A nullable one has a byte in front that tells whether it is null."""
         if not nullable:
             self.line(f"{target} = {self.structure(shape)}")
             return
@@ -166,7 +166,7 @@ class ReaderSource:
             self.line(f"{target} = {self.structure(shape)}")
 
     def sized(self, target: str, kind: Kind, flexible: bool, null: str, name: str) -> None:
-        """Read a value with a length or a count in front."""
+        """Read a value with a length or count prefix."""
         size = self.source.name("n")
         if flexible:
             self.varint(size)
@@ -184,14 +184,16 @@ class ReaderSource:
             self.content(target, kind, size, flexible, name)
 
     def varint(self, target: str) -> None:
-        """Read an unsigned varint; one of a single byte without a call."""
+        """Read an unsigned varint, without a call if it is a single byte."""
         self.line(f"{target} = b[o]")
         self.line("o += 1")
         with self.source.block(f"if {target} > 127:"):
             self.source.line(f"{target}, o = read_varint(b, o - 1)")
 
     def content(self, target: str, kind: Kind, size: str, flexible: bool, name: str) -> None:
-        """Read what follows a length or a count. Flexible ones are one too large, 0 being null."""
+        """Read what follows a length or count. In flexible versions the prefix is one larger, as 0 means
+        null.
+        """
         if isinstance(kind, ArrayOf):
             if flexible:
                 self.line(f"{size} -= 1")
@@ -226,13 +228,13 @@ class ReaderSource:
             self.flush()
 
     def charge(self, count: str, name: str) -> None:
-        """Take from what the message may still have."""
+        """Deduct elements from ``room``."""
         self.line(f"room -= {count}")
         with self.source.block("if room < 0:"):
             self.source.line(f"raise too_many({name!r}, {count}, {self.most_elements})")
 
     def element(self, items: str, element: Kind, flexible: bool, name: str) -> None:
-        """Read one element and add it to the others."""
+        """Read one element and append it."""
         if isinstance(element, StructOf):
             value = self.structure(element)
         else:
@@ -241,7 +243,7 @@ class ReaderSource:
         self.line(f"{items}.append({value})")
 
     def tags(self, made: str, shape: StructOf) -> None:
-        """Read the tagged section: known fields are kept, others skipped."""
+        """Read the tagged section: known fields are set, others skipped."""
         line, block, name = self.source.line, self.source.block, self.source.name
         count, last, number, size, stop = name("n"), name("last"), name("tag"), name("n"), name("stop")
         self.varint(count)
@@ -260,7 +262,7 @@ class ReaderSource:
                 self.tagged_fields(made, shape, number, stop)
 
     def tagged_fields(self, made: str, shape: StructOf, number: str, stop: str) -> None:
-        """Read the field that a tag names."""
+        """Read the field of a tag, or skip it."""
         line, block = self.source.line, self.source.block
         for field in shape.tagged:
             with block(f"if {number} == {field.tag}:"):
@@ -273,7 +275,7 @@ class ReaderSource:
 
 
 def has_records(kind: Kind) -> bool:
-    """True when somewhere inside there are record batches."""
+    """Whether there are record batches anywhere inside."""
     if isinstance(kind, StructOf):
         return any(has_records(field.kind) for field in kind)
     return has_records(kind.element) if isinstance(kind, ArrayOf) else kind is Blob.RECORDS

@@ -1,7 +1,7 @@
 """One record inside a batch of magic 2: zig-zag varints, nullable key and value, headers.
 
-After org.apache.kafka.common.record.DefaultRecord and utils.ByteUtils (Kafka 4.3). Every length is compared
-with the bytes that are there before it is used; what does not fit is a ``WireError``.
+After org.apache.kafka.common.record.DefaultRecord and utils.ByteUtils (Kafka 4.3). Every length is checked
+against the bytes that are left before it is used; one that does not fit is a ``WireError``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from odradek.wire.errors import Truncated, WireError
 
 NO_TIMESTAMP: Final = -1
 MIN_RECORD_BYTES: Final = 7
-"""Length, attributes, timestamp delta, offset delta, null key, null value, no headers: a byte each."""
+"""One byte each for length, attributes, timestamp delta, offset delta, null key, null value, no headers."""
 _INT32_BITS: Final = 0xFFFFFFFF
 _INT64_BITS: Final = 0xFFFFFFFFFFFFFFFF
 _INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
@@ -22,25 +22,25 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 class MalformedRecord(WireError):
-    """The lengths inside a record contradict each other."""
+    """The lengths or numbers inside a record are inconsistent."""
 
 
 class Record(NamedTuple):
-    """A message as a producer gave it."""
+    """A record as its producer sent it."""
 
     key: bytes | None
     value: bytes | None
     timestamp_ms: int = NO_TIMESTAMP
     headers: Headers = ()
-    """Keys that are not UTF-8 carry surrogate escapes, so that writing them again gives the same bytes."""
+    """A key that is not UTF-8 has surrogate escapes, so that encoding it again gives the same bytes."""
     offset: int = 0
 
 
 def parse_records(body: bytes, count: int, base_offset: int, base_timestamp_ms: int) -> Iterator[Record]:
-    """The ``count`` records of ``body``, which must hold nothing else.
+    """The ``count`` records of ``body``, which must contain nothing else.
 
     Raises:
-        WireError: While iterating, at the first record that does not hold together.
+        WireError: While iterating, at the first malformed record.
     """
     if count < 0 or count * MIN_RECORD_BYTES > len(body):
         raise Truncated(f"{count} records in {len(body)} bytes")
@@ -102,7 +102,7 @@ def _headers(body: bytes, position: int, end: int) -> tuple[Headers, int]:
 
 
 def varint(data: bytes, position: int) -> tuple[int, int]:
-    """A signed zig-zag varint of up to 32 bits, and the position behind it; ``IndexError`` at the end."""
+    """A signed zig-zag varint of up to 32 bits and the position after it. ``IndexError`` if the data ends."""
     byte = data[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -110,7 +110,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def varlong(data: bytes, position: int) -> tuple[int, int]:
-    """The same with up to 64 bits."""
+    """Like `varint`, with up to 64 bits."""
     byte = data[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1
@@ -136,7 +136,7 @@ _NULL: Final = b"\x01"
 
 
 def encoded_varint(value: int) -> bytes:
-    """``value``, of at most 64 bits, as a signed zig-zag varint."""
+    """``value``, which has at most 64 bits, as a signed zig-zag varint."""
     unsigned = value << 1 if value >= 0 else ~(value << 1)
     if unsigned < 0x80:
         return _ONE_BYTE[unsigned]
@@ -151,7 +151,7 @@ def encoded_varint(value: int) -> bytes:
 
 
 def append_record(parts: list[bytes], record: Record, offset_delta: int, timestamp_delta_ms: int) -> None:
-    """Add the bytes of ``record`` to ``parts``, to be joined by the caller; no value is copied."""
+    """Append the encoded pieces of ``record`` to ``parts``, which the caller joins. Values are not copied."""
     body = [b"\x00", encoded_varint(timestamp_delta_ms), encoded_varint(offset_delta)]
     _append_nullable(body, record.key)
     _append_nullable(body, record.value)
@@ -161,7 +161,7 @@ def append_record(parts: list[bytes], record: Record, offset_delta: int, timesta
 
 
 def encoded_headers(headers: Headers) -> bytes:
-    """The number of headers, and each of them."""
+    """The number of headers, then the headers."""
     parts = [encoded_varint(len(headers))]
     for key, value in headers:
         _append_nullable(parts, key.encode("utf-8", "surrogateescape"))

@@ -1,8 +1,8 @@
-"""RecordBatch, magic 2: the header, the checks of Produce, building and re-stamping (KIP-98).
+"""Record batches of magic 2 (KIP-98): the header, the checks of Produce, reading, building and stamping.
 
 After org.apache.kafka.common.record.DefaultRecordBatch and requests.ProduceRequest (Kafka 4.3). The CRC
-covers byte 21 to the end, so the offset, the length and the leader epoch before it can be written anew
-without looking at the records: that is what makes an append cost a few microseconds.
+covers byte 21 to the end. The offset and the leader epoch precede it and can be rewritten without touching
+the records; this is why an append takes only a few microseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from odradek.wire.record import NO_TIMESTAMP, Record, append_record, parse_recor
 
 HEADER_BYTES: Final = 61
 LOG_OVERHEAD_BYTES: Final = 12
-"""Base offset and length: what stands before the bytes that the length counts."""
+"""Base offset and length, the fields that the length does not count."""
 MAGIC: Final = 2
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
@@ -51,15 +51,15 @@ class TimestampType(IntEnum):
 
 
 _TIMESTAMP_TYPES: Final = tuple(TimestampType)
-"""A lookup by value would be a quarter of validating a batch."""
+"""Indexed by the flag: a lookup by value would take a quarter of the time of validating a batch."""
 
 
 class RecordBatchHeader(NamedTuple):
-    """The 61 bytes before the records, in their order."""
+    """The 61 bytes before the records, field by field."""
 
     base_offset: int
     batch_length: int
-    """Bytes after this field; see ``size_bytes``."""
+    """The number of bytes after this field; see ``size_bytes``."""
     partition_leader_epoch: int
     magic: int
     crc: int
@@ -74,7 +74,7 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The whole batch, header included."""
+        """The size of the whole batch, header included."""
         return self.batch_length + LOG_OVERHEAD_BYTES
 
     @property
@@ -87,7 +87,7 @@ class RecordBatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence of the last record; after 2^31-1 comes 0. -1 without a base sequence."""
+        """Sequence of the last record, which wraps from 2^31-1 to 0. -1 without a base sequence."""
         if self.base_sequence < 0:
             return NO_SEQUENCE
         return self.base_sequence + self.last_offset_delta & _INT32_MAX
@@ -110,7 +110,7 @@ class RecordBatchHeader(NamedTuple):
 
 
 def parse_header(data: Buffer, position: int = 0) -> RecordBatchHeader:
-    """The header at ``position``; nothing in it has been checked.
+    """The header at ``position``, unchecked.
 
     Raises:
         Truncated: Fewer than 61 bytes are left.
@@ -139,14 +139,15 @@ def check_batch(
 ) -> RecordBatchHeader:
     """Check one partition's bytes of a Produce request, without opening the batch.
 
-    Kafka's log drops a torn second batch behind the first: append ``header.size_bytes`` of ``data``.
+    A torn second batch after the first is accepted, because Kafka's log drops it: append only
+    ``header.size_bytes`` of ``data``.
 
     Args:
         data: The ``records`` field.
         max_message_bytes: ``max.message.bytes`` of the topic.
         segment_bytes: ``segment.bytes`` of the topic.
         produce_version: Version of the request; zstd came with 7.
-        transactions: Whether transactional batches are taken.
+        transactions: Whether transactional batches are accepted.
 
     Raises:
         ApiError: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
@@ -170,10 +171,10 @@ def check_batch(
             ErrorCode.RECORD_LIST_TOO_LARGE, f"batch of {size_bytes} bytes, segments hold {segment_bytes}"
         )
     if not is_intact(batch, header):
-        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the batch does not have its CRC")
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, "the CRC of the batch does not match its content")
     _check_fields(header)
     if header.attributes & TRANSACTIONAL_FLAG and (header.producer_id < 0 or not transactions):
-        problem = "transactional batches are not taken" if not transactions else "no producer id"
+        problem = "transactional batches are not accepted" if not transactions else "no producer id"
         raise ApiError(ErrorCode.INVALID_TXN_STATE, problem)
     return header
 
@@ -197,8 +198,10 @@ def _check_extent(data: Buffer, size_bytes: int) -> None:
     if left < 0:
         raise ApiError(ErrorCode.INVALID_RECORD, f"batch of {size_bytes} bytes, {len(data)} present")
     if left < HEADER_BYTES:
-        return
+        return  # too short for a second batch: Kafka ignores such a tail
     second = parse_header(data, size_bytes)
+    # Kafka's iterator ends before a batch that is not whole, so only a whole one counts as a second batch. It
+    # checks the magic before the size.
     if second.magic != MAGIC or second.size_bytes <= left:
         raise ApiError(ErrorCode.INVALID_RECORD, "more than one record batch")
 
@@ -224,7 +227,7 @@ def _check_fields(header: RecordBatchHeader) -> None:
 
 
 def stamped(header: RecordBatchHeader, base_offset: int, partition_leader_epoch: int) -> bytes:
-    """The first 16 bytes, to stand before ``batch[16:]``. The CRC still holds."""
+    """The first 16 bytes with a new offset and epoch, to precede ``batch[16:]``. The CRC stays valid."""
     return _PREFIX.pack(base_offset, header.batch_length, partition_leader_epoch)
 
 
@@ -236,7 +239,7 @@ def restamped(
     timestamp_type: TimestampType,
     max_timestamp_ms: int,
 ) -> bytes:
-    """The 61 bytes with other timestamps and a new CRC, to stand before ``batch[61:]``."""
+    """The header with new timestamp fields and CRC, to precede ``batch[61:]``."""
     attributes = header.attributes & ~TIMESTAMP_TYPE_FLAG | timestamp_type << 3
     covered = _COVERED.pack(
         attributes,
@@ -257,10 +260,10 @@ def restamped(
 
 
 def record_batches(data: Buffer) -> Iterator[tuple[RecordBatchHeader, memoryview]]:
-    """The whole batches of ``data``, as Fetch returns them; a torn one at the end is left out.
+    """The complete batches in ``data``, as Fetch returns them. A partial batch at the end is left out.
 
     Raises:
-        WireError: A batch is not of magic 2, or shorter than its header.
+        WireError: A batch does not have magic 2, or is shorter than its header.
     """
     view, position = memoryview(data), 0
     while len(view) - position >= HEADER_BYTES:
@@ -269,7 +272,7 @@ def record_batches(data: Buffer) -> Iterator[tuple[RecordBatchHeader, memoryview
             raise Truncated(f"no record batch at {position}")
         end = position + header.size_bytes
         if end > len(view):
-            return
+            return  # Fetch cuts at a size, so the last batch may be partial
         yield header, view[position:end]
         position = end
 
@@ -277,7 +280,7 @@ def record_batches(data: Buffer) -> Iterator[tuple[RecordBatchHeader, memoryview
 def records(
     batch: Buffer, header: RecordBatchHeader | None = None, max_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> Iterator[Record]:
-    """The records of one batch, with their offsets and timestamps as a consumer sees them.
+    """The records of one batch, with the offsets and timestamps that a consumer sees.
 
     The CRC is not checked; see ``is_intact``.
 
@@ -290,6 +293,7 @@ def records(
     )
     found = parse_records(body, header.record_count, header.base_offset, header.base_timestamp_ms)
     if header.attributes & TIMESTAMP_TYPE_FLAG:
+        # The broker stamps only the header; the records keep the producer's timestamps.
         return (record._replace(timestamp_ms=header.max_timestamp_ms) for record in found)
     return found
 
@@ -310,22 +314,22 @@ def build_batch(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """One batch of the records in their order, which gets the offsets from ``base_offset`` on.
+    """Build one batch of the records in order, with consecutive offsets from ``base_offset`` on.
 
     Args:
-        records: At least one. Their ``offset`` is not looked at.
-        codec: A ``Codec``; the header is never compressed.
+        records: At least one. Their ``offset`` is ignored.
+        codec: A ``Codec``.
         base_offset: 0 in a Produce request.
         partition_leader_epoch: -1 in a Produce request.
-        producer_id: Of an idempotent producer, with its epoch and the sequence of the first record.
-        producer_epoch: See ``producer_id``.
-        base_sequence: See ``producer_id``.
-        log_append_time_ms: If given, the timestamp of all records, as a broker stamps them.
+        producer_id: The id of an idempotent producer; -1 without one.
+        producer_epoch: Its epoch.
+        base_sequence: The sequence of the first record.
+        log_append_time_ms: If given, the timestamp of all records, as stamped by a broker.
         transactional: Whether the batch belongs to a transaction.
-        control: Whether it holds a transaction marker.
+        control: Whether the batch holds a transaction marker.
 
     Raises:
-        ValueError: No record.
+        ValueError: There is no record.
     """
     body, count, base_timestamp_ms, max_timestamp_ms = _encoded(records)
     return batch_of(
@@ -362,9 +366,9 @@ def batch_of(
     control: bool = False,
     fast: bool = False,
 ) -> bytes:
-    """`build_batch` for ``count`` records that are bytes already, with deltas from 0 and the base timestamp.
+    """`build_batch` for ``count`` encoded records, whose deltas start from offset 0 and the base timestamp.
 
-    ``fast`` is for `compress`.
+    ``fast`` is passed to `compress`.
     """
     attributes = codec | transactional << 4 | control << 5
     if log_append_time_ms is not None:
@@ -388,7 +392,7 @@ def batch_of(
 
 
 def _encoded(records: Iterable[Record]) -> tuple[bytes, int, int, int]:
-    """Bytes, number, first and greatest timestamp of the records."""
+    """The encoded records, their number, and the first and the greatest timestamp."""
     parts: list[bytes] = []
     count, base_timestamp_ms, max_timestamp_ms = 0, NO_TIMESTAMP, NO_TIMESTAMP
     for record in records:

@@ -1,6 +1,6 @@
-"""The vocabulary in which messages are declared.
+"""The types that declare messages.
 
-A message is a slotted dataclass; a field is annotated with how it looks on the wire and since when::
+A message is a slotted dataclass; each field is annotated with its encoding and its versions::
 
     @dataclass(slots=True, kw_only=True)
     class HeartbeatRequest:
@@ -12,15 +12,16 @@ A message is a slotted dataclass; a field is annotated with how it looks on the 
         generation_id: Int32 = 0
         group_instance_id: Annotated[String | None, since(3)] = None
 
-mypy sees ``str`` and ``int``; the codec sees how to read and write them.
+mypy sees ``str`` and ``int``; the codec sees the encoding.
 
-* A field without `Versions` is there in all versions of the message; a tagged one in those of its `tag`.
-* ``| None`` allows null in every version that has the field, unless `nullable` names fewer.
-* A field outside its versions keeps its default when read and is left out when written.
-* ``list[X]`` is an array, a dataclass as a type is a structure in place; both nest.
-* Every field has a default. It is also what a tagged field is compared with before it is written.
+* A field without `Versions` exists in all versions of the message, a tagged field in the versions of its
+  `tag`.
+* ``| None`` allows null in every version that has the field, unless `nullable` names fewer versions.
+* Outside its versions a field keeps its default when read and is left out when written.
+* ``list[X]`` is an array, a dataclass is an inline structure; both nest.
+* Every field has a default. A tagged field that equals its default is not written.
 
-Data does not know its encoding: nothing here, and nothing in ``wire.messages``, imports the codec.
+Messages do not depend on the codec: neither this module nor ``wire.messages`` imports it.
 """
 
 from __future__ import annotations
@@ -64,13 +65,13 @@ NEVER = Versions(1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Nullable:
-    """In which versions null may stand in place of a value, where these are not all that have the field."""
+    """The versions in which a field may be null, if not in all that have the field."""
 
     versions: Versions
 
 
 def nullable(versions: Versions) -> Nullable:
-    """Null is legal on the wire in ``versions``."""
+    """Allow null in ``versions`` only."""
     return Nullable(versions)
 
 
@@ -83,7 +84,7 @@ class Tag:
 
 
 def tag(number: int, versions: Versions) -> Tag:
-    """The field travels under tag ``number`` in ``versions``."""
+    """Put the field into the tagged section, under ``number``, in ``versions``."""
     return Tag(number, versions)
 
 
@@ -95,7 +96,7 @@ class Scalar:
 
 
 class Blob(Enum):
-    """Values with a length in front, or of sixteen bytes."""
+    """Values with a length prefix, and uuids of sixteen bytes."""
 
     STRING = "string"
     BYTES = "bytes"
@@ -104,7 +105,7 @@ class Blob(Enum):
 
 
 class Message(Protocol):
-    """What the request and the response of an API have in common."""
+    """The attributes of every request and response class."""
 
     API_KEY: ClassVar[int]
     VERSIONS: ClassVar[Versions]
@@ -121,9 +122,9 @@ Float64 = Annotated[float, Scalar("d")]
 String = Annotated[str, Blob.STRING]
 Bytes = Annotated[bytes, Blob.BYTES]
 Records = Annotated[bytes | memoryview, Blob.RECORDS]
-"""Record batches, back to back. Read without a copy: a view into the frame."""
+"""Consecutive record batches. Read without a copy: a view into the frame."""
 Uuid = Annotated[bytes, Blob.UUID]
 """Sixteen raw bytes; `NIL_UUID` stands for none."""
 
 Buffer = bytes | memoryview
-"""What messages are read from. A memoryview is one of unsigned bytes."""
+"""Input of the readers. A memoryview must have unsigned bytes as items."""

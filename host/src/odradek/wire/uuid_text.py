@@ -1,4 +1,4 @@
-"""Uuids as people see them: 16 raw bytes on the wire, 22 characters of base64url in Kafka's tools."""
+"""Uuids as text: 16 raw bytes on the wire are 22 characters of base64url in Kafka's tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def uuid_text(raw: bytes) -> str:
 
 
 def parse_uuid(text: str) -> bytes:
-    """The 16 bytes behind a text.
+    """The 16 bytes of a uuid printed by `uuid_text`.
 
     Raises:
         ValueError: The text is not 22 characters of base64url.

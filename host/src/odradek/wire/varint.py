@@ -6,17 +6,17 @@ from odradek.wire.errors import WireError
 from odradek.wire.types import Buffer
 
 LARGEST = 0x7FFF_FFFF
-"""Whatever a varint counts fits into a Java int."""
+"""Lengths, counts and tags fit into a Java int."""
 MAX_TAGS = 1000
-"""Of a section in a header. Nobody sends more than a few; skipping them costs time, not memory."""
+"""The most tags in the section of a header. Clients send a few at most, and skipping many takes time."""
 
 
 def read_varint(buffer: Buffer, offset: int) -> tuple[int, int]:
-    """The number at ``offset`` and the offset behind it.
+    """The number at ``offset`` and the offset after it.
 
     Raises:
-        IndexError: The buffer ends first. Compiled readers turn that into `Truncated`.
-        WireError: More than five bytes, or more than `LARGEST`.
+        IndexError: The buffer ends first. Compiled readers turn this into `Truncated`.
+        WireError: The varint has more than five bytes or exceeds `LARGEST`.
     """
     value = 0
     for shift in (0, 7, 14, 21, 28):
@@ -41,15 +41,15 @@ def varint(value: int) -> bytes:
 
 
 SMALL = tuple(varint(value) for value in range(256))
-"""The bytes of frequent numbers, ready made."""
+"""The encoded bytes of small numbers."""
 
 
 def skip_tags(buffer: Buffer, offset: int) -> int:
-    """The offset behind the tagged section at ``offset``, none of whose tags is known.
+    """The offset after the tagged section at ``offset``, all of whose tags are unknown.
 
     Raises:
-        IndexError: The buffer ends first, or a tag reaches beyond it.
-        WireError: Tags do not ascend, or are more than `MAX_TAGS`.
+        IndexError: The buffer ends first, or a tag extends beyond it.
+        WireError: The tags do not ascend, or there are more than `MAX_TAGS`.
     """
     count, offset = read_varint(buffer, offset)
     if count > MAX_TAGS:
@@ -68,5 +68,5 @@ def skip_tags(buffer: Buffer, offset: int) -> int:
 
 
 def tag_disorder(number: int, last: int) -> WireError:
-    """What is wrong with a tag that comes twice, or after a larger one."""
+    """The error for a tag that is repeated or follows a larger one."""
     return WireError(f"tag {number} after tag {last}")

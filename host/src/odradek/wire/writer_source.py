@@ -1,9 +1,9 @@
-"""Writes the function that writes one version of a message.
+"""Generates the function that writes one version of a message.
 
-The function collects pieces and joins them once. Fixed-width values that follow each other, length
-prefixes and empty tagged sections included, are packed with one ``pack``; a message of nothing else is a
-single call. Local names: ``out`` the pieces, ``add`` its ``append``; a tagged field, which needs its size
-in front, has a list of its own.
+The function collects pieces and joins them once. Consecutive fixed-width values, length prefixes and empty
+tagged sections included, are packed with one ``pack``; a message of nothing else is a single call. Local
+names: ``out`` the pieces, ``add`` its ``append``. A tagged field, which needs its size in front, has a list
+of its own.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from odradek.wire.varint import SMALL, varint
 
 
 def wrong_uuid(value: bytes) -> WireError:
-    """Not sixteen bytes."""
+    """The error for a uuid that does not have sixteen bytes."""
     return WireError(f"a uuid has 16 bytes, not {len(value)}")
 
 
 RUNTIME: dict[str, Any] = {
-    # What a value of the wrong type, out of range or null raises in the lines below.
+    # The exceptions that a null, a wrong type or a value out of range raises in the generated lines.
     "MISTAKES": (struct.error, AttributeError, TypeError, ValueError),
     "SMALL": SMALL,
     "WireError": WireError,
@@ -38,23 +38,23 @@ RUNTIME: dict[str, Any] = {
 
 
 def compile_writer(message: StructOf, title: str) -> Callable[[Any], bytes]:
-    """The function for one version of a message."""
+    """Compile the writer of one version of a message."""
     return WriterSource(message).compile(title)
 
 
 class WriterSource:
-    """Follows a layout and writes the lines that write it."""
+    """Walks a layout and generates the lines that write it."""
 
     def __init__(self, message: StructOf) -> None:
         self.message = message
         self.source = Source(RUNTIME)
         self.pieces = "out"
-        """The list that takes the next piece."""
+        """The list for the next piece."""
         self.run: list[tuple[str, str]] = []
-        """Fixed-width values not written down yet: their expressions and formats."""
+        """Fixed-width values that are not generated yet: their expressions and formats."""
 
     def compile(self, title: str) -> Callable[[Any], bytes]:
-        """Write and compile the whole function."""
+        """Generate and compile the whole function."""
         line, block = self.source.line, self.source.block
         with block("def write(m):"):
             with block("try:"):
@@ -64,7 +64,7 @@ class WriterSource:
         return self.source.function("write", title)
 
     def body(self) -> None:
-        """The pieces, and their join."""
+        """Generate the pieces and their join."""
         head = len(self.source.lines)
         self.structure("m", self.message)
         if len(self.source.lines) == head:
@@ -75,7 +75,7 @@ class WriterSource:
         self.source.line("return b''.join(out)")
 
     def packed(self) -> str:
-        """The expression that packs the run."""
+        """The expression that packs the pending run."""
         values = ", ".join(value for value, _ in self.run)
         formats = "".join(fixed for _, fixed in self.run)
         self.run.clear()
@@ -86,17 +86,17 @@ class WriterSource:
         return f"{self.source.pack(formats)}({values})"
 
     def flush(self) -> None:
-        """Write down the run of fixed-width values."""
+        """Generate the pending run of fixed-width values."""
         if self.run:
             self.source.line(f"{self.add}({self.packed()})")
 
     @property
     def add(self) -> str:
-        """The function that takes the next piece."""
+        """The function that appends the next piece."""
         return "add" if self.pieces == "out" else f"{self.pieces}.append"
 
     def piece(self, expression: str) -> None:
-        """Add bytes behind everything before them."""
+        """Append bytes after flushing the values that precede them."""
         self.flush()
         self.source.line(f"{self.add}({expression})")
 
@@ -125,7 +125,7 @@ class WriterSource:
             self.blob(value, kind, nullable, flexible)
 
     def local(self, value: str, stem: str = "x") -> str:
-        """A local name for a value that is needed more than once."""
+        """A local name for a value that is used more than once."""
         if value.isidentifier():
             return value
         name = self.source.name(stem)
@@ -133,14 +133,14 @@ class WriterSource:
         return name
 
     def uuid(self, value: str) -> None:
-        """``pack`` would pad or cut in silence, so the length is looked at."""
+        """Write a uuid. ``pack`` would silently pad or cut it, so the length is checked first."""
         name = self.local(value, "u")
         with self.source.block(f"if len({name}) != 16:"):
             self.source.line(f"raise wrong_uuid({name})")
         self.run.append((name, "16s"))
 
     def structure_field(self, value: str, shape: StructOf, nullable: bool) -> None:
-        """Write a structure in place. Where it may be null, a byte in front says so."""
+        """Write a structure inline. A nullable one has a byte in front that tells whether it is null."""
         name = self.local(value, "m")
         if not nullable:
             self.structure(name, shape)
@@ -154,7 +154,7 @@ class WriterSource:
             self.flush()
 
     def blob(self, value: str, kind: Kind, nullable: bool, flexible: bool) -> None:
-        """Write a string, bytes or records with their length in front."""
+        """Write a string, bytes or records with a length prefix."""
         name = self.local(value)
         size = self.source.name("n")
         encoded = f"{name}.encode()" if kind is Blob.STRING else None
@@ -168,7 +168,7 @@ class WriterSource:
     def unless_null(
         self, name: str, size: str, nullable: bool, flexible: bool, empty: str
     ) -> AbstractContextManager[None]:
-        """What is written inside is for values; null becomes the length of null and ``empty``."""
+        """Generate the lines inside for values only. Null becomes the length of null, and ``empty`` runs."""
         if not nullable:
             return contextlib.nullcontext()
         with self.source.block(f"if {name} is None:"):
@@ -201,7 +201,7 @@ class WriterSource:
             self.flush()
 
     def tags(self, made: str, shape: StructOf) -> None:
-        """Write those tagged fields that differ from their defaults, in the order of their tags."""
+        """Write the tagged fields that differ from their defaults, ordered by tag."""
         line, block, name = self.source.line, self.source.block, self.source.name
         self.flush()
         tagged, count = name("tagged"), name("n")
@@ -224,7 +224,8 @@ class WriterSource:
         everything = (*field.kind, *field.kind.absent)
         if any(literal(inner) is None for inner in everything):
             return f"{value} != {self.source.cls(field.kind.cls)}()"
-        # Field by field: dataclasses compare by making tuples, and a FetchResponse asks for every partition.
+        # Field by field: dataclasses compare by building tuples, and a FetchResponse needs this for each
+        # partition.
         return " or ".join(f"{value}.{inner.name} != {literal(inner)}" for inner in everything)
 
     def tagged_field(self, value: str, field: Field, tagged: str) -> None:

@@ -13,7 +13,7 @@ from odradek.wire.types import Bool, Int16, Int32, Int64, String, Versions, betw
 
 @dataclass(slots=True, kw_only=True)
 class AddPartitionsToTxnTopic:
-    """A topic of the request, whichever its version."""
+    """A topic of the request, in all versions."""
 
     name: String = ""
     partitions: list[Int32] = field(default_factory=list)
@@ -40,7 +40,7 @@ class AddPartitionsToTxnPartitionResult:
 
 @dataclass(slots=True, kw_only=True)
 class AddPartitionsToTxnTopicResult:
-    """A topic of the response, whichever its version."""
+    """A topic of the response, in all versions."""
 
     name: String = ""
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = field(default_factory=list)

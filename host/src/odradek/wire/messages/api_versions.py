@@ -40,7 +40,7 @@ class FinalizedFeatureKey:
 
 @dataclass(slots=True, kw_only=True)
 class ApiVersionsRequest:
-    """Ask what the broker speaks; the first request of a connection."""
+    """Ask for the APIs and versions that the broker supports; the first request of a connection."""
 
     API_KEY: ClassVar[int] = 18
     VERSIONS: ClassVar[Versions] = between(0, 4)
@@ -62,9 +62,9 @@ class ApiVersionsResponse:
     api_keys: list[ApiVersion] = field(default_factory=list)
     throttle_time_ms: Annotated[Int32, since(1)] = 0
     supported_features: Annotated[list[SupportedFeatureKey], tag(0, since(3))] = field(default_factory=list)
-    """What this broker could do."""
+    """The features that this broker supports."""
     finalized_features_epoch: Annotated[Int64, tag(1, since(3))] = -1
     """-1 makes clients ignore the finalized features."""
     finalized_features: Annotated[list[FinalizedFeatureKey], tag(2, since(3))] = field(default_factory=list)
-    """What the cluster has agreed on."""
+    """The feature levels that the cluster has agreed on."""
     zk_migration_ready: Annotated[Bool, tag(3, since(3))] = False

@@ -37,7 +37,7 @@ class ConsumerGroupHeartbeatRequest:
     group_id: String = ""
     member_id: String = ""
     member_epoch: Int32 = 0
-    """0 joins, -1 leaves, -2 leaves as a static member that will be back."""
+    """0 joins, -1 leaves, -2 leaves as a static member that will return."""
     instance_id: String | None = None
     """Null for a dynamic member."""
     rack_id: String | None = None
@@ -48,9 +48,9 @@ class ConsumerGroupHeartbeatRequest:
     subscribed_topic_regex: Annotated[String | None, since(1)] = None
     """Null if unchanged."""
     server_assignor: String | None = None
-    """Null if unchanged, or left to the broker."""
+    """Null if unchanged, or if the broker chooses."""
     topic_partitions: list[TopicPartitions] | None = None
-    """What the member owns; null if unchanged."""
+    """The partitions that the member owns; null if unchanged."""
 
 
 @dataclass(slots=True, kw_only=True)

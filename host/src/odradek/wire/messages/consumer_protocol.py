@@ -1,7 +1,7 @@
-"""What consumers of the classic protocol put into JoinGroup and SyncGroup.
+"""The bytes that consumers of the classic protocol put into JoinGroup and SyncGroup.
 
 Source: ConsumerProtocolSubscription.json and ConsumerProtocolAssignment.json, Kafka 4.3.
-On the wire an int16 with the version stands before either (ConsumerProtocol.java); it is not declared here.
+Both are preceded by an int16 with the version (ConsumerProtocol.java), which is not declared here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class TopicPartition:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerProtocolSubscription:
-    """What a member wants to read: `JoinGroupRequestProtocol.metadata`."""
+    """The topics that a member wants to read: `JoinGroupRequestProtocol.metadata`."""
 
     VERSIONS: ClassVar[Versions] = between(0, 3)
     FLEXIBLE: ClassVar[Versions] = NEVER
@@ -36,7 +36,7 @@ class ConsumerProtocolSubscription:
 
 @dataclass(slots=True, kw_only=True)
 class ConsumerProtocolAssignment:
-    """What a member shall read: `SyncGroupResponse.assignment`."""
+    """The partitions assigned to a member: `SyncGroupResponse.assignment`."""
 
     VERSIONS: ClassVar[Versions] = between(0, 3)
     FLEXIBLE: ClassVar[Versions] = NEVER

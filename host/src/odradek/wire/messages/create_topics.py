@@ -25,7 +25,7 @@ class CreatableTopicConfig:
 
     name: String = ""
     value: String | None = ""
-    """Null takes the default."""
+    """Null for the default."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,11 +34,11 @@ class CreatableTopic:
 
     name: String = ""
     num_partitions: Int32 = 0
-    """-1 takes the default, or counts ``assignments``."""
+    """-1 for the default, or for the number of ``assignments``."""
     replication_factor: Int16 = 0
-    """-1 takes the default, or follows ``assignments``."""
+    """-1 for the default, or for the length of each of ``assignments``."""
     assignments: list[CreatableReplicaAssignment] = field(default_factory=list)
-    """Replicas by hand; empty lets the broker choose."""
+    """Replicas chosen by the client; empty lets the broker choose."""
     configs: list[CreatableTopicConfig] = field(default_factory=list)
 
 
@@ -63,11 +63,11 @@ class CreatableTopicResult:
     error_code: Int16 = 0
     error_message: String | None = ""
     topic_config_error_code: Annotated[Int16, tag(0, since(5))] = 0
-    """Why ``configs`` is null, where it is not for the topic's own error."""
+    """Why ``configs`` is null, unless the topic itself has an error."""
     num_partitions: Annotated[Int32, since(5)] = -1
     replication_factor: Annotated[Int16, since(5)] = -1
     configs: Annotated[list[CreatableTopicConfigs] | None, since(5)] = field(default_factory=list)
-    """Null if they may not be seen."""
+    """Null if the client may not see them."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -25,7 +25,7 @@ class DeletableTopicResult:
     """One of `DeleteTopicsResponse.responses`."""
 
     name: Annotated[String | None, nullable(since(6))] = ""
-    """Null for an id that is unknown, or that may not be seen."""
+    """Null for an id that is unknown, or whose topic the client may not see."""
     topic_id: Annotated[Uuid, since(6)] = NIL_UUID
     error_code: Int16 = 0
     error_message: Annotated[String | None, since(5)] = None

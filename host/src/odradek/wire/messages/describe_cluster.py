@@ -51,7 +51,7 @@ class DescribeClusterResponse:
     """1 brokers, 2 controllers."""
     cluster_id: String = ""
     controller_id: Int32 = -1
-    """-1 where unknown."""
+    """-1 if unknown."""
     brokers: list[DescribeClusterBroker] = field(default_factory=list)
     cluster_authorized_operations: Int32 = -0x8000_0000
     """A bit per `AclOperation`; the default means that it was not asked for."""

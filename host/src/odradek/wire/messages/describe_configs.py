@@ -19,7 +19,7 @@ class DescribeConfigsResource:
     """2 topic, 4 broker, 8 broker logger, 16 client metrics, 32 group."""
     resource_name: String = ""
     configuration_keys: list[String] | None = field(default_factory=list)
-    """Null asks for all."""
+    """Null for all."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class DescribeConfigsResourceResult:
     """1 topic, 2 broker, 3 all brokers, 4 properties file, 5 default, 6 logger, 7 client metrics, 8 group."""
     is_sensitive: Bool = False
     synonyms: list[DescribeConfigsSynonym] = field(default_factory=list)
-    """Where else the value could come from, strongest first."""
+    """The other sources of a value, strongest first."""
     config_type: Annotated[Int8, since(3)] = 0
     """1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password; 0 unknown."""
     documentation: Annotated[String | None, since(3)] = ""

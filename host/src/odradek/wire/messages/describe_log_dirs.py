@@ -27,7 +27,7 @@ class DescribeLogDirsPartition:
     partition_size: Int64 = 0
     """In bytes."""
     offset_lag: Int64 = 0
-    """How far behind the high watermark (of a future replica: the current replica), in records."""
+    """Records behind the high watermark; for a future replica, behind the current replica."""
     is_future_key: Bool = False
 
 
@@ -47,9 +47,9 @@ class DescribeLogDirsResult:
     log_dir: String = ""
     topics: list[DescribeLogDirsTopic] = field(default_factory=list)
     total_bytes: Annotated[Int64, since(4)] = -1
-    """-1 where unknown."""
+    """-1 if unknown."""
     usable_bytes: Annotated[Int64, since(4)] = -1
-    """-1 where unknown."""
+    """-1 if unknown."""
     is_cordoned: Annotated[Bool, since(5)] = False
 
 
@@ -62,7 +62,7 @@ class DescribeLogDirsRequest:
     FLEXIBLE: ClassVar[Versions] = since(2)
 
     topics: list[DescribableLogDirTopic] | None = field(default_factory=list)
-    """Null asks for all."""
+    """Null for all."""
 
 
 @dataclass(slots=True, kw_only=True)

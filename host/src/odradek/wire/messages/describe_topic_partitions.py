@@ -20,7 +20,7 @@ class TopicRequest:
 
 @dataclass(slots=True, kw_only=True)
 class Cursor:
-    """Where a page begins."""
+    """The start of a page."""
 
     topic_name: String = ""
     partition_index: Int32 = 0
@@ -65,7 +65,7 @@ class DescribeTopicPartitionsRequest:
     topics: list[TopicRequest] = field(default_factory=list)
     response_partition_limit: Int32 = 2000
     cursor: Cursor | None = None
-    """Where to go on; null starts from the beginning."""
+    """The page to return; null for the first."""
 
 
 @dataclass(slots=True, kw_only=True)

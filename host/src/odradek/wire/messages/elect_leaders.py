@@ -47,7 +47,7 @@ class ElectLeadersRequest:
     election_type: Annotated[Int8, since(1)] = 0
     """0 preferred, 1 unclean."""
     topic_partitions: list[TopicPartitions] | None = field(default_factory=list)
-    """Null asks for all."""
+    """Null for all."""
     timeout_ms: Int32 = 60000
 
 

@@ -39,7 +39,7 @@ class FetchPartition:
 
     partition: Int32 = 0
     current_leader_epoch: Annotated[Int32, since(9)] = -1
-    """As the client knows it, -1 if it does not."""
+    """The leader epoch that the client knows; -1 if it knows none."""
     fetch_offset: Int64 = 0
     last_fetched_epoch: Annotated[Int32, since(12)] = -1
     """-1 if the client cannot tell."""
@@ -49,7 +49,7 @@ class FetchPartition:
     """Soft limit, as `FetchRequest.max_bytes`."""
     replica_directory_id: Annotated[Uuid, tag(0, since(17))] = NIL_UUID
     high_watermark: Annotated[Int64, tag(1, since(18))] = 0x7FFF_FFFF_FFFF_FFFF
-    """As a follower knows it."""
+    """The high watermark that a follower knows."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,18 +112,18 @@ class PartitionData:
     last_stable_offset: Int64 = -1
     """Everything before it belongs to a decided transaction or to none; -1 where unknown."""
     log_start_offset: Annotated[Int64, since(5)] = -1
-    """-1 where unknown."""
+    """-1 if unknown."""
     diverging_epoch: Annotated[EpochEndOffset, tag(0, since(12))] = field(default_factory=EpochEndOffset)
-    """Where the log of the replica parts from the leader's."""
+    """The epoch and offset where the replica's log diverges from the leader's."""
     current_leader: Annotated[LeaderIdAndEpoch, tag(1, since(12))] = field(default_factory=LeaderIdAndEpoch)
-    """Where to go instead, on NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH."""
+    """The leader to ask instead, on NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH."""
     snapshot_id: Annotated[SnapshotId, tag(2, since(12))] = field(default_factory=SnapshotId)
     aborted_transactions: list[AbortedTransaction] | None = field(default_factory=list)
     """Null unless committed records were asked for."""
     preferred_read_replica: Annotated[Int32, since(11)] = -1
     """Broker to read from instead, -1 for this one."""
     records: Records | None = b""
-    """Record batches, back to back; the last may be cut."""
+    """Consecutive record batches; the last may be partial."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,7 +147,7 @@ class NodeEndpoint:
 
 @dataclass(slots=True, kw_only=True)
 class FetchRequest:
-    """Read record batches, waiting for more if there are few."""
+    """Read record batches; wait for more if there are too few."""
 
     API_KEY: ClassVar[int] = 1
     VERSIONS: ClassVar[Versions] = between(4, 18)
@@ -173,7 +173,7 @@ class FetchRequest:
     forgotten_topics_data: Annotated[list[ForgottenTopic], since(7)] = field(default_factory=list)
     """Partitions to take out of the session."""
     rack_id: Annotated[String, since(11)] = ""
-    """Where the consumer is, to find a replica near it."""
+    """The rack of the consumer, to find a replica near it."""
 
 
 @dataclass(slots=True, kw_only=True)

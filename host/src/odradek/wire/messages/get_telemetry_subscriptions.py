@@ -41,8 +41,8 @@ class GetTelemetrySubscriptionsResponse:
     """Best first: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
     push_interval_ms: Int32 = 0
     telemetry_max_bytes: Int32 = 0
-    """Largest push the broker takes, after compression."""
+    """The largest push that the broker accepts, compressed."""
     delta_temporality: Bool = False
-    """True asks for differences, false for running totals."""
+    """True for delta temporality, false for cumulative."""
     requested_metrics: list[String] = field(default_factory=list)
     """Prefixes of metric names. Empty list: none. ``*`` alone: all."""

@@ -24,7 +24,7 @@ class InitProducerIdRequest:
     transaction_timeout_ms: Int32 = 0
     """Transactions open for longer are aborted."""
     producer_id: Annotated[Int64, since(3)] = -1
-    """The one to go on with, -1 for a new one."""
+    """The producer id to keep; -1 for a new one."""
     producer_epoch: Annotated[Int16, since(3)] = -1
     enable_2pc: Annotated[Bool, since(6)] = False
     """The coordinator of the transactions is outside Kafka (KIP-939)."""

@@ -30,7 +30,7 @@ class JoinGroupResponseMember:
 
 @dataclass(slots=True, kw_only=True)
 class JoinGroupRequest:
-    """Enter a group of the classic protocol, or take part in its rebalance."""
+    """Join a group of the classic protocol, or take part in its rebalance."""
 
     API_KEY: ClassVar[int] = 11
     VERSIONS: ClassVar[Versions] = between(0, 9)

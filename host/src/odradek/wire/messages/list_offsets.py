@@ -17,7 +17,7 @@ class ListOffsetsPartition:
 
     partition_index: Int32 = 0
     current_leader_epoch: Annotated[Int32, since(4)] = -1
-    """As the client knows it, -1 if it does not."""
+    """The leader epoch that the client knows; -1 if it knows none."""
     timestamp: Int64 = 0
     """In ms; -1 latest, -2 earliest, -3 of largest timestamp, -4 earliest local, -5 latest tiered."""
 
@@ -37,9 +37,9 @@ class ListOffsetsPartitionResponse:
     partition_index: Int32 = 0
     error_code: Int16 = 0
     timestamp: Int64 = -1
-    """In ms, -1 where there is none."""
+    """In ms; -1 if there is none."""
     offset: Int64 = -1
-    """-1 where no record is that late."""
+    """-1 if no record is that late."""
     leader_epoch: Annotated[Int32, since(4)] = -1
 
 
@@ -65,7 +65,7 @@ class ListOffsetsRequest:
     """0 reads everything, 1 committed transactions only."""
     topics: list[ListOffsetsTopic] = field(default_factory=list)
     timeout_ms: Annotated[Int32, since(10)] = 0
-    """How long to wait where the answer lies in remote storage."""
+    """How long to wait for an answer from remote storage."""
 
 
 @dataclass(slots=True, kw_only=True)

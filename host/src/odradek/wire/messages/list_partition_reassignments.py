@@ -47,7 +47,7 @@ class ListPartitionReassignmentsRequest:
 
     timeout_ms: Int32 = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
-    """Null asks for all."""
+    """Null for all."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,7 +17,7 @@ class MetadataRequestTopic:
 
     topic_id: Annotated[Uuid, since(10)] = NIL_UUID
     name: Annotated[String | None, nullable(since(10))] = ""
-    """Null if the topic is asked for by its id."""
+    """Null if the topic is named by its id."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class MetadataResponsePartition:
     leader_id: Int32 = 0
     """-1 if there is none."""
     leader_epoch: Annotated[Int32, since(7)] = -1
-    """-1 where unknown. Clients detect truncation by it."""
+    """-1 if unknown. Clients use it to detect truncation."""
     replica_nodes: list[Int32] = field(default_factory=list)
     isr_nodes: list[Int32] = field(default_factory=list)
     offline_replicas: Annotated[list[Int32], since(5)] = field(default_factory=list)
@@ -86,7 +86,7 @@ class MetadataResponse:
     brokers: list[MetadataResponseBroker] = field(default_factory=list)
     cluster_id: Annotated[String | None, since(2)] = None
     controller_id: Annotated[Int32, since(1)] = -1
-    """-1 where unknown."""
+    """-1 if unknown."""
     topics: list[MetadataResponseTopic] = field(default_factory=list)
     cluster_authorized_operations: Annotated[Int32, between(8, 10)] = -0x8000_0000
     """A bit per `AclOperation`; the default means that it was not asked for."""

@@ -61,7 +61,7 @@ class OffsetCommitRequest:
     member_id: String = ""
     group_instance_id: Annotated[String | None, since(7)] = None
     retention_time_ms: Annotated[Int64, between(2, 4)] = -1
-    """-1 takes the default of the broker."""
+    """-1 for the broker's default."""
     topics: list[OffsetCommitRequestTopic] = field(default_factory=list)
 
 

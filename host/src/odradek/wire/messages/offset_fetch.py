@@ -49,7 +49,7 @@ class OffsetFetchRequestGroup:
     member_epoch: Annotated[Int32, since(9)] = -1
     """-1 for a group of the classic protocol."""
     topics: list[OffsetFetchRequestTopics] | None = field(default_factory=list)
-    """Null asks for all."""
+    """Null for all."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class OffsetFetchResponsePartition:
 
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
-    """-1 where there is none."""
+    """-1 if there is none."""
     committed_leader_epoch: Annotated[Int32, between(5, 7)] = -1
     metadata: String | None = ""
     error_code: Int16 = 0
@@ -78,7 +78,7 @@ class OffsetFetchResponsePartitions:
 
     partition_index: Int32 = 0
     committed_offset: Int64 = 0
-    """-1 where there is none."""
+    """-1 if there is none."""
     committed_leader_epoch: Int32 = -1
     metadata: String | None = ""
     error_code: Int16 = 0
@@ -104,7 +104,7 @@ class OffsetFetchResponseGroup:
 
 @dataclass(slots=True, kw_only=True)
 class OffsetFetchRequest:
-    """Read back the offsets of groups."""
+    """Read the committed offsets of groups."""
 
     API_KEY: ClassVar[int] = 9
     VERSIONS: ClassVar[Versions] = between(1, 10)
@@ -114,7 +114,7 @@ class OffsetFetchRequest:
     topics: Annotated[list[OffsetFetchRequestTopic] | None, between(1, 7), nullable(between(2, 7))] = field(
         default_factory=list
     )
-    """Null asks for all."""
+    """Null for all."""
     groups: Annotated[list[OffsetFetchRequestGroup], since(8)] = field(default_factory=list)
     require_stable: Annotated[Bool, since(7)] = False
     """True refuses offsets that an open transaction may still change."""

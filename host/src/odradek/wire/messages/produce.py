@@ -29,7 +29,7 @@ class PartitionProduceData:
 
     index: Int32 = 0
     records: Records | None = b""
-    """Record batches, back to back; a broker takes exactly one."""
+    """Consecutive record batches; a broker accepts exactly one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,14 +67,14 @@ class PartitionProduceResponse:
     base_offset: Int64 = 0
     """Offset of the first record."""
     log_append_time_ms: Int64 = -1
-    """Set if the topic stamps by log append time, otherwise -1."""
+    """Log append time if the topic uses it, else -1."""
     log_start_offset: Annotated[Int64, since(5)] = -1
-    """-1 where unknown."""
+    """-1 if unknown."""
     record_errors: Annotated[list[BatchIndexAndErrorMessage], since(8)] = field(default_factory=list)
-    """The records on whose account the batch was refused."""
+    """The records that caused the refusal of the batch."""
     error_message: Annotated[String | None, since(8)] = None
     current_leader: Annotated[LeaderIdAndEpoch, tag(0, since(10))] = field(default_factory=LeaderIdAndEpoch)
-    """Where to go instead, on NOT_LEADER_OR_FOLLOWER."""
+    """The leader to write to instead, on NOT_LEADER_OR_FOLLOWER."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -27,8 +27,8 @@ class PushTelemetryRequest:
     compression_type: Int8 = 0
     """0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd."""
     metrics: Bytes | None = b""
-    """OTLP ``MetricsData`` v1, compressed. Not nullable in Kafka, but librdkafka before 2.9 writes null where
-    it has nothing to tell (https://github.com/confluentinc/confluent-kafka-python/issues/2185).
+    """OTLP ``MetricsData`` v1, compressed. Not nullable in Kafka, but librdkafka before 2.9 writes null if
+    it has no metrics (https://github.com/confluentinc/confluent-kafka-python/issues/2185).
     """
 
 

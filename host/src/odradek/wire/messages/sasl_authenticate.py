@@ -34,4 +34,4 @@ class SaslAuthenticateResponse:
     error_message: String | None = ""
     auth_bytes: Bytes = b""
     session_lifetime_ms: Annotated[Int64, since(1)] = 0
-    """0 if the session does not end."""
+    """In ms; 0 if the session does not end."""

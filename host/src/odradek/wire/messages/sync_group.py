@@ -21,7 +21,7 @@ class SyncGroupRequestAssignment:
 
 @dataclass(slots=True, kw_only=True)
 class SyncGroupRequest:
-    """Hand in, and wait for, the assignments of a generation."""
+    """Submit and await the assignments of a generation."""
 
     API_KEY: ClassVar[int] = 14
     VERSIONS: ClassVar[Versions] = between(0, 5)
