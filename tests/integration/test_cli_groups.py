@@ -96,7 +96,7 @@ def test_a_group_with_a_member_of_either_protocol(
     assert state.out[2].split()[-2:] == ["Stable", "1"]
     assert (deleted.status, deleted.err) == (1, [f"{FAILING}{name}: NON_EMPTY_GROUP"])
     assert reset.status == 1
-    assert f"group '{name}' must be inactive" in reset.err[0]
+    assert f"group '{name}' is Stable" in reset.err[0]
 
 
 def test_a_group_from_its_offsets_to_its_end(tool: Tool) -> None:

@@ -440,7 +440,7 @@ def test_replay_of_an_unknown_forwarder_says_so(tmp_path: Path, capsys: pytest.C
         status = run(["replay", "--plugin", "oltp", "--since", "1h", "--bootstrap-server", host.bootstrap])
 
     assert status == 1
-    assert "there is no forwarder oltp" in capsys.readouterr().err
+    assert "forwarder oltp not found" in capsys.readouterr().err
 
 
 def test_nobody_else_consumes_in_the_group_of_a_forwarder(tmp_path: Path) -> None:

@@ -175,8 +175,11 @@ def test_list_prints_names(admin: type[FakeAdmin], capsys: pytest.CaptureFixture
         (("--describe", "--interval", "1"), "option --interval can't be used with --describe"),
         (("--describe", "--match", ""), "option --match can't be used with --describe"),
         (("--list", "--name", "x"), "option --name can't be used with --list"),
-        (("--alter", "--name", "x", "--interval", "bbb"), "expected a number of milliseconds, found 'bbb'"),
-        (("--alter", "--name", "x", "--interval", "2147483648"), "expected a number of milliseconds"),
+        (
+            ("--alter", "--name", "x", "--interval", "bbb"),
+            "expected a whole number of milliseconds, found 'bbb'",
+        ),
+        (("--alter", "--name", "x", "--interval", "2147483648"), "expected a whole number of milliseconds"),
         (("--list", "stray"), "unexpected extra argument"),
         (("--list", "--command-config", "/no/such/file"), "'/no/such/file' does not exist"),
     ],

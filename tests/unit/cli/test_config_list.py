@@ -34,7 +34,7 @@ def test_commas_divide_unless_brackets_hold_them(text: str, expected: dict[str, 
         ("a=1,", "found ''"),
         ("=1", "found '=1'"),
         ("cleanup.policy=compact,delete", "found 'delete'"),
-        ("a=[b,c", "a \\[ without \\]"),
+        ("a=[b,c", "missing \\]"),
     ],
 )
 def test_what_is_no_list_of_configs_is_refused(text: str, message: str) -> None:

@@ -238,7 +238,7 @@ def test_a_refused_change_is_one_line_and_status_1(admin: FakeAdmin, capsys: Cap
         ),
         (("--describe", "--topic", "t", "--entity-name", "t"), "--topic can't be used with --entity-name"),
         (("--describe", "--entity-type", "topics", "--entity-default"), "needs --entity-type brokers"),
-        (("--describe", "--broker", "x"), "the name of a broker is its id, a whole number, found 'x'"),
+        (("--describe", "--broker", "x"), "expected a broker id (a whole number) as the name, found 'x'"),
         (("--describe", "--topic", ""), "the name of a topic must not be empty"),
         (("--describe", "--topic", "t", "--add-config", "a=b"), "--add-config can't be used with --describe"),
         (("--describe", "--topic", "t", "--delete-config", "a"), "--delete-config can't be used with"),
@@ -247,7 +247,10 @@ def test_a_refused_change_is_one_line_and_status_1(admin: FakeAdmin, capsys: Cap
         (("--alter", "--topic", "t"), "one of --add-config, --add-config-file, --delete-config must be"),
         (("--alter", "--topic", "t", "--add-config", "nonsense"), "found 'nonsense'"),
         (("--alter", "--topic", "t", "--add-config", ""), "found ''"),
-        (("--alter", "--topic", "t", "--add-config", "a=1", "--delete-config", "a"), "'a' is both to be set"),
+        (
+            ("--alter", "--topic", "t", "--add-config", "a=1", "--delete-config", "a"),
+            "'a' cannot be both set and deleted",
+        ),
         (
             ("--alter", "--topic", "t", "--add-config", "a=1", "--add-config-file", __file__),
             "--add-config can't be used with --add-config-file",

@@ -101,7 +101,7 @@ def test_the_help_page_does_not_import_what_plugins_offer(
     ("offered", "line"),
     [
         ("no_such_module:command", "cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
-        ("json:dumps", "json:dumps is no click command"),
+        ("json:dumps", "json:dumps is not a click command"),
     ],
 )
 def test_a_broken_subcommand_of_a_plugin_is_one_line_and_status_1(

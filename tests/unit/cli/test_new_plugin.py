@@ -61,7 +61,7 @@ def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path, capsys: pytest.Ca
     status = run(["new-plugin", "ship", "--directory", str(tmp_path)])
 
     assert status == FAILED
-    assert "is there already, and not empty" in capsys.readouterr().err
+    assert "exists and is not empty" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
@@ -70,7 +70,7 @@ def test_a_name_that_makes_no_package_is_refused(name: str, capsys: pytest.Captu
     status = run(["new-plugin", name])
 
     assert status == UNUSABLE
-    assert "expected a name of a-z, 0-9" in capsys.readouterr().err
+    assert "expected a name of words of a-z and 0-9" in capsys.readouterr().err
 
 
 def test_underscores_of_a_name_become_hyphens(tmp_path: Path) -> None:

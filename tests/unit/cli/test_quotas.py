@@ -152,7 +152,7 @@ def test_a_refusal_is_one_line(admin: FakeAdmin, capsys: Capture) -> None:
         ("--describe --user a --add-config k=1", "option --add-config can't be used with --describe"),
         ("--describe --entity-type topics", "'topics' is not one of 'users', 'clients', 'ips'"),
         ("--describe --entity-name a", "there are more entity names than entity types"),
-        ("--describe --user a --user-defaults", "an entity type is there twice: users, users"),
+        ("--describe --user a --user-defaults", "an entity type is given twice: users, users"),
         ("--describe --user a --ip 1.2.3.4", "only users and clients may be specified together"),
         (
             "--describe --entity-type clients --user a",
@@ -163,9 +163,9 @@ def test_a_refusal_is_one_line(admin: FakeAdmin, capsys: Capture) -> None:
             "--entity-name or --entity-default must be specified with --alter",
         ),
         ("--alter --user a", "one of --add-config, --delete-config must be specified with --alter"),
-        ("--alter --user a --add-config k=x", "option --add-config: k is a number, found 'x'"),
+        ("--alter --user a --add-config k=x", "option --add-config: expected a number for k, found 'x'"),
         ("--alter --user a --add-config k", "expected key=value or key=[value1,value2], found 'k'"),
-        ("--alter --user a --add-config k=1 --delete-config k", "'k' is both to be set and to be deleted"),
+        ("--alter --user a --add-config k=1 --delete-config k", "'k' cannot be both set and deleted"),
     ],
 )
 def test_what_cannot_be_is_a_usage_error(

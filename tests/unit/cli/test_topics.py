@@ -279,8 +279,11 @@ def test_a_broker_that_is_not_there_is_one_line_and_status_1(admin: FakeAdmin, c
         (("--create", "--topic", "t", "--config", "nonsense"), "expected key=value, found 'nonsense'"),
         (("--create", "--topic", "t", "--config", "=1"), "expected key=value, found '=1'"),
         (("--create", "--topic", "t", "--replica-assignment", "1,x"), "expected 1:2,2:3, found '1,x'"),
-        (("--create", "--topic", "t", "--replica-assignment", "1:1"), "a partition has a broker twice"),
-        (("--create", "--topic", "t", "--replica-assignment", "1:2,3"), "different replication factors"),
+        (("--create", "--topic", "t", "--replica-assignment", "1:1"), "a partition lists a broker twice"),
+        (
+            ("--create", "--topic", "t", "--replica-assignment", "1:2,3"),
+            "expected the same number of brokers per partition",
+        ),
         (("--list", "--topic", "["), "'[' is not a regular expression"),
         (("--describe", "--topic-id", "short"), "option --topic-id: not a base64url uuid: short"),
     ],

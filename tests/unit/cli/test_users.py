@@ -117,8 +117,8 @@ def test_a_user_is_deleted_with_all_that_is_there(users: Users, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--delete", "nobody"), "there is no user nobody"),
-        (("--delete", "nobody", "--mechanism", "SCRAM-SHA-256"), "there is no user nobody"),
+        (("--delete", "nobody"), "user nobody does not exist"),
+        (("--delete", "nobody", "--mechanism", "SCRAM-SHA-256"), "user nobody does not exist"),
         (("--add", ""), "UNACCEPTABLE_CREDENTIAL: Username must not be empty"),
     ],
 )
@@ -156,7 +156,7 @@ def test_the_first_user_is_added_before_there_is_a_directory(
     listed = run([*command, "--list"])
 
     assert before == 2
-    assert f"there is no directory {tmp_path / 'new'}" in complaint
+    assert f"directory {tmp_path / 'new'} does not exist" in complaint
     assert (added, listed) == (0, 0)
     assert capsys.readouterr().out.splitlines()[-1] == "alice"
 

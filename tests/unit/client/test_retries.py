@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from odradek.client.errors import RequestFailed
-from odradek.client.retries import Retries, passing, values
+from odradek.client.retries import Retries, is_temporary, values
 from odradek.wire.error_code import ErrorCode
 
 LOADING = RequestFailed(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -101,7 +101,7 @@ def test_time_that_the_broker_took_counts() -> None:
     ],
 )
 def test_what_an_administrator_must_decide_is_not_waited_for(code: ErrorCode, expected: bool) -> None:
-    assert passing(RequestFailed(code)) is expected
+    assert is_temporary(RequestFailed(code)) is expected
 
 
 def test_only_items_refused_for_now_are_asked_again() -> None:
@@ -136,7 +136,7 @@ def test_an_item_that_is_passed_over_in_silence_is_refused() -> None:
 
     outcome = outcomes["a"]
     assert isinstance(outcome, RequestFailed)
-    assert str(outcome) == "a: UNKNOWN_SERVER_ERROR: the broker does not answer for it"
+    assert str(outcome) == "a: UNKNOWN_SERVER_ERROR: missing in the broker's response"
 
 
 def test_nothing_is_asked_about_nothing() -> None:

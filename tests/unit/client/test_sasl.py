@@ -42,7 +42,7 @@ def test_a_mechanism_that_the_broker_does_not_have_is_said_with_those_it_has() -
 
     with (
         ScriptedBroker({SaslHandshakeRequest: lambda _: refusal}) as broker,
-        pytest.raises(RequestFailed, match=r"SCRAM-SHA-256: .*the broker takes GSSAPI, PLAIN"),
+        pytest.raises(RequestFailed, match=r"SCRAM-SHA-256: .*the listener supports GSSAPI, PLAIN"),
     ):
         connect(broker)
 

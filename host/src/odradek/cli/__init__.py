@@ -1,1 +1,1 @@
-"""The command line: one subcommand per file, found by name in `main`."""
+"""The command line: one file per subcommand, listed in `main`."""

@@ -1,7 +1,7 @@
-"""``odradek client-metrics``: the options and the texts of kafka-client-metrics.sh, against any broker.
+"""``odradek client-metrics``: the options and texts of kafka-client-metrics.sh, for any broker.
 
-Differs from the tool: a command line that cannot be used is exit status 2 (1 there), and errors are one line
-on stderr.
+Differs from the tool: an invalid command line gives exit status 2 (the tool: 1), and an error is one line on
+stderr.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MISPLACED = {
     "describe": ("generate_name", "interval", "match", "metrics"),
     "list_names": ("name", "generate_name", "interval", "match", "metrics"),
 }
-"""Options that make no sense with an action (ClientMetricsCommand.java)."""
+"""Options that cannot be combined with an action (ClientMetricsCommand.java)."""
 INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """The command line. None is an option that was not given, an empty text one that deletes its key."""
+    """The command line. None means that an option was not given; an empty string deletes the option's key."""
 
     alter: bool
     delete: bool
@@ -46,14 +46,14 @@ class Arguments:
 
     @property
     def action(self) -> str:
-        """The action, after `check`."""
+        """The action. Valid after `check` has passed."""
         return next(action for action in ACTIONS if getattr(self, action))
 
     def check(self) -> None:
-        """The rules of the tool.
+        """Apply the rules of the tool.
 
         Raises:
-            click.UsageError: One of them is broken.
+            click.UsageError: The command line breaks one of them.
         """
         if sum(getattr(self, action) for action in ACTIONS) != 1:
             raise click.UsageError(
@@ -68,7 +68,7 @@ class Arguments:
             raise click.UsageError("a client metrics resource name must be specified with --delete")
 
     def changes(self) -> list[ConfigChange]:
-        """What ``--alter`` does: an empty value deletes its key."""
+        """The changes that ``--alter`` makes. An empty value deletes its key."""
         values = {"interval.ms": self.interval, "metrics": self.metrics, "match": self.match}
         return [
             ConfigChange(key, value) if value else deletion(key)
@@ -78,12 +78,12 @@ class Arguments:
 
 
 def milliseconds(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Let through a 32-bit number, or an empty text. Which numbers are good is the broker's decision."""
+    """Accept a 32-bit integer or an empty string. The broker decides which intervals are valid."""
     try:
         if value and abs(int(value)) > INT32_MAX:
             raise ValueError
     except ValueError:
-        raise click.BadParameter(f"expected a number of milliseconds, found {value!r}") from None
+        raise click.BadParameter(f"expected a whole number of milliseconds, found {value!r}") from None
     return value
 
 
@@ -94,19 +94,19 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
 @click.option("--describe", is_flag=True, help="Show one subscription, or all.")
 @click.option("--list", "list_names", is_flag=True, help="List the names of the subscriptions.")
 @click.option("--name", help="Name of the subscription.")
-@click.option("--generate-name", is_flag=True, help="Make up a name: a random UUID.")
-@click.option("--metrics", metavar="M1,M2", help="Prefixes of metric names; * for all, empty to unset.")
-@click.option("--interval", metavar="MS", callback=milliseconds, help="The push interval; empty to unset.")
+@click.option("--generate-name", is_flag=True, help="Use a random UUID as the name.")
+@click.option("--metrics", metavar="M1,M2", help="Prefixes of metric names, * for all; empty to unset.")
+@click.option("--interval", metavar="MS", callback=milliseconds, help="Push interval in ms; empty to unset.")
 @click.option(
     "--match",
     metavar="K1=V1,K2=V2",
-    help="Which clients: regular expressions for client_id, client_instance_id, client_software_name, "
-    "client_software_version, client_source_address, client_source_port; empty to unset.",
+    help="Clients to select, by regular expressions for client_id, client_instance_id, client_software_name, "
+    "client_software_version, client_source_address or client_source_port; empty to unset.",
 )
 def client_metrics(bootstrap_server: str, command_config: Path | None, **options: bool | str | None) -> None:
     """List, describe, alter and delete subscriptions (CLIENT_METRICS resources) of any broker.
 
-    Exactly one of --alter, --delete, --describe and --list.
+    Give exactly one of --alter, --delete, --describe and --list.
     """
     arguments = Arguments(**options)  # type: ignore[arg-type]
     arguments.check()
@@ -122,7 +122,7 @@ def alter(admin: AdminClient, arguments: Arguments) -> None:
 
 
 def delete(admin: AdminClient, arguments: Arguments) -> None:
-    """Delete every key that the broker tells of, defaults included, as the tool does."""
+    """Delete every key that the broker describes, including defaults, as the tool does."""
     resource = subscription(arguments.name or "")
     entries = admin.describe_configs([resource])[resource]
     admin.incremental_alter_configs({resource: [deletion(entry.name) for entry in entries]})
@@ -141,7 +141,7 @@ def describe(admin: AdminClient, arguments: Arguments) -> None:
 
 
 def list_names(admin: AdminClient, arguments: Arguments) -> None:
-    """Print the names; an empty line if there are none, as the tool does."""
+    """Print the names, or an empty line if there are none, as the tool does."""
     click.echo("\n".join(admin.list_client_metrics()))
 
 
@@ -149,17 +149,17 @@ ACTION = {"alter": alter, "delete": delete, "describe": describe, "list_names": 
 
 
 def subscription(name: str) -> ConfigResource:
-    """The resource behind a subscription."""
+    """The config resource of a subscription."""
     return ConfigResource(ResourceType.CLIENT_METRICS, name)
 
 
 def deletion(key: str) -> ConfigChange:
-    """Back to the default."""
+    """A change that resets a key to its default."""
     return ConfigChange(key, None, ConfigOperation.DELETE)
 
 
 def generated_name() -> str:
-    """The text of a random type-4 UUID. Kafka avoids a dash in front, which would look like an option."""
+    """A random type-4 UUID. It never starts with a dash, which would look like an option (as in Kafka)."""
     while True:
         name = uuid_text(uuid.uuid4().bytes)
         if not name.startswith("-"):

@@ -1,6 +1,4 @@
-"""What a person wants to see of the clients that push: one row per client instance, and a few telling
-metrics.
-"""
+"""The table of ``odradek demo``: one row per client instance, with a few key metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.wire.uuid_text import uuid_text
 
 PREFIX = "org.apache.kafka."
-TELLING = (
+KEY_METRICS = (
     ("producer.request.latency.avg", "request latency", "ms"),
     ("producer.record.queue.time.avg", "queue time", "ms"),
     ("producer.connection.creation.total", "connections", ""),
@@ -24,14 +22,12 @@ TELLING = (
     ("consumer.coordinator.assigned.partitions", "partitions", ""),
     ("consumer.connection.creation.total", "connections", ""),
 )
-"""Metric below `PREFIX`, what to call it, its unit. The standard metrics of KIP-714 that librdkafka and Java
-both send.
-"""
+"""Name of the metric without `PREFIX`, label, unit. librdkafka and Java send all of these (KIP-714)."""
 
 
 @dataclass(slots=True)
 class ClientRow:
-    """One client instance, as its latest push left it."""
+    """One client instance: totals of its pushes, and the labels and values of the latest ones."""
 
     client_instance_id: bytes
     client_id: str
@@ -45,26 +41,26 @@ class ClientRow:
 
     @property
     def is_labeled(self) -> bool:
-        """The broker's label is on the metrics, not only in the request."""
+        """Whether the metrics themselves carry the label that the broker adds."""
         return self.labels.get("client_instance_id") == uuid_text(self.client_instance_id)
 
     @property
     def kind(self) -> str:
-        """``producer`` or ``consumer``, from the names of its metrics."""
+        """``producer`` or ``consumer``, taken from the names of its metrics."""
         return next((name.split(".")[0] for name in self.values), "client")
 
-    def telling(self) -> str:
-        """The telling metrics on one line."""
+    def key_metrics(self) -> str:
+        """The key metrics on one line."""
         shown = [
             f"{label} {self.values[name]:.3g}{' ' + unit if unit else ''}"
-            for name, label, unit in TELLING
+            for name, label, unit in KEY_METRICS
             if self.values.get(name)
         ]
         return ", ".join(shown)
 
 
 class ClientView:
-    """An exporter that keeps a row per client instance; its own provider."""
+    """An exporter, and its own provider, that keeps a row per client instance."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, ClientRow] = {}
@@ -73,7 +69,7 @@ class ClientView:
         return self
 
     def export_metrics(self, context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> None:
-        """Fold one push into its row."""
+        """Add one push to the row of its client instance."""
         connection = context.request.connection
         row = self.rows.setdefault(
             payload.client_instance_id,
@@ -93,11 +89,11 @@ class ClientView:
 
     @property
     def labeled_pushes(self) -> int:
-        """Pushes of clients whose metrics carry the broker's labels."""
+        """The number of pushes of clients whose metrics carry the broker's labels."""
         return sum(row.pushes for row in self.rows.values() if row.is_labeled)
 
     def table(self) -> Table:
-        """The rows, for a terminal."""
+        """The rows as a table for a terminal."""
         table = Table(title="Client instances", title_justify="left", expand=True)
         for heading in (
             "client id",
@@ -107,7 +103,7 @@ class ClientView:
             "pushes",
             "bytes",
             "metrics",
-            "telling",
+            "key metrics",
         ):
             table.add_column(heading, overflow="fold")
         for row in self.rows.values():
@@ -119,16 +115,16 @@ class ClientView:
                 str(row.pushes),
                 str(row.payload_bytes),
                 str(len(row.values)),
-                row.telling(),
+                row.key_metrics(),
             )
         return table
 
     def lines(self) -> list[str]:
-        """The rows, for a file or a pipe."""
+        """The rows as plain lines for a file or a pipe."""
         return [
             f"{row.kind} client_id={row.client_id} software={row.software_name}/{row.software_version} "
             f"instance={uuid_text(row.client_instance_id)} labeled={'yes' if row.is_labeled else 'no'} "
-            f"pushes={row.pushes} bytes={row.payload_bytes} metrics={len(row.values)} | {row.telling()}"
+            f"pushes={row.pushes} bytes={row.payload_bytes} metrics={len(row.values)} | {row.key_metrics()}"
             for row in self.rows.values()
         ]
 

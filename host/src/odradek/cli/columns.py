@@ -1,21 +1,21 @@
-"""Tables as Kafka's tools print them: a heading, then rows; plain columns for scripts to split at blanks."""
+"""Tables as Kafka's tools print them: a heading, then rows, in columns that scripts can split at spaces."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 MISSING = "-"
-"""A value that there is not."""
+"""The text of a missing value."""
 Column = tuple[str, int]
-"""Heading and least width."""
+"""Heading and minimum width."""
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[object]]) -> list[str]:
-    """The heading and the rows; each column as wide as its widest cell, and at least its least width.
+    """The heading and the rows. Each column is as wide as its widest cell, but not below its minimum.
 
     Args:
-        columns: What the columns are.
-        rows: A cell for each column; None is missing.
+        columns: Heading and minimum width of each column.
+        rows: One cell per column; None is a missing value.
     """
     texts = [[MISSING if cell is None else str(cell) for cell in row] for row in rows]
     widths = [

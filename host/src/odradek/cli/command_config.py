@@ -1,4 +1,4 @@
-"""``--command-config FILE``: the properties file of Kafka's tools, as far as this client needs it."""
+"""``--command-config FILE``: the properties file of Kafka's tools, limited to the keys this client uses."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from odradek.plugin.config import ConfigError, PluginConfig
 
 DEFAULT_CLIENT_ID = "odradek"
 DEFAULT_TIMEOUT_MS = 30_000
-"""As long as Kafka's own tools wait."""
+"""The timeout of Kafka's own tools."""
 SASL_PLAINTEXT = "SASL_PLAINTEXT"
 JAAS_OPTION = re.compile(
     r'\b(?P<key>username|password)\s*=\s*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s";]+))'
 )
-"""What a login module of Kafka is told, such as ``ScramLoginModule required username="x" password="y";``."""
+"""An option of a Kafka login module, as in ``ScramLoginModule required username="x" password="y";``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandConfig:
-    """The keys that mean something here. Others are passed over, as Kafka's tools pass over unknown ones."""
+    """The keys that this client uses. Other keys are ignored, as Kafka's tools ignore unknown ones."""
 
     client_id: str = DEFAULT_CLIENT_ID
     request_timeout_ms: int = DEFAULT_TIMEOUT_MS
@@ -30,10 +30,10 @@ class CommandConfig:
 
 
 def load_command_config(path: Path | None) -> CommandConfig:
-    """Read the file; without one, the defaults.
+    """Read the file; return the defaults if there is none.
 
     Raises:
-        ConfigError: The file cannot be read, or asks for what this client cannot do.
+        ConfigError: The file cannot be read, or requires something that this client does not support.
     """
     if path is None:
         return CommandConfig()
@@ -51,10 +51,12 @@ def load_command_config(path: Path | None) -> CommandConfig:
 
 
 def sasl_login(config: PluginConfig) -> SaslLogin:
-    """Who we are: ``sasl.username`` and ``sasl.password`` as in librdkafka, or Kafka's ``sasl.jaas.config``.
+    """Read the credentials from ``sasl.username`` and ``sasl.password``, or from ``sasl.jaas.config``.
+
+    librdkafka has the first two keys, the Java client the third.
 
     Raises:
-        ConfigError: Something is missing, or there is no such mechanism.
+        ConfigError: The user name or password is missing, or the mechanism is not supported.
     """
     mechanism = config.text("sasl.mechanism") or ""
     if mechanism not in MECHANISMS:
@@ -64,13 +66,13 @@ def sasl_login(config: PluginConfig) -> SaslLogin:
     password = config.text("sasl.password") or jaas.get("password")
     if not user or not password:
         raise config.error(
-            "sasl.jaas.config", "expected username and password, here or in sasl.username and sasl.password"
+            "sasl.jaas.config", "expected username and password, here or as sasl.username and sasl.password"
         )
     return SaslLogin(mechanism, user, password)
 
 
 def jaas_options(text: str) -> dict[str, str]:
-    """Name and password for a login module."""
+    """The user name and password in the options of a login module."""
     return {
         found["key"]: found["bare"] or re.sub(r"\\(.)", r"\1", found["quoted"])
         for found in JAAS_OPTION.finditer(text)
@@ -78,9 +80,9 @@ def jaas_options(text: str) -> dict[str, str]:
 
 
 def properties(text: str) -> Mapping[str, str]:
-    """The lines ``key=value``, ``key: value`` or ``key value`` (java.util.Properties).
+    """Parse the lines ``key=value``, ``key: value`` or ``key value`` (java.util.Properties).
 
-    ``#`` and ``!`` begin comments, a final backslash continues the line.
+    ``#`` or ``!`` starts a comment. A backslash at the end continues the line.
     """
     found: dict[str, str] = {}
     for line in text.replace("\\\n", "").splitlines():
@@ -92,7 +94,7 @@ def properties(text: str) -> Mapping[str, str]:
 
 
 def parted(line: str) -> tuple[str, str]:
-    """Key and value of one line."""
+    """Split a line into key and value."""
     end = next((at for at, letter in enumerate(line) if letter in "=: \t"), len(line))
     key, rest = line[:end], line[end:].strip()
     return key, rest[1:].strip() if rest[:1] in ("=", ":") else rest

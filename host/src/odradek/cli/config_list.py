@@ -1,5 +1,8 @@
-"""``--add-config``: ``k1=v1,k2=[v2,v3]``. Commas inside of brackets do not divide; brackets around a value
-are not part of it, brackets inside of it are."""
+"""``--add-config``: ``k1=v1,k2=[v2,v3]``.
+
+A comma inside brackets does not separate items. Brackets that enclose a whole value are removed; brackets
+inside a value stay.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ EXPECTED = "expected key=value or key=[value1,value2]"
 
 
 def parse_config_list(text: str) -> dict[str, str]:
-    """Values by key.
+    """Parse the list into values by key.
 
     Raises:
         click.UsageError: An item has no key or no ``=``, or a bracket is not closed.
@@ -26,7 +29,7 @@ def parse_config_list(text: str) -> dict[str, str]:
 
 
 def items(text: str) -> Iterator[str]:
-    """What is between commas that are outside of brackets.
+    """Split the text at the commas that are outside brackets.
 
     Raises:
         click.UsageError: A bracket is not closed.
@@ -41,12 +44,12 @@ def items(text: str) -> Iterator[str]:
             yield text[start:at]
             start = at + 1
     if depth:
-        raise click.UsageError(f"option --add-config: a [ without ] in {text!r}")
+        raise click.UsageError(f"option --add-config: missing ] in {text!r}")
     yield text[start:]
 
 
 def is_enclosed(value: str) -> bool:
-    """Whether the first bracket is closed by the last: true of ``[a,b]``, not of ``[a]x[b]``."""
+    """Whether one pair of brackets encloses the whole value: true for ``[a,b]``, false for ``[a]x[b]``."""
     if not value.startswith("["):
         return False
     depth = 0

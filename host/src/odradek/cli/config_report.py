@@ -1,4 +1,4 @@
-"""What ``odradek configs --describe`` prints of one resource: the lines of kafka-configs.sh."""
+"""The output of ``odradek configs --describe`` for one resource: the lines of kafka-configs.sh."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ SOURCES = {
     ConfigSource.CLIENT_METRICS: "DYNAMIC_CLIENT_METRICS_CONFIG",
     ConfigSource.GROUP: "DYNAMIC_GROUP_CONFIG",
 }
-"""As ConfigEntry.ConfigSource of the Java client calls them."""
+"""The names in ConfigEntry.ConfigSource of the Java client."""
 OWN = {
     ResourceType.TOPIC: ConfigSource.TOPIC,
     ResourceType.CLIENT_METRICS: ConfigSource.CLIENT_METRICS,
     ResourceType.GROUP: ConfigSource.GROUP,
 }
-"""Where a value comes from that was set for the resource itself."""
+"""The source of a value that was set on the resource itself, by type of resource."""
 
 
 def own_source(resource: ConfigResource) -> ConfigSource:
-    """Where a value comes from that was set for this resource."""
+    """The source of a value that was set on this resource itself."""
     if resource.type == ResourceType.BROKER:
         return ConfigSource.DYNAMIC_BROKER if resource.name else ConfigSource.DYNAMIC_DEFAULT_BROKER
     return OWN[ResourceType(resource.type)]
 
 
 def lines(resource: ConfigResource, entries: Sequence[ConfigEntry], everything: bool) -> Iterator[str]:
-    """A line per key, by name.
+    """Yield a line per key, in the order of names.
 
     Args:
-        resource: Whose keys these are.
-        entries: With their synonyms.
-        everything: Whether to show keys that were not set for the resource itself.
+        resource: The resource that was described.
+        entries: Its keys with their synonyms.
+        everything: Whether to show keys that were not set on the resource itself.
     """
     source = own_source(resource)
     for entry in sorted(entries, key=lambda entry: entry.name):
@@ -53,10 +53,10 @@ def lines(resource: ConfigResource, entries: Sequence[ConfigEntry], everything: 
 
 
 def source_text(number: int) -> str:
-    """The name of a source; a broker may know more than this client."""
+    """The name of a source. A newer broker may send a number that this client does not know."""
     return SOURCES[ConfigSource(number)] if number in SOURCES else SOURCES[ConfigSource.UNKNOWN]
 
 
 def value_text(value: str | None) -> str:
-    """A value, or that there is none to see."""
+    """The value, or ``null`` if the broker sent none (the key is sensitive or not set)."""
     return "null" if value is None else value

@@ -1,8 +1,8 @@
-"""``odradek configs``: the options and the output of kafka-configs.sh, against any broker.
+"""``odradek configs``: the options and output of kafka-configs.sh, for any broker.
 
-Differs from the tool: a command line that cannot be used is exit status 2 (1 there), errors are one line on
-stderr; brackets inside of a value stay, only those around it are taken off. Users, clients, IP addresses and
-broker loggers are not configured here.
+Differs from the tool: an invalid command line gives exit status 2 (the tool: 1), and an error is one line on
+stderr. Only the brackets that enclose a whole value are removed; the tool removes them all. Users, clients,
+IP addresses and broker loggers are not configured here.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ SHORT = {
     "client_metrics": "client-metrics",
     "group": "groups",
 }
-"""Options that say type and name at once."""
+"""Options that give type and name at once, and their type."""
 DEFAULT_NAME = ""
-"""The name of the resource that stands for all brokers."""
+"""The resource name of the defaults for all brokers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What the command line is about."""
+    """The entity that the command line names."""
 
     type: str
-    """As on the command line."""
+    """The type as written on the command line."""
     name: str | None
-    """None for all of the type."""
+    """None for all entities of the type."""
 
     @property
     def resource_type(self) -> ResourceType:
@@ -61,11 +61,11 @@ class Entity:
 
     @property
     def singular(self) -> str:
-        """As the tool writes it."""
+        """The singular of the type, as the tool prints it."""
         return self.type.removesuffix("s")
 
     def resource(self, name: str) -> ConfigResource:
-        """One of this type."""
+        """The config resource of an entity of this type."""
         return ConfigResource(self.resource_type, name)
 
 
@@ -73,9 +73,9 @@ class Entity:
 @cluster_options
 @click.option("--describe", is_flag=True, help="Show configs.")
 @click.option("--alter", is_flag=True, help="Change configs.")
-@click.option("--entity-type", type=click.Choice(list(ENTITY_TYPES)), help="What is configured.")
-@click.option("--entity-name", metavar="NAME", help="Which one; with --describe all by default.")
-@click.option("--entity-default", is_flag=True, help="What holds for all brokers.")
+@click.option("--entity-type", type=click.Choice(list(ENTITY_TYPES)), help="Type of the entity.")
+@click.option("--entity-name", metavar="NAME", help="Name of the entity; --describe shows all by default.")
+@click.option("--entity-default", is_flag=True, help="The defaults of all brokers.")
 @click.option("--topic", metavar="NAME", help="Short for --entity-type topics --entity-name NAME.")
 @click.option("--broker", metavar="ID", help="Short for --entity-type brokers --entity-name ID.")
 @click.option("--broker-defaults", is_flag=True, help="Short for --entity-type brokers --entity-default.")
@@ -87,18 +87,23 @@ class Entity:
 @click.option(
     "--add-config",
     metavar="K1=V1,K2=[V2,V3]",
-    help="What to set; brackets hold a value with commas together.",
+    help="Keys to set; put a value with commas in brackets.",
 )
 @click.option(
     "--add-config-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="What to set, as a properties file.",
+    help="Properties file with the keys to set.",
 )
-@click.option("--delete-config", multiple=True, metavar="K1,K2", help="What goes back to its default.")
+@click.option(
+    "--delete-config",
+    multiple=True,
+    metavar="K1,K2",
+    help="Keys to reset to their defaults; may be repeated.",
+)
 def configs(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """Describe and alter the configuration of topics, brokers, client metrics and groups.
 
-    Exactly one of --describe and --alter.
+    Give exactly one of --describe and --alter.
     """
     action = one_action(options, ACTIONS)
     only_with(options, action, GOES_WITH)
@@ -112,10 +117,10 @@ def configs(bootstrap_server: str, command_config: Path | None, **options: Any) 
 
 
 def entity_of(options: Mapping[str, Any]) -> Entity:
-    """What the options are about.
+    """The entity that the options name.
 
     Raises:
-        click.UsageError: Nothing, or more than one thing.
+        click.UsageError: They name none, or more than one.
     """
     short = at_most_one(options, tuple(SHORT))
     if short is not None:
@@ -134,24 +139,26 @@ def entity_of(options: Mapping[str, Any]) -> Entity:
 
 
 def checked(entity: Entity) -> Entity:
-    """The entity, if it can have such a name.
+    """Return the entity if its name is valid.
 
     Raises:
-        click.UsageError: It cannot.
+        click.UsageError: The name is not valid for its type.
     """
     if entity.type == "brokers":
         if entity.name and not (entity.name.isascii() and entity.name.isdecimal()):
-            raise click.UsageError(f"the name of a broker is its id, a whole number, found {entity.name!r}")
+            raise click.UsageError(
+                f"expected a broker id (a whole number) as the name, found {entity.name!r}"
+            )
     elif entity.name == "":
         raise click.UsageError(f"the name of a {entity.singular} must not be empty")
     return entity
 
 
 def changes_of(entity: Entity, options: Mapping[str, Any]) -> list[ConfigChange]:
-    """What ``--alter`` does.
+    """The changes that ``--alter`` makes.
 
     Raises:
-        click.UsageError: Nothing, or it does not say to what.
+        click.UsageError: No change or no entity is given, or a key is both set and deleted.
         ConfigError: The file cannot be read.
     """
     if entity.name is None:
@@ -163,7 +170,7 @@ def changes_of(entity: Entity, options: Mapping[str, Any]) -> list[ConfigChange]
     deleted = [key.strip() for text in options["delete_config"] for key in text.split(",") if key.strip()]
     for key in deleted:
         if key in added:
-            raise click.UsageError(f"{key!r} is both to be set and to be deleted")
+            raise click.UsageError(f"{key!r} cannot be both set and deleted")
     return [
         *(ConfigChange(key, value) for key, value in added.items()),
         *(ConfigChange(key, None, ConfigOperation.DELETE) for key in dict.fromkeys(deleted)),
@@ -171,7 +178,7 @@ def changes_of(entity: Entity, options: Mapping[str, Any]) -> list[ConfigChange]
 
 
 def added_configs(options: Mapping[str, Any]) -> Mapping[str, str]:
-    """What is to be set."""
+    """The values to set, by key."""
     file: Path | None = options["add_config_file"]
     if file is None:
         return {} if options["add_config"] is None else parse_config_list(options["add_config"])
@@ -192,7 +199,7 @@ def alter(admin: AdminClient, entity: Entity, changes: list[ConfigChange]) -> No
 
 
 def describe(admin: AdminClient, entity: Entity, everything: bool) -> None:
-    """Print the configs of one entity, or of all of its type."""
+    """Print the configs of one entity, or of all entities of its type."""
     known = names(admin, entity)
     if entity.name is not None and entity.type != "brokers" and entity.name not in known:
         click.echo(f"The {entity.singular} '{entity.name}' doesn't exist and doesn't have dynamic config.")
@@ -209,7 +216,7 @@ def describe(admin: AdminClient, entity: Entity, everything: bool) -> None:
 
 
 def names(admin: AdminClient, entity: Entity) -> list[str]:
-    """Everything of a type, by name."""
+    """The names of all entities of a type, sorted; for brokers, the defaults come last."""
     if entity.type == "topics":
         return sorted(row.name for row in admin.metadata().topics if row.name)
     if entity.type == "brokers":

@@ -1,8 +1,7 @@
-"""``odradek conformance``: what a client made of KIP-714, from the telemetry topic of a running host.
+"""``odradek conformance``: reports how a client implements KIP-714, from a running host's telemetry topic.
 
-The topic has the accepted pushes. Handshakes and refused pushes are not in it; rules about them stay unseen.
-Whoever wants those, too, lets the client talk to ``odradek.testing.host`` and asks
-``host.telemetry.conformance``.
+The topic contains only accepted pushes, so rules about handshakes and refused pushes are reported as unseen.
+To check those too, connect the client to ``odradek.testing.host`` and call ``host.telemetry.conformance``.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ TOPIC = "__client_telemetry"
 
 
 @click.command()
-@click.option("--client-id", required=True, metavar="ID", help="As the client calls itself.")
+@click.option("--client-id", required=True, metavar="ID", help="The client.id of the client.")
 @click.option(
     "--since",
     default="1h",
     show_default=True,
     metavar="TIME",
-    help="How long ago (90s, 30m, 2h, 7d), or when: 2026-05-17T10:00:00, of UTC unless an offset follows.",
+    help="Start: a duration ago (90s, 30m, 2h, 7d) or a time (2026-05-17T10:00:00, UTC without an offset).",
 )
 @click.option(
-    "--topic", default=TOPIC, show_default=True, metavar="NAME", help="Where the host keeps pushes."
+    "--topic", default=TOPIC, show_default=True, metavar="NAME", help="The telemetry topic of the host."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @cluster_options
 def conformance(
     client_id: str, since: str, topic: str, as_json: bool, bootstrap_server: str, command_config: Path | None
@@ -53,13 +52,13 @@ def conformance(
             pushes_of(admin, topic, client_id, since_ms), key=lambda each: each.context.received_ms
         )
     if not pushes:
-        raise CommandFailed(f"{FAILING} topic {topic} has no push of client {client_id} since then")
+        raise CommandFailed(f"{FAILING} topic {topic} has no push of client {client_id} since {since}")
     report = conformance_report(client_id, Observation(exchanges=pushes, complete=False, until_ms=now_ms))
     click.echo(json.dumps(report.as_json()) if as_json else str(report))
 
 
 def pushes_of(admin: AdminClient, topic: str, client_id: str, since_ms: int) -> Iterator[Pushed]:
-    """The accepted pushes of a client, partition by partition."""
+    """Yield the accepted pushes of a client, one partition after the other."""
     (described,) = admin.describe_topics([topic])
     partitions: list[Partition] = [(topic, row.index) for row in described.partitions]
     ends = admin.list_offsets(dict.fromkeys(partitions, LATEST))
@@ -73,5 +72,5 @@ def pushes_of(admin: AdminClient, topic: str, client_id: str, since_ms: int) -> 
             if wanted in record.headers:
                 try:
                     yield from_record(decode_record(record.key, record.value, record.headers))
-                except MalformedTelemetry:  # whoever may write may write what is no push
+                except MalformedTelemetry:  # any client with access can write other records to the topic
                     continue

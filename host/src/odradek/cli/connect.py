@@ -1,4 +1,4 @@
-"""What every command that talks to brokers has: where they are, how to be a client, how to fail."""
+"""The options and the connection shared by all commands that talk to brokers."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def bootstrap(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Let through a list of addresses, so that a bad one is complained about under the option's name."""
+    """Validate the list of addresses here, so that the error names the option."""
     if value is not None:
         addresses(value, "--bootstrap-server")
     return value
 
 
 def cluster_options(command: Command, required: bool = True) -> Command:
-    """Add ``--bootstrap-server`` and ``--command-config`` in front of the options of a command."""
+    """Add ``--bootstrap-server`` and ``--command-config`` before the other options of a command."""
     options = (
         click.option(
             "--bootstrap-server",
             required=required,
             metavar="HOST:PORT[,...]",
             callback=bootstrap,
-            help="The brokers to connect to.",
+            help="Brokers to connect to, tried in order.",
         ),
         click.option(
             "--command-config",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A properties file for the client: client.id, request.timeout.ms, security.protocol, sasl.*",
+            help="Properties file of the client: client.id, request.timeout.ms, security.protocol, sasl.*",
         ),
     )
     for option in reversed(options):
@@ -50,16 +50,16 @@ def cluster_options(command: Command, required: bool = True) -> Command:
 def connected(
     failing: str, bootstrap_server: str, command_config: Path | None, timeout_ms: int | None = None
 ) -> Iterator[AdminClient]:
-    """An admin client for the time of a command.
+    """Yield an admin client that is closed when the command ends.
 
     Args:
-        failing: What the line begins with that says why the command failed.
-        bootstrap_server: Where the brokers are.
+        failing: Prefix of the error message.
+        bootstrap_server: Addresses of the brokers.
         command_config: The client's properties file.
-        timeout_ms: Instead of the file's ``request.timeout.ms``.
+        timeout_ms: Overrides ``request.timeout.ms`` of the file.
 
     Raises:
-        CommandFailed: Instead of a `ClientError`.
+        CommandFailed: The body raised a `ClientError`.
         ConfigError: The file is not usable.
     """
     config = load_command_config(command_config)

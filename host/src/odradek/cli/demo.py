@@ -1,7 +1,7 @@
-"""``odradek demo``: a host, a real producer and a real consumer, and what they tell about themselves.
+"""``odradek demo``: runs a host, a real producer and a real consumer, and shows the metrics they push.
 
-Everything is on this machine and temporary: free ports, a temporary directory, and unless ``--otlp`` names
-another one, a small OTLP endpoint that counts what arrives.
+Everything is local and temporary: free ports, a temporary directory, and a small OTLP endpoint that counts
+what arrives unless ``--otlp`` names another one.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ TOPIC = "demo"
 INTERVAL_MS = 1_000
 PLAIN_LINES_EVERY_S = 5
 THROTTLED_BYTES_PER_S = 15_000.0
-"""With ``--spark``: less than the producer sends, so that there is something to see."""
+"""The producer's quota with ``--spark``: less than it sends, so that some minutes are throttled."""
 QUESTIONS = (
     ("Clients", ("clients",)),
     ("Slowest request latency", ("top", "--metric", "producer.request.latency.avg")),
     ("Throttled minutes", ("throttled",)),
 )
-"""What is asked of the tables, and what it is called."""
+"""Title and arguments of each ``odradek spark query``."""
 
 
 @click.command()
@@ -51,12 +51,12 @@ QUESTIONS = (
     "--otlp", metavar="ENDPOINT", help="Forward to this OTLP/HTTP endpoint, e.g. http://localhost:4318."
 )
 @click.option(
-    "--spark", "with_spark", is_flag=True, help="Then ingest what was pushed into tables, and ask them."
+    "--spark", "with_spark", is_flag=True, help="Afterwards load the pushes into tables and query them."
 )
 def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
-    """Show a producer and a consumer pushing their metrics, labeled.
+    """Show a real producer and consumer pushing labeled metrics.
 
-    Exit status 1 if no labeled push arrived.
+    The exit status is 1 if no labeled push arrived.
     """
     kafka = client_library()
     if with_spark:
@@ -77,7 +77,11 @@ def demo(seconds: int, otlp: str | None, with_spark: bool) -> None:
 
 
 def client_library() -> Any:
-    """confluent_kafka, which only the demo needs."""
+    """The module confluent_kafka, which only the demo needs.
+
+    Raises:
+        click.UsageError: It is not installed.
+    """
     try:
         return importlib.import_module("confluent_kafka")
     except ImportError:
@@ -85,11 +89,11 @@ def client_library() -> Any:
 
 
 def check_pipeline() -> None:
-    """See that the pipeline can be started at the end, before anything else is.
+    """Check first that the pipeline can be started at the end.
 
     Raises:
-        CommandFailed: It is not installed.
-        click.ClickException: There is no Java that will do.
+        CommandFailed: The pipeline is not installed.
+        click.ClickException: No suitable Java was found.
     """
     spark = installed_command("spark")
     if spark is not None:
@@ -97,7 +101,7 @@ def check_pipeline() -> None:
 
 
 def demo_config(folder: Path, otlp_endpoint: str) -> HostConfig:
-    """Free ports, everything temporary, one subscription for everybody."""
+    """The configuration: free ports, a temporary directory, one subscription for all clients."""
     return load_config(
         None,
         [
@@ -122,7 +126,7 @@ async def show(
     stop: asyncio.Event,
     pipeline: Pipeline | None,
 ) -> None:
-    """Run everything for a while."""
+    """Run the host and the clients until time is up, then the pipeline if there is one."""
     async with AsyncExitStack() as stack:
         host = Host(config)
         stack.push_async_callback(host.stop)
@@ -144,7 +148,7 @@ async def show(
 async def watch(
     view: ClientView, sink: OtlpSink, clients: Clients, seconds: int, stop: asyncio.Event
 ) -> None:
-    """Show the rows until time is up."""
+    """Show the rows until time is up or a signal arrives."""
     console = Console()
     if not console.is_terminal:
         for elapsed_s in range(1, seconds + 1):
@@ -165,7 +169,7 @@ async def watch(
 
 
 async def stopped(stop: asyncio.Event) -> bool:
-    """Wait a second; whether a signal came."""
+    """Wait one second and return whether a signal arrived."""
     try:
         await asyncio.wait_for(stop.wait(), 1)
     except TimeoutError:
@@ -174,18 +178,18 @@ async def stopped(stop: asyncio.Event) -> bool:
 
 
 class Pipeline:
-    """``odradek spark``, in processes of its own: the pushes as tables, and three questions to them."""
+    """Runs ``odradek spark`` in child processes: loads the pushes into tables and queries them."""
 
     def __init__(self, dataset: Path) -> None:
         self.dataset = str(dataset)
 
     async def show(self, bootstrap: str) -> None:
-        """Ingest everything and print the answers.
+        """Ingest everything and print the answers to the queries.
 
         Raises:
-            click.ClickException: Spark cannot do it; it has said why.
+            click.ClickException: The pipeline failed; it has printed the reason.
         """
-        click.echo("ingesting what was pushed with Spark, which takes some seconds to start")
+        click.echo("loading the pushes with Spark, which takes some seconds to start")
         await self.run("ingest", "--once", "--master", "local[2]", "--bootstrap-server", bootstrap)
         for title, question in QUESTIONS:
             click.echo(f"\n{title}")
@@ -197,11 +201,11 @@ class Pipeline:
             sys.executable, "-m", "odradek", "spark", *arguments, "--dataset", self.dataset
         )
         if await process.wait():
-            raise click.ClickException(f"odradek spark {arguments[0]} failed")
+            raise click.ClickException(f"odradek spark {arguments[0]} failed; its output above says why")
 
 
 class Clients:
-    """An unmodified librdkafka producer and consumer at work in threads of their own."""
+    """An unmodified librdkafka producer and consumer, each in its own thread."""
 
     def __init__(self, kafka: Any) -> None:
         self.kafka = kafka
@@ -220,7 +224,7 @@ class Clients:
             thread.start()
 
     def stop(self) -> None:
-        """End both; each sends its terminating push."""
+        """Close both clients; each sends its terminating push."""
         self.ended.set()
         for thread in self.threads:
             thread.join(timeout=10)
@@ -258,7 +262,7 @@ class Clients:
 
 
 class OtlpSink(ThreadingHTTPServer):
-    """An OTLP/HTTP endpoint that counts data points."""
+    """An OTLP/HTTP endpoint that counts requests and data points."""
 
     daemon_threads = True
 
@@ -275,7 +279,7 @@ class OtlpSink(ThreadingHTTPServer):
         return f"{self.data_points} data points at the OTLP endpoint"
 
     def take(self, body: bytes) -> None:
-        """Count one export: its bytes read as MetricsData, which has the request's shape."""
+        """Count the data points of one export. Its request message has the same encoding as MetricsData."""
         self.requests += 1
         for resource_metrics in MetricsData.FromString(body).resource_metrics:
             for scope_metrics in resource_metrics.scope_metrics:
@@ -284,7 +288,7 @@ class OtlpSink(ThreadingHTTPServer):
 
 
 class OtlpSinkHandler(BaseHTTPRequestHandler):
-    """POST /v1/metrics, uncompressed."""
+    """Answers POST /v1/metrics; accepts uncompressed bodies only."""
 
     protocol_version = "HTTP/1.1"
     server: OtlpSink
@@ -298,12 +302,12 @@ class OtlpSinkHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
-        """Say nothing."""
+        """Suppress the log line of each request."""
 
 
 @contextmanager
 def otlp_sink() -> Iterator[OtlpSink]:
-    """A sink on a free port."""
+    """Yield an OTLP endpoint that listens on a free port."""
     with OtlpSink() as sink:
         thread = threading.Thread(target=sink.serve_forever, name="otlp-sink", daemon=True)
         thread.start()

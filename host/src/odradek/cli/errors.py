@@ -1,5 +1,5 @@
-"""The one thing a subcommand raises on its own account."""
+"""The exception that a subcommand raises when its operation fails."""
 
 
 class CommandFailed(Exception):
-    """The operation failed. The message is the line that the user sees, exit status 1."""
+    """The operation failed. The message is printed on stderr, and the exit status is 1."""

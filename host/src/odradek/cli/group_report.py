@@ -1,4 +1,4 @@
-"""What ``odradek groups --describe`` prints: the tables of kafka-consumer-groups.sh."""
+"""The output of ``odradek groups --describe``: the tables of kafka-consumer-groups.sh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFSETS: Sequence[Column] = (
     ("CLIENT-ID", 0),
 )
 LEADER_EPOCH = 3
-"""The column that is shown on demand."""
+"""Index of the column that is shown only with ``--verbose``."""
 MEMBERS: Sequence[Column] = (
     ("GROUP", WIDE),
     ("CONSUMER-ID", WIDE),
@@ -37,7 +37,7 @@ MEMBERS: Sequence[Column] = (
     ("#PARTITIONS", WIDE),
 )
 INSTANCE_ID = 2
-"""The column that is shown where a member has one."""
+"""Index of the column that is shown only if a member has a group instance id."""
 ASSIGNMENTS: Sequence[Column] = (
     ("CURRENT-EPOCH", WIDE),
     ("CURRENT-ASSIGNMENT", 20),
@@ -54,7 +54,7 @@ EPOCHS: Sequence[Column] = (("GROUP-EPOCH", WIDE), ("TARGET-ASSIGNMENT-EPOCH", 2
 
 
 def notice(group: GroupDescription) -> str | None:
-    """What a reader of the table should know."""
+    """A note on the state of the group, printed before its table; None if there is none."""
     if group.state == "Empty":
         return f"Consumer group '{group.group_id}' has no active members."
     if group.state in REBALANCING:
@@ -63,7 +63,7 @@ def notice(group: GroupDescription) -> str | None:
 
 
 def offset_lines(admin: AdminClient, group: GroupDescription, verbose: bool) -> list[str]:
-    """The partitions of the members, those of the busiest first, then the partitions that nobody has."""
+    """The assigned partitions, members with the most partitions first, then the unassigned partitions."""
     committed = admin.offset_fetch(group.group_id)
     owned = [
         (partition, member)
@@ -94,7 +94,7 @@ def offset_lines(admin: AdminClient, group: GroupDescription, verbose: bool) -> 
 
 
 def member_lines(group: GroupDescription, verbose: bool) -> list[str]:
-    """The members."""
+    """The table of the members."""
     columns = [*MEMBERS, *(ASSIGNMENTS if verbose else ())]
     mixed = {True, False} <= {member.upgraded for member in group.members}
     if verbose and mixed:
@@ -118,7 +118,7 @@ def member_lines(group: GroupDescription, verbose: bool) -> list[str]:
 
 
 def assignment_cells(group: GroupDescription, member: MemberDescription) -> list[object]:
-    """What a member has and shall have, with the epochs of both."""
+    """The current and the target assignment of a member, each after its epoch."""
     return [
         member.epoch,
         partitions_text(member.assignment),
@@ -136,7 +136,7 @@ def partitions_text(partitions: Iterable[Partition]) -> str | None:
 
 
 def state_lines(group: GroupDescription, verbose: bool) -> list[str]:
-    """The group itself."""
+    """The table of the group's state."""
     columns = [*STATE, *(EPOCHS if verbose else ()), ("#MEMBERS", 0)]
     row: list[object] = [
         group.group_id,
@@ -150,5 +150,5 @@ def state_lines(group: GroupDescription, verbose: bool) -> list[str]:
 
 
 def without(cells: Sequence[Cell], index: int) -> list[Cell]:
-    """All cells but one."""
+    """The cells except the one at an index."""
     return [*cells[:index], *cells[index + 1 :]]

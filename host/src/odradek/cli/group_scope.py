@@ -1,4 +1,4 @@
-"""Which groups and partitions a command line of ``odradek groups`` is about."""
+"""The groups and partitions that a command line of ``odradek groups`` selects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from odradek.wire.error_code import ErrorCode
 
 
 def chosen_groups(admin: AdminClient, options: Mapping[str, Any]) -> list[str]:
-    """The groups of ``--group`` or ``--all-groups``, sorted, each once."""
+    """The groups of ``--group`` or ``--all-groups``, sorted and without duplicates."""
     if options["all_groups"]:
         return sorted(group.group_id for group in admin.list_groups() if group.consumes)
     return sorted(set(options["group"]))
@@ -25,24 +25,24 @@ def chosen_groups(admin: AdminClient, options: Mapping[str, Any]) -> list[str]:
 def consumers(
     outcomes: Mapping[str, GroupDescription | RequestFailed],
 ) -> tuple[list[GroupDescription], list[str]]:
-    """The groups of consumers, and why the others are none."""
+    """Separate the consumer groups from the failures, which include groups of another protocol type."""
     found, failures = [], []
     for group_id, outcome in outcomes.items():
         if isinstance(outcome, RequestFailed):
             failures.append(str(outcome))
         elif outcome.protocol_type not in CONSUMER_PROTOCOL_TYPES:
-            failures.append(f"{group_id}: not a group of consumers but of type {outcome.protocol_type}")
+            failures.append(f"{group_id}: not a consumer group, its protocol type is {outcome.protocol_type}")
         else:
             found.append(outcome)
     return found, failures
 
 
 def chosen_partitions(admin: AdminClient, topics: Sequence[str]) -> list[Partition]:
-    """The partitions behind some ``--topic``.
+    """The partitions that the ``--topic`` options select.
 
     Raises:
-        click.UsageError: One cannot be read.
-        RequestFailed: A topic without partitions does not exist.
+        click.UsageError: An option has the wrong form.
+        RequestFailed: A topic given without partitions does not exist.
     """
     whole = [text for text in topics if ":" not in text]
     named = [partition for text in topics if ":" in text for partition in named_partitions(text)]
@@ -52,10 +52,10 @@ def chosen_partitions(admin: AdminClient, topics: Sequence[str]) -> list[Partiti
 
 
 def named_partitions(text: str) -> list[Partition]:
-    """The partitions of ``topic:0,1``.
+    """Parse the partitions of ``topic:0,1``.
 
     Raises:
-        click.UsageError: It is not like that.
+        click.UsageError: The text has another form.
     """
     topic, _, indexes = text.partition(":")
     numbers = [number.strip() for number in indexes.split(",")]
@@ -65,10 +65,10 @@ def named_partitions(text: str) -> list[Partition]:
 
 
 def check_existing(admin: AdminClient, partitions: Iterable[Partition]) -> None:
-    """Let partitions through that exist.
+    """Check that all partitions exist.
 
     Raises:
-        RequestFailed: One does not.
+        RequestFailed: A partition does not exist.
     """
     wanted = list(partitions)
     described = admin.describe_topics(sorted({topic for topic, _ in wanted}))

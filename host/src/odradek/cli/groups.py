@@ -1,8 +1,8 @@
-"""``odradek groups``: the options and the output of kafka-consumer-groups.sh, against any broker.
+"""``odradek groups``: the options and output of kafka-consumer-groups.sh, for any broker.
 
-Differs from the tool: a command line that cannot be used is exit status 2 (1 there); when something failed,
-for one group of many too, there is one line on stderr and exit status 1 (a line on stdout and 0 there); rows
-are in the order of groups, topics and partitions.
+Differs from the tool: an invalid command line gives exit status 2 (the tool: 1). A failure, even for only one
+of several groups, gives one line on stderr and exit status 1 (the tool: a line on stdout and status 0). Rows
+are sorted by group, topic and partition.
 """
 
 from __future__ import annotations
@@ -57,61 +57,68 @@ LEAST_WIDTH = 15
 @click.command("groups", context_settings={"help_option_names": ["--help"]})
 @cluster_options
 @click.option("--list", "list_names", is_flag=True, help="List the groups.")
-@click.option("--describe", is_flag=True, help="Show offsets and lag, members or state of groups.")
+@click.option("--describe", is_flag=True, help="Show offsets and lag, members, or state.")
 @click.option("--delete", is_flag=True, help="Delete groups that have no members.")
-@click.option("--reset-offsets", is_flag=True, help="Move the offsets of groups that have no members.")
-@click.option("--delete-offsets", is_flag=True, help="Forget offsets of topics that no member reads.")
-@click.option("--group", multiple=True, metavar="GROUP", help="Which group. May be repeated.")
-@click.option("--all-groups", is_flag=True, help="All groups of consumers.")
-@click.option("--offsets", is_flag=True, help="Describe offsets and lag; the default.")
-@click.option("--members", is_flag=True, help="Describe the members.")
+@click.option("--reset-offsets", is_flag=True, help="Move offsets of groups that have no members.")
+@click.option("--delete-offsets", is_flag=True, help="Delete offsets of topics that no member reads.")
+@click.option("--group", multiple=True, metavar="GROUP", help="The group; may be repeated.")
+@click.option("--all-groups", is_flag=True, help="All consumer groups.")
+@click.option("--offsets", is_flag=True, help="With --describe: show offsets and lag; the default.")
+@click.option("--members", is_flag=True, help="With --describe: show the members.")
 @click.option(
     "--state",
     is_flag=False,
     flag_value="",
     metavar="STATES",
-    help="Describe the state; with --list show it, or only groups in STATES (stable,empty).",
+    help="With --describe: show the state. With --list: show states, or list only groups in STATES, such as "
+    "stable,empty.",
 )
 @click.option(
     "--type",
     is_flag=False,
     flag_value="",
     metavar="TYPES",
-    help="With --list show the protocol, or only groups of TYPES (classic,consumer).",
+    help="With --list: show types, or list only groups of TYPES: classic,consumer.",
 )
-@click.option("--verbose", is_flag=True, help="Describe epochs and assignments too.")
+@click.option("--verbose", is_flag=True, help="With --describe: show epochs and assignments too.")
 @click.option(
     "--topic",
     multiple=True,
     metavar="TOPIC[:P1,P2]",
-    help="Which partitions, all of a topic by default. May be repeated.",
+    help="The partitions, all of a topic by default; may be repeated.",
 )
-@click.option("--all-topics", is_flag=True, help="All partitions that the group has offsets of.")
-@click.option("--to-earliest", is_flag=True, help="To the first record.")
-@click.option("--to-latest", is_flag=True, help="Behind the last record.")
-@click.option("--to-current", is_flag=True, help="To where they are, or behind the last record.")
-@click.option("--to-offset", type=click.IntRange(0), metavar="OFFSET", help="To an offset.")
-@click.option("--shift-by", type=int, metavar="N", help="By a number of offsets, which may be negative.")
-@click.option("--to-datetime", metavar="TIME", help="To a time, YYYY-MM-DDThh:mm:ss.sss, UTC by default.")
-@click.option("--by-duration", metavar="DURATION", help="To a time so long ago, PnDTnHnMnS.")
+@click.option("--all-topics", is_flag=True, help="All partitions for which the group has offsets.")
+@click.option("--to-earliest", is_flag=True, help="Reset to the first record.")
+@click.option("--to-latest", is_flag=True, help="Reset to the end of the log.")
+@click.option(
+    "--to-current", is_flag=True, help="Keep committed offsets; without one, reset to the end of the log."
+)
+@click.option("--to-offset", type=click.IntRange(0), metavar="OFFSET", help="Reset to this offset.")
+@click.option("--shift-by", type=int, metavar="N", help="Move by N records; N may be negative.")
+@click.option(
+    "--to-datetime",
+    metavar="TIME",
+    help="Reset to this time, YYYY-MM-DDThh:mm:ss.sss, UTC without an offset.",
+)
+@click.option("--by-duration", metavar="DURATION", help="Reset to a time this long ago, PnDTnHnMnS.")
 @click.option(
     "--from-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="To the offsets of a CSV file, as --export prints it.",
+    help="Reset to the offsets in a CSV file, as --export prints it.",
 )
-@click.option("--dry-run", is_flag=True, help="Show the new offsets, do not commit them; the default.")
+@click.option("--dry-run", is_flag=True, help="Show the new offsets without committing them; the default.")
 @click.option("--execute", is_flag=True, help="Commit the new offsets.")
 @click.option("--export", is_flag=True, help="Print the new offsets as CSV.")
 @click.option(
     "--timeout",
     type=click.IntRange(1),
     metavar="MS",
-    help="How long to wait for the brokers; else request.timeout.ms, 30000.",
+    help="Request timeout; default: request.timeout.ms of --command-config, or 30000.",
 )
 def groups(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe and delete consumer groups of any broker, and move their offsets.
 
-    Exactly one of --list, --describe, --delete, --reset-offsets and --delete-offsets.
+    Give exactly one of --list, --describe, --delete, --reset-offsets and --delete-offsets.
     """
     action = one_action(options, ACTIONS)
     only_with(options, action, GOES_WITH)
@@ -121,37 +128,37 @@ def groups(bootstrap_server: str, command_config: Path | None, **options: Any) -
 
 
 def fail(failures: Sequence[str]) -> None:
-    """End with what failed, if anything did.
+    """Fail with all failures in one message, if there are any.
 
     Raises:
-        CommandFailed: Something did.
+        CommandFailed: There is at least one failure.
     """
     if failures:
         raise CommandFailed(f"{FAILING} {'; '.join(failures)}")
 
 
 def check_list(options: dict[str, Any]) -> None:
-    """States and types are of those that there are; they are written as Kafka does."""
+    """Check that states and types exist, and store them in Kafka's spelling."""
     options["states"] = words(options["state"], STATES, "--state")
     options["types"] = words(options["type"], TYPES, "--type")
 
 
 def words(text: str | None, known: Sequence[str], option: str) -> list[str]:
-    """A list of known words, in any case.
+    """Parse a comma-separated list of known words, in upper or lower case.
 
     Raises:
-        click.UsageError: One is not known.
+        click.UsageError: A word is not known.
     """
     spelled = {word.lower(): word for word in known}
     wanted = [word.strip() for word in (text or "").split(",") if word.strip()]
     for word in wanted:
         if word.lower() not in spelled:
-            raise click.UsageError(f"option {option}: {word!r} is none of {', '.join(known)}")
+            raise click.UsageError(f"option {option}: expected one of {', '.join(known)}, found {word!r}")
     return [spelled[word.lower()] for word in wanted]
 
 
 def check_describe(options: dict[str, Any]) -> None:
-    """Groups, and one thing to see of them."""
+    """Check that groups are named, and that at most one view is requested."""
     check_groups(options)
     at_most_one(options, ("offsets", "members", "state"))
     if options["state"]:
@@ -159,13 +166,13 @@ def check_describe(options: dict[str, Any]) -> None:
 
 
 def check_groups(options: dict[str, Any]) -> None:
-    """One way to say which groups."""
+    """Check that groups are named in exactly one way."""
     if at_most_one(options, ("group", "all_groups")) is None:
         raise click.UsageError("one of --group or --all-groups must be specified")
 
 
 def check_reset(options: dict[str, Any]) -> None:
-    """Groups, one way to say where to, and one to say what."""
+    """Check that groups, exactly one target and, except with ``--from-file``, one scope are given."""
     check_groups(options)
     at_most_one(options, ("dry_run", "execute"))
     if at_most_one(options, SCENARIOS) is None:
@@ -178,13 +185,13 @@ def check_reset(options: dict[str, Any]) -> None:
 
 
 def check_delete_offsets(options: dict[str, Any]) -> None:
-    """One group and some topics."""
+    """Check that exactly one group and at least one topic are given."""
     if len(options["group"]) != 1 or not options["topic"]:
         raise click.UsageError("one --group and at least one --topic must be specified with --delete-offsets")
 
 
 def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
-    """Print the groups, with their types and states where these are asked for."""
+    """Print the groups, with their types and states if requested."""
     every = admin.list_groups(states=options["states"], types=options["types"])
     found = sorted((group for group in every if group.consumes), key=lambda group: group.group_id)
     if options["state"] is None and options["type"] is None:
@@ -204,7 +211,7 @@ def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 
 
 def describe(admin: AdminClient, options: dict[str, Any]) -> list[str]:
-    """Print what the groups look like; why those that are not shown are not."""
+    """Print the groups; return the reasons for those that cannot be shown."""
     found, failures = consumers(admin.describe_groups(chosen_groups(admin, options)))
     for group in found:
         said = notice(group)
@@ -222,7 +229,7 @@ def describe(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 
 
 def delete(admin: AdminClient, options: dict[str, Any]) -> list[str]:
-    """Delete groups; why those that are left are."""
+    """Delete groups; return the reasons for those that could not be deleted."""
     outcomes = admin.delete_groups(chosen_groups(admin, options))
     failures = [str(outcome) for outcome in outcomes.values() if outcome]
     deleted = ", ".join(f"'{group}'" for group, outcome in outcomes.items() if outcome is None)
@@ -234,7 +241,7 @@ def delete(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 
 
 def delete_offsets(admin: AdminClient, options: dict[str, Any]) -> list[str]:
-    """Forget offsets; print what became of each."""
+    """Delete offsets and print the result for each."""
     (group,) = options["group"]
     outcomes = admin.offset_delete(group, sorted(chosen_partitions(admin, options["topic"])))
     failures = sorted({outcome.code.name for outcome in outcomes.values() if outcome})
@@ -247,7 +254,7 @@ def delete_offsets(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 
 
 def status(outcome: RequestFailed | None) -> str:
-    """What became of an offset."""
+    """The result for one offset, as the tool prints it."""
     return "Successful" if outcome is None else f"Error: {outcome.code.name}"
 
 
@@ -265,4 +272,4 @@ ACTION = {
     "reset_offsets": reset_offsets,
     "delete_offsets": delete_offsets,
 }
-"""Each returns what failed."""
+"""Each returns its failures, one text per group."""

@@ -1,9 +1,9 @@
 """The command ``odradek``: finds subcommands and turns errors into one line on stderr and an exit status.
 
-Exit status: 0 done, 1 the operation failed, 2 the command line or the configuration is unusable, 130
+Exit status: 0 success, 1 the operation failed, 2 the command line or the configuration is invalid, 130
 interrupted.
 
-Subcommands are imported when they are called: ``odradek --help`` must not wait for protobuf or grpc.
+A subcommand is imported only when it is called, so that ``odradek --help`` does not import protobuf or grpc.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "conformance": (
         "odradek.cli.conformance:conformance",
-        "Report what a client made of KIP-714.",
+        "Report how a client implements KIP-714.",
     ),
     "demo": ("odradek.cli.demo:demo", "Show a real producer and consumer pushing their metrics."),
     "groups": (
         "odradek.cli.groups:groups",
         "List, describe and delete groups; move their offsets.",
     ),
-    "new-plugin": ("odradek.cli.new_plugin:new_plugin", "Write a plugin to begin with."),
+    "new-plugin": ("odradek.cli.new_plugin:new_plugin", "Create a plugin from the template."),
     "plugins": ("odradek.cli.plugins:plugins", "List installed plugins."),
     "quotas": ("odradek.cli.quotas:quotas", "Describe and alter quotas."),
-    "replay": ("odradek.cli.replay:replay", "Let a forwarder deliver again what came since a time."),
+    "replay": ("odradek.cli.replay:replay", "Make a forwarder deliver past pushes again."),
     "serve": ("odradek.cli.serve:serve", "Run a host."),
     "topics": ("odradek.cli.topics:topics", "List, describe, create, alter and delete topics."),
     "users": ("odradek.cli.users:users", "List, describe, add and delete users of SASL listeners."),
     "verify-plugin": (
         "odradek.cli.verify_plugin:verify_plugin",
-        "Hold an installed plugin against the contract.",
+        "Check an installed plugin against the contract.",
     ),
 }
-"""Name: where the command is, and what it does in one line (the help page does not import it)."""
+"""Import path and one-line summary of each subcommand. The summary is here so that help imports nothing."""
 COMMAND_GROUP = "odradek.commands"
-"""Entry points of this group are subcommands too: the name, and a click command."""
+"""Entry point group of the subcommands of plugins. Each entry point names a click command."""
 EXTRAS = ("spark",)
-"""Subcommands that ``pip install odradek[<name>]`` brings."""
+"""Subcommands that ``pip install odradek[<name>]`` installs."""
 
 
 class LazyGroup(click.Group):
@@ -84,15 +84,15 @@ class LazyGroup(click.Group):
 
 
 def installed_commands() -> dict[str, EntryPoint]:
-    """The subcommands of installed plugins, not imported. None takes the place of one of the host's."""
+    """The subcommands of installed plugins, not imported. A plugin cannot replace one of the host's."""
     return {found.name: found for found in entry_points(group=COMMAND_GROUP) if found.name not in SUBCOMMANDS}
 
 
 def installed_command(name: str) -> click.Command | None:
-    """The subcommand of a plugin; None if nobody has one of that name.
+    """The subcommand of a plugin; None if no installed plugin has one of this name.
 
     Raises:
-        CommandFailed: It cannot be loaded, or it is in an extra that is not installed.
+        CommandFailed: It cannot be loaded, or it belongs to an extra that is not installed.
     """
     found = installed_commands().get(name)
     if found is None:
@@ -105,12 +105,12 @@ def installed_command(name: str) -> click.Command | None:
         problem = f"{type(error).__name__}: {error}"
         raise CommandFailed(f"odradek {name}: {found.value} cannot be loaded: {problem}") from error
     if not isinstance(command, click.Command):
-        raise CommandFailed(f"odradek {name}: {found.value} is no click command")
+        raise CommandFailed(f"odradek {name}: {found.value} is not a click command")
     return command
 
 
 def summary(found: EntryPoint) -> str:
-    """What the distribution behind a subcommand says of itself."""
+    """The summary line of the distribution that provides a subcommand."""
     return "" if found.dist is None else str(found.dist.metadata.json.get("summary", ""))
 
 
@@ -130,13 +130,13 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit.
 
     Args:
-        arguments: Without the program's name; None for those of the process.
+        arguments: The arguments without the program's name; None for those of the process.
     """
     sys.exit(run(arguments))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status."""
+    """Run the command line and return the exit status."""
     try:
         status = cli.main(args=arguments, prog_name="odradek", standalone_mode=False)
         sys.stdout.flush()
@@ -145,12 +145,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        return reader_left()
+        return output_closed()
     return status if isinstance(status, int) else 0
 
 
 def explained(error: Exception) -> int:
-    """Tell the user in one line; the exit status."""
+    """Print the error in one line and return the exit status."""
     if isinstance(error, click.ClickException):
         return complain(located(error), error.exit_code)
     if isinstance(error, CommandFailed):
@@ -159,19 +159,19 @@ def explained(error: Exception) -> int:
 
 
 def complain(message: str, status: int) -> int:
-    """One line on stderr, whatever is in the message."""
+    """Print the message to stderr as one line, even if it contains line breaks."""
     click.echo(" ".join(message.split()), err=True)
     return status
 
 
 def located(error: click.ClickException) -> str:
-    """What is wrong with the command line, after the name of the command it was given to."""
+    """The message of a command-line error, prefixed with the name of the command."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "odradek"
     return f"{command}: {error.format_message()}"
 
 
-def reader_left() -> int:
-    """Whoever read our output has seen enough (``| head``). Python shall not complain on its way out."""
+def output_closed() -> int:
+    """Keep Python from reporting the broken pipe again at exit, after the reader (``| head``) has left."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED

@@ -1,7 +1,7 @@
-"""``odradek new-plugin``: write out a plugin that works, with its tests, under a name of one's own.
+"""``odradek new-plugin``: creates a working plugin with its tests, under a name of the user's choice.
 
-The template is ``contrib/plugin-template``: a plugin called "example", built and tested like any other. The
-wheel of the host carries it as ``odradek/plugin_template``; there is no second copy.
+The template is ``contrib/plugin-template``, a plugin called "example" that is built and tested like any
+other. The host's wheel contains it as ``odradek/plugin_template``; the repository has only one copy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from odradek.cli.errors import CommandFailed
 
 PACKAGE = Path(odradek.__file__).parent
 PLACES = (PACKAGE / "plugin_template", PACKAGE.parents[2] / "contrib" / "plugin-template")
-"""In an installed host, and in a checkout."""
+"""The template in an installed host, and in a checkout."""
 NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 EXAMPLE = re.compile(r"(?P<before>odradek[-_])?(?P<example>example|Example)")
 LEFT_OUT = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "dist"}
@@ -28,28 +28,28 @@ LEFT_OUT = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", "dist"
 @click.option(
     "--directory",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where to write it; default: odradek-NAME.",
+    help="Target folder; default: odradek-NAME.",
 )
 def new_plugin(name: str, directory: Path | None) -> None:
-    """Write a plugin to begin with: a receiver, a forwarder and their tests.
+    """Create a plugin from the template: a receiver, a forwarder and their tests.
 
-    NAME is the plugin's: its distribution is odradek-NAME, its table [plugins.NAME].
+    NAME is the plugin's name: its distribution is odradek-NAME, its configuration table [plugins.NAME].
     """
-    name = name.replace("_", "-").removeprefix("odradek-")  # the distribution gets the prefix anyway
+    name = name.replace("_", "-").removeprefix("odradek-")  # the distribution name gets the prefix below
     if not NAME.fullmatch(name):
-        raise click.UsageError(f"expected a name of a-z, 0-9 and - between them, found {name!r}")
+        raise click.UsageError(f"expected a name of words of a-z and 0-9, joined by -, found {name!r}")
     folder = directory or Path(f"odradek-{name}")
     if folder.exists() and any(folder.iterdir()):
-        raise CommandFailed(f"{folder} is there already, and not empty")
+        raise CommandFailed(f"{folder} exists and is not empty; choose another --directory")
     for path in write(name, folder):
         click.echo(path)
 
 
 def write(name: str, folder: Path) -> Iterator[Path]:
-    """Write the files; which they are.
+    """Write the files and yield their paths.
 
     Raises:
-        CommandFailed: They cannot be written, or the template is not there.
+        CommandFailed: A file cannot be written, or the template is missing.
     """
     root = template()
     for source in sorted(root.rglob("*")):
@@ -66,15 +66,19 @@ def write(name: str, folder: Path) -> Iterator[Path]:
 
 
 def template() -> Path:
-    """The folder of the template."""
+    """The folder of the template.
+
+    Raises:
+        CommandFailed: The template is missing.
+    """
     for place in PLACES:
         if place.is_dir():
             return place
-    raise CommandFailed(f"the template is missing; it should be in {PLACES[0]}")
+    raise CommandFailed(f"the plugin template is missing in {PLACES[0]}: reinstall odradek")
 
 
 def renamed(text: str, name: str) -> str:
-    """``odradek-example``, ``odradek_example``, ``ExampleReceiver`` and ``example`` with another name."""
+    """Replace the name in ``odradek-example``, ``odradek_example``, ``ExampleReceiver`` and ``example``."""
     module = name.replace("-", "_")
 
     def other(found: re.Match[str]) -> str:

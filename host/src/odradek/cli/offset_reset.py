@@ -1,4 +1,4 @@
-"""``odradek groups --reset-offsets``: where the offsets shall be, and committing them."""
+"""``odradek groups --reset-offsets``: determines the new offsets and commits them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ COLUMNS = (("GROUP", 15), ("TOPIC", 15), ("PARTITION", 10), ("NEW-OFFSET", 0))
 
 
 def reset_offsets(admin: AdminClient, options: Mapping[str, Any]) -> list[str]:
-    """Print the new offsets, and commit them with ``--execute``; why some groups are left alone.
+    """Print the new offsets and, with ``--execute``, commit them; return the reasons for skipped groups.
 
-    Nothing is committed before all new offsets are known.
+    Nothing is committed until the new offsets of all groups are known.
     """
     names = chosen_groups(admin, options)
     target = scenario(options, len(names) == 1, int(time.time() * 1000))
     if not options["dry_run"] and not options["execute"]:
-        warn("nothing is committed without --execute; say --dry-run if that is wanted")
+        warn("nothing is committed without --execute; add --dry-run to omit this warning")
     inactive, failures = idle_groups(admin.describe_groups(names))
     plan = {group: target(admin, group) for group in inactive}
     if options["execute"]:
@@ -56,11 +56,11 @@ def reset_offsets(admin: AdminClient, options: Mapping[str, Any]) -> list[str]:
 
 
 def idle_groups(outcomes: Mapping[str, GroupDescription | RequestFailed]) -> tuple[list[str], list[str]]:
-    """Groups without members, or that do not exist yet; and why the others must be left alone."""
+    """The groups without members, which may not exist yet, and the reasons for skipping the others."""
     new = [group for group, outcome in outcomes.items() if is_new(outcome)]
     found, failures = consumers({group: outcomes[group] for group in outcomes if group not in new})
     failures += [
-        f"group '{group.group_id}' must be inactive for its offsets to be reset, its state is {group.state}"
+        f"group '{group.group_id}' is {group.state}: stop its members to reset its offsets"
         for group in found
         if group.state not in INACTIVE
     ]
@@ -68,14 +68,14 @@ def idle_groups(outcomes: Mapping[str, GroupDescription | RequestFailed]) -> tup
 
 
 def is_new(outcome: GroupDescription | RequestFailed) -> bool:
-    """Whether there is no such group."""
+    """Whether the group does not exist yet."""
     return isinstance(outcome, RequestFailed) and outcome.code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def scenario(
     options: Mapping[str, Any], one_group: bool, now_ms: int
 ) -> Callable[[AdminClient, str], Offsets]:
-    """What finds the new offsets of a group.
+    """The function that determines the new offsets of a group.
 
     Raises:
         click.UsageError: A time cannot be read.
@@ -105,7 +105,7 @@ Finder = Callable[[AdminClient, str, list[Partition]], Offsets]
 
 
 def finder_of(options: Mapping[str, Any], now_ms: int) -> Finder:
-    """What finds new offsets for partitions of a group."""
+    """The function that determines new offsets for partitions of a group."""
     for option, special in (("to_earliest", EARLIEST), ("to_latest", LATEST)):
         if options[option]:
             return lambda admin, group, partitions: listed(admin, partitions, special)
@@ -119,27 +119,27 @@ def finder_of(options: Mapping[str, Any], now_ms: int) -> Finder:
         time_ms = at_datetime_ms(options["to_datetime"])
     else:
         time_ms = now_ms - duration_ms(options["by_duration"])
-    # below 0 a timestamp would be one of the special ones: no record is older than 1970
+    # negative timestamps are special in ListOffsets, and no record is older than 1970
     return lambda admin, group, partitions: at_time(admin, partitions, max(0, time_ms))
 
 
 def listed(admin: AdminClient, partitions: Iterable[Partition], timestamp_ms: int) -> Offsets:
-    """The offsets at a time, or at one of the special ones."""
+    """The offsets at a timestamp, which may be a special one of ListOffsets."""
     found = admin.list_offsets(dict.fromkeys(partitions, timestamp_ms))
     return {partition: at.offset for partition, at in found.items()}
 
 
 def at_time(admin: AdminClient, partitions: list[Partition], time_ms: int) -> Offsets:
-    """The first record that is not older; behind the last one where all are older."""
+    """The offset of the first record at or after a time; the end of the log if all records are older."""
     found = listed(admin, partitions, time_ms)
     older = [partition for partition, offset in found.items() if offset < 0]
     for partition in older:
-        warn(f"{partition_text(partition)} has no record so late: the latest offset is used")
+        warn(f"{partition_text(partition)} has no record at or after this time: using the end of the log")
     return found | (listed(admin, older, LATEST) if older else {})
 
 
 def to_current(admin: AdminClient, group: str, partitions: list[Partition]) -> Offsets:
-    """Where the group is; behind the last record where it has no offset."""
+    """The committed offsets; the end of the log for partitions without one."""
     committed = admin.offset_fetch(group, partitions)
     missing = [partition for partition in partitions if partition not in committed]
     ends = listed(admin, missing, LATEST) if missing else {}
@@ -147,50 +147,50 @@ def to_current(admin: AdminClient, group: str, partitions: list[Partition]) -> O
 
 
 def shifted(admin: AdminClient, group: str, partitions: list[Partition], by: int) -> Offsets:
-    """Where the group is, and some records on.
+    """The committed offsets moved by a number of records.
 
     Raises:
-        ClientError: The group has no offset of a partition.
+        ClientError: The group has no committed offset for a partition.
     """
     committed = admin.offset_fetch(group, partitions)
     for partition in partitions:
         if partition not in committed:
             at = partition_text(partition)
-            raise ClientError(f"group {group} has no committed offset of {at} that could be shifted")
+            raise ClientError(f"group {group} has no committed offset for {at}: --shift-by needs one")
     return within(admin, {partition: committed[partition].offset + by for partition in partitions})
 
 
 def from_file(admin: AdminClient, group: str, file: ResetFile) -> Offsets:
-    """What the file says of a group.
+    """The offsets of a group in the file.
 
     Raises:
-        click.UsageError: It says nothing.
+        click.UsageError: The file does not name the group.
     """
     offsets = file.get(group)
     if offsets is None:
-        raise click.UsageError(f"option --from-file: nothing in it about group {group}")
+        raise click.UsageError(f"option --from-file: the file has no line for group {group}")
     check_existing(admin, offsets)
     return within(admin, dict(sorted(offsets.items())))
 
 
 def within(admin: AdminClient, wanted: Offsets) -> Offsets:
-    """The offsets, moved to the nearest end of the log where they are outside."""
+    """The offsets; one outside the log is moved to the nearest end of it."""
     first, last = listed(admin, wanted, EARLIEST), listed(admin, wanted, LATEST)
     moved = {}
     for partition, offset in wanted.items():
         nearest = moved[partition] = min(max(offset, first[partition]), last[partition])
         if nearest != offset:
-            warn(f"{partition_text(partition)} has no offset {offset}: {nearest} is used")
+            warn(f"{partition_text(partition)} has no offset {offset}: using {nearest}")
     return moved
 
 
 def warn(message: str) -> None:
-    """Tell a person, not a script."""
+    """Print a warning to stderr, so that scripts can parse stdout."""
     click.echo(f"WARN: {message}", err=True)
 
 
 def show(plan: Mapping[str, Offsets], as_csv: bool, one_group: bool) -> None:
-    """Print the new offsets: a table, or what ``--from-file`` reads."""
+    """Print the new offsets as a table, or as CSV for ``--from-file``."""
     rows = [[group, *at, offset] for group, offsets in plan.items() for at, offset in offsets.items()]
     if as_csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""``odradek plugins``: what is installed, and what a host with this configuration would make of it."""
+"""``odradek plugins``: lists installed plugins and their state in a host with this configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from odradek.server.plugins.offers import COMPANION
 from odradek.server.plugins.plugin_manager import load_plugins
 
 Status = Mapping[str, Mapping[str, object]]
-"""By plugin: how far its companion is."""
+"""The progress that the companion of a plugin reports, by plugin."""
 
 COLUMNS = ("name", "distribution", "version", "state", "hooks")
 
@@ -24,13 +24,14 @@ COLUMNS = ("name", "distribution", "version", "state", "hooks")
     "--config",
     "config_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A host's TOML file: its [plugins.<name>] tables decide the state.",
+    help="TOML file of a host; its [plugins.<name>] tables determine the state.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def plugins(config_file: Path | None, as_json: bool) -> None:
     """List installed plugins.
 
-    State: active; idle (nothing to offer with this configuration); disabled; broken (it cannot be loaded).
+    The state is active, idle (it offers nothing with this configuration), disabled, or broken (it cannot be
+    loaded).
     """
     found, status = configured(config_file)
     if as_json:
@@ -49,10 +50,10 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
 
 
 def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status]:
-    """Every installed plugin, after its hooks were called with its table, and how far companions are.
+    """Call the hooks of every installed plugin with its table; return the plugins and the companions' status.
 
     Raises:
-        ConfigError: A table is not usable.
+        ConfigError: A table is not valid.
     """
     if config_file is None:
         return activate(load_plugins(), {}), {}
@@ -65,7 +66,7 @@ def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status]:
 
 
 def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:
-    """What companions tell of themselves; one that fails is told about, too."""
+    """The status of each companion, or the error that its ``status`` raised."""
     told: dict[str, Mapping[str, object]] = {}
     for plugin in found:
         for companion in plugin.offered(COMPANION):
@@ -77,7 +78,7 @@ def statuses(found: Sequence[ActivePlugin], bootstrap_servers: str) -> Status:
 
 
 def row(plugin: ActivePlugin) -> dict[str, object]:
-    """A plugin as JSON; ``problem`` says why it is broken."""
+    """A plugin as a JSON object. ``problem`` is present if the plugin is broken, and says why."""
     shown: dict[str, object] = {
         "name": plugin.name,
         "distribution": plugin.installed.distribution,
@@ -89,13 +90,13 @@ def row(plugin: ActivePlugin) -> dict[str, object]:
 
 
 def cells(plugin: ActivePlugin) -> tuple[str, ...]:
-    """A plugin as one line of a table."""
+    """A plugin as a row of the table."""
     last = plugin.installed.problem or " ".join(plugin.installed.hooks)
     return plugin.name, plugin.installed.distribution, plugin.installed.version, plugin.state.value, last
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines with columns as wide as their widest cell."""
+    """Format the rows as lines whose columns are as wide as their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(cells_, widths, strict=True)).rstrip()
@@ -104,8 +105,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def print_table(found: Sequence[ActivePlugin]) -> None:
-    """The table for a terminal."""
-    from rich.console import Console  # 60 ms that nobody else pays
+    """Print the table for a terminal."""
+    from rich.console import Console  # 60 ms that only this branch needs
     from rich.table import Table
     from rich.text import Text
 

@@ -1,9 +1,9 @@
-"""``odradek quotas``: the options of kafka-configs.sh about quotas, and its output, against any broker.
+"""``odradek quotas``: the quota options and the output of kafka-configs.sh, for any broker.
 
-Differs from the tool: a command line that cannot be used is exit status 2 (1 there), errors are one line on
-stderr. ``--describe`` alone shows all quotas; where there are none, stderr says so. Users are described
-without their credentials, which ``odradek users`` shows; which keys there are, and whether a host has an
-address, is decided by the broker.
+Differs from the tool: an invalid command line gives exit status 2 (the tool: 1), and an error is one line on
+stderr. ``--describe`` alone shows all quotas, and stderr says if there are none. Users are described without
+their credentials, which ``odradek users`` shows. The broker, not the command, decides whether a key exists
+and whether a host name resolves.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ ACTIONS = ("describe", "alter")
 ALTERATIONS = ("add_config", "delete_config")
 GOES_WITH = dict.fromkeys(ALTERATIONS, ("alter",))
 TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
-"""As the protocol calls them."""
+"""Names of the entity types in the protocol."""
 NOUNS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
-"""As the tool calls them when it describes."""
+"""Names of the entity types in the tool's output."""
 DEFAULT_NAME = ""
 EPILOG = """\b
 Quotas of users and clients:
   producer_byte_rate        bytes per second
   consumer_byte_rate        bytes per second
-  request_percentage        time of requests, in percent of a thread
-  controller_mutation_rate  partitions made and removed per second
-Of IP addresses:
+  request_percentage        request processing time, in percent of a thread
+  controller_mutation_rate  partitions created and deleted per second
+Quotas of IP addresses:
   connection_creation_rate  connections per second
 
 \b
-For example:
+Examples:
   odradek quotas --bootstrap-server localhost:9092 --describe
   odradek quotas --bootstrap-server localhost:9092 --alter --user alice \\
       --add-config producer_byte_rate=1000000,request_percentage=50
@@ -55,35 +55,35 @@ Command = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What the command line is about: types and, as far as they were given, names; "" is the default."""
+    """The entity that the command line names; "" is the default. There may be fewer names than types."""
 
     types: Sequence[str]
     names: Sequence[str]
 
     @property
     def matches(self) -> dict[str, Match]:
-        """The filter that finds it, or all of its types."""
+        """The filter that matches this entity; a type without a name matches every name."""
         names: list[Match] = [name or None for name in self.names]
         names += [ANY] * (len(self.types) - len(self.names))
         return {TYPES[kind]: name for kind, name in zip(self.types, names, strict=True)}
 
     @property
     def one(self) -> ClientQuotaEntity:
-        """The one entity; all names were given."""
+        """The entity itself; every type must have a name."""
         return ClientQuotaEntity.of(
             {TYPES[kind]: name or None for kind, name in zip(self.types, self.names, strict=True)}
         )
 
     @property
     def altered(self) -> str:
-        """What the tool prints after a change: it names the first type only."""
+        """The tool's message after a change, which names only the first type."""
         if self.names[0] == DEFAULT_NAME:
             return f"Completed updating default config for {self.types[0]} in the cluster."
         return f"Completed updating config for {self.types[0].removesuffix('s')} {self.names[0]}."
 
 
 def short_options(command: Command) -> Command:
-    """Add the options that say type and name at once."""
+    """Add the options that give type and name at once."""
     for kind in reversed(TYPES):
         singular = kind.removesuffix("s")
         command = click.option(
@@ -106,29 +106,29 @@ def short_options(command: Command) -> Command:
     "types",
     type=click.Choice(list(TYPES)),
     multiple=True,
-    help="Whose quotas; users and clients go together. With --describe of everybody, if there is none.",
+    help="Type of the entity; users and clients may be combined. --describe shows all quotas by default.",
 )
 @click.option(
     "--entity-name",
     "names",
     metavar="NAME",
     multiple=True,
-    help="Which one, in the order of the types; with --describe all by default.",
+    help="Name of the entity, in the order of the types; --describe shows all by default.",
 )
 @click.option(
     "--entity-default",
     "names",
     flag_value=DEFAULT_NAME,
     multiple=True,
-    help="All that have no quotas of their own.",
+    help="The default for entities without quotas of their own.",
 )
 @short_options
-@click.option("--add-config", metavar="K1=V1,K2=V2", help="What to set; other quotas stay.")
-@click.option("--delete-config", multiple=True, metavar="K1,K2", help="What to remove.")
+@click.option("--add-config", metavar="K1=V1,K2=V2", help="Quotas to set; others stay unchanged.")
+@click.option("--delete-config", multiple=True, metavar="K1,K2", help="Quotas to remove; may be repeated.")
 def quotas(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
-    """Describe and alter the quotas of users, clients, both together, or IP addresses.
+    """Describe and alter the quotas of users, clients, user and client pairs, or IP addresses.
 
-    Exactly one of --describe and --alter.
+    Give exactly one of --describe and --alter.
     """
     action = one_action(options, ACTIONS)
     only_with(options, action, GOES_WITH)
@@ -144,10 +144,10 @@ def quotas(bootstrap_server: str, command_config: Path | None, **options: Any) -
 
 
 def entity_of(options: Mapping[str, Any]) -> Entity:
-    """What the options are about.
+    """The entity that the options name.
 
     Raises:
-        click.UsageError: It cannot be.
+        click.UsageError: There is no such combination of types and names.
     """
     types, names = list(options["types"]), list(options["names"])
     if len(names) > len(types):
@@ -161,17 +161,17 @@ def entity_of(options: Mapping[str, Any]) -> Entity:
         types += [kind] * len(short)
         names += short
     if len(set(types)) < len(types):
-        raise click.UsageError(f"an entity type is there twice: {', '.join(types)}")
+        raise click.UsageError(f"an entity type is given twice: {', '.join(types)}")
     if "ips" in types and len(types) > 1:
         raise click.UsageError("only users and clients may be specified together")
     return Entity(types, names)
 
 
 def changes_of(entity: Entity, options: Mapping[str, Any]) -> dict[str, float | None]:
-    """What ``--alter`` does: values by key, None for what is removed.
+    """The changes that ``--alter`` makes: values by key, None to remove the key.
 
     Raises:
-        click.UsageError: Nothing, or it does not say to whom.
+        click.UsageError: No change or no entity is given, or a value is not valid.
     """
     if len(entity.names) < len(entity.types):
         raise click.UsageError("--entity-name or --entity-default must be specified with --alter")
@@ -181,25 +181,25 @@ def changes_of(entity: Entity, options: Mapping[str, Any]) -> dict[str, float | 
     deleted = [key.strip() for text in options["delete_config"] for key in text.split(",") if key.strip()]
     for key in deleted:
         if key in added:
-            raise click.UsageError(f"{key!r} is both to be set and to be deleted")
+            raise click.UsageError(f"{key!r} cannot be both set and deleted")
     values: dict[str, float | None] = {key: number(key, text) for key, text in added.items()}
     return values | dict.fromkeys(deleted)
 
 
 def number(key: str, text: str) -> float:
-    """The value of a quota.
+    """Parse the value of a quota.
 
     Raises:
-        click.UsageError: It is none.
+        click.UsageError: The text is not a number.
     """
     try:
         return float(text)
     except ValueError:
-        raise click.UsageError(f"option --add-config: {key} is a number, found {text!r}") from None
+        raise click.UsageError(f"option --add-config: expected a number for {key}, found {text!r}") from None
 
 
 def alter(admin: AdminClient, entity: Entity, values: Mapping[str, float | None]) -> None:
-    """Change one entity. What is not set cannot be removed: the tool checks it, brokers do not."""
+    """Change one entity. Removing a quota that is not set is an error, as in the tool; brokers ignore it."""
     removed = [key for key, value in values.items() if value is None]
     if removed:
         present = admin.describe_client_quotas(entity.matches, strict=True).get(entity.one, {})
@@ -212,7 +212,7 @@ def alter(admin: AdminClient, entity: Entity, values: Mapping[str, float | None]
 
 
 def describe(admin: AdminClient, entity: Entity) -> None:
-    """Print a line per entity. A filter of no types that is not strict matches all."""
+    """Print a line per entity. A non-strict filter without types matches all entities."""
     found = admin.describe_client_quotas(entity.matches, strict=bool(entity.types))
     if not found:
         click.echo("no quotas", err=True)
@@ -222,7 +222,7 @@ def describe(admin: AdminClient, entity: Entity) -> None:
 
 
 def named(entity: ClientQuotaEntity) -> str:
-    """An entity as the tool writes it."""
+    """The entity as the tool prints it."""
     return ", ".join(
         f"the default {NOUNS[kind]}" if name is None else f"{NOUNS[kind]} '{name}'"
         for kind, name in entity.names().items()
@@ -230,7 +230,7 @@ def named(entity: ClientQuotaEntity) -> str:
 
 
 def java_double(value: float) -> str:
-    """A number as Java prints it: ``1000.0``, and from ten millions on ``1.0E7``."""
+    """The number as Java prints it: ``1000.0``, but ``1.0E7`` from ten million on."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
     if value == 0 or 1e-3 <= abs(value) < 1e7:

@@ -1,7 +1,7 @@
-"""``odradek replay``: let a forwarder of a running host deliver once more what came since a time.
+"""``odradek replay``: makes a forwarder of a running host deliver all pushes since a time again.
 
-It commits offsets of the forwarder's group, which the host notices; so does any tool that resets the offsets
-of a group.
+The command commits new offsets for the forwarder's group, and the host follows them. Any other tool that
+resets the offsets of a group has the same effect.
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ SHORT_DURATION = re.compile(r"(\d+)([dhms])")
 
 
 @click.command()
-@click.option("--plugin", required=True, metavar="NAME", help="The forwarder, as its group names it: otlp.")
+@click.option(
+    "--plugin", required=True, metavar="NAME", help="The forwarder's name in its group, such as otlp."
+)
 @click.option(
     "--since",
     required=True,
     metavar="TIME",
-    help="How long ago (90s, 30m, 2h, 7d), or when: 2026-05-17T10:00:00, of UTC unless an offset follows.",
+    help="Start: a duration ago (90s, 30m, 2h, 7d) or a time (2026-05-17T10:00:00, UTC without an offset).",
 )
-@click.option("--dry-run", is_flag=True, help="Print the offsets and commit nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the new offsets without committing them.")
 @cluster_options
 def replay(
     plugin: str, since: str, dry_run: bool, bootstrap_server: str, command_config: Path | None
 ) -> None:
-    """Deliver again what a forwarder has delivered since a time."""
+    """Make a forwarder deliver all pushes since a time again."""
     since_ms = since_when_ms(since, int(time.time() * 1000))
     group = GROUP_PREFIX + plugin
     with connected(FAILING, bootstrap_server, command_config) as admin:
         partitions = sorted(admin.offset_fetch(group))
         if not partitions:
-            raise CommandFailed(f"{FAILING} there is no forwarder {plugin}: group {group} has no offsets")
+            raise CommandFailed(f"{FAILING} forwarder {plugin} not found: group {group} has no offsets")
         offsets = at_time(admin, partitions, since_ms)
         if not dry_run:
             admin.offset_commit(group, {at: CommittedOffset(offset) for at, offset in offsets.items()})
@@ -50,10 +52,10 @@ def replay(
 
 
 def since_when_ms(text: str, now_ms: int) -> int:
-    """A moment, milliseconds since 1970.
+    """The moment, in milliseconds since 1970, of a time or of a duration before now.
 
     Raises:
-        click.UsageError: It is neither a duration nor a time.
+        click.UsageError: The text is neither a duration nor a time.
     """
     short = SHORT_DURATION.fullmatch(text)
     if short:

@@ -1,7 +1,7 @@
 """``--from-file``: new offsets as comma-separated values, one partition per line.
 
-``topic,partition,offset`` where the command line names one group, else ``group,topic,partition,offset``
-(CsvUtils.java). Empty lines mean nothing.
+A line is ``topic,partition,offset`` if the command line names one group, otherwise
+``group,topic,partition,offset`` (CsvUtils.java). Empty lines are ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from odradek.client.leaders import Partition
 from odradek.plugin.config import ConfigError
 
 ANY_GROUP = ""
-"""Stands for the one group of the command line; no group has an empty id here."""
+"""Stands for the only group on the command line. No group in the file has an empty id."""
 
 
 class ResetFile:
@@ -24,14 +24,14 @@ class ResetFile:
         self.offsets: dict[str, dict[Partition, int]] = defaultdict(dict)
 
     def get(self, group: str) -> dict[Partition, int] | None:
-        """The new offsets of a group; None if the file says nothing about it."""
+        """The new offsets of a group; None if the file has none."""
         return self.offsets.get(group, self.offsets.get(ANY_GROUP))
 
     def add(self, fields: list[str], one_group: bool) -> None:
-        """Take in a line.
+        """Add a line.
 
         Raises:
-            ValueError: It is not like that.
+            ValueError: The line does not have the expected form.
         """
         if len(fields) == 3 and one_group:
             fields = [ANY_GROUP, *fields]
@@ -42,10 +42,10 @@ class ResetFile:
 
 
 def read_reset_file(path: Path, one_group: bool) -> ResetFile:
-    """The file.
+    """Read the file.
 
     Raises:
-        ConfigError: It cannot be read, or a line of it.
+        ConfigError: The file cannot be read, or a line does not have the expected form.
     """
     expected = "[group,]topic,partition,offset" if one_group else "group,topic,partition,offset"
     found = ResetFile()

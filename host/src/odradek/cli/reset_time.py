@@ -1,4 +1,4 @@
-"""Times on a command line, as Kafka's tools write them."""
+"""Times and durations on the command line, in the format of Kafka's tools."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ DURATION = re.compile(
     r"(?P<time>T(?:(?P<h>[-+]?\d+)H)?(?:(?P<m>[-+]?\d+)M)?(?:(?P<s>[-+]?\d+(?:[.,]\d{1,9})?)S)?)?",
     re.ASCII | re.IGNORECASE,
 )
-"""ISO 8601 as java.time.Duration reads it."""
+"""An ISO 8601 duration as java.time.Duration parses it."""
 UNITS_MS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000}
 
 
 def at_datetime_ms(text: str) -> int:
-    """Milliseconds since 1970 of ``2024-05-17T10:00:00.000``, of UTC unless ``+02:00`` follows.
+    """Parse a time such as ``2024-05-17T10:00:00.000``, in UTC unless an offset like ``+02:00`` follows.
+
+    Returns milliseconds since 1970.
 
     Raises:
-        click.UsageError: It is not like that.
+        click.UsageError: The text has another form.
     """
     try:
         if "T" not in text:
@@ -34,10 +36,10 @@ def at_datetime_ms(text: str) -> int:
 
 
 def duration_ms(text: str) -> int:
-    """Milliseconds of ``P1DT2H3M4.5S``.
+    """Parse a duration such as ``P1DT2H3M4.5S`` into milliseconds.
 
     Raises:
-        click.UsageError: It is not like that.
+        click.UsageError: The text has another form.
     """
     read = DURATION.fullmatch(text)
     parts = {unit: read[unit] for unit in UNITS_MS if read[unit] is not None} if read else {}

@@ -1,4 +1,4 @@
-"""``odradek serve``: run a host until it is told to stop."""
+"""``odradek serve``: run a host until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from odradek.server.plugins.process import freeze_garbage, keep_buffers, log_to_
     "config_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="TOML file; see the docs for its keys.",
+    help="TOML file; host/docs/reference/configuration.md lists its keys.",
 )
 @click.option(
-    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key. May be repeated."
+    "--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override one key; may be repeated."
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin. May be repeated."
+    "--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin; may be repeated."
 )
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="How much to log on stderr.",
+    help="Lowest level to log on stderr.",
 )
 def serve(
     config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[str, ...], log_level: str
 ) -> None:
-    """Run the host. Prints one line when it takes connections:
+    """Run a host until SIGTERM or SIGINT. Once it accepts connections it prints one line:
 
     odradek ready listeners=PLAINTEXT://HOST:PORT[,...] node.id=N data=DIR
     """
@@ -59,6 +59,6 @@ def serve(
 
 
 def ready_line(config: HostConfig, host: Host) -> str:
-    """What a script waits for: the addresses with their real ports."""
+    """The line that scripts wait for. Its addresses have the ports that were bound, never 0."""
     addresses = ",".join(str(replace(each.address, port=each.bound_port)) for each in host.listeners)
     return f"odradek ready listeners={addresses} node.id={config.broker.node_id} data={config.data_dir}"

@@ -1,4 +1,4 @@
-"""What ``odradek topics --describe`` prints: the lines of kafka-topics.sh."""
+"""The output of ``odradek topics --describe``: the lines of kafka-topics.sh."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ MIN_ISR = "min.insync.replicas"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What to show."""
+    """The topics and partitions to show."""
 
     living: AbstractSet[int]
-    """Brokers of the cluster."""
+    """Ids of the live brokers of the cluster."""
     overridden_only: bool = False
-    """Only topics with configs of their own, without their partitions."""
+    """Show only topics that override a config, without their partitions."""
     which: AbstractSet[str] = frozenset()
-    """Kinds of troubled partitions, by the names of their options; empty for all partitions."""
+    """Conditions of the partitions to show, as the names of their options; empty for all partitions."""
 
     def shows(self, partition: PartitionDescription, min_isr: int) -> bool:
-        """Whether a partition is one of those wanted."""
+        """Whether to show a partition."""
         kinds = {
             "unavailable_partitions": partition.leader not in self.living,
             "under_replicated_partitions": len(partition.in_sync) < len(partition.replicas),
@@ -38,7 +38,7 @@ class Report:
 
 
 def lines(topic: TopicDescription, entries: Sequence[ConfigEntry], report: Report) -> Iterator[str]:
-    """The lines of one topic."""
+    """Yield the lines of one topic."""
     own = [entry for entry in entries if entry.source != ConfigSource.DEFAULT]
     if not report.which and (own or not report.overridden_only):
         yield heading(topic, own)
@@ -50,7 +50,7 @@ def lines(topic: TopicDescription, entries: Sequence[ConfigEntry], report: Repor
 
 
 def heading(topic: TopicDescription, own: Sequence[ConfigEntry]) -> str:
-    """The line of the topic itself, with the configs that are not defaults."""
+    """The line of the topic itself, with its non-default configs."""
     replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
     cells = [
         f"Topic: {topic.name}",
@@ -78,5 +78,5 @@ def partition_line(name: str, partition: PartitionDescription) -> str:
 
 
 def joined(brokers: Sequence[int] | None) -> str:
-    """Brokers of a list."""
+    """The brokers as a comma-separated list; ``N/A`` if the broker did not send it."""
     return "N/A" if brokers is None else ",".join(map(str, brokers))

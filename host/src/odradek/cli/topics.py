@@ -1,10 +1,10 @@
-"""``odradek topics``: the options and the output of kafka-topics.sh, against any broker.
+"""``odradek topics``: the options and output of kafka-topics.sh, for any broker.
 
-Differs from the tool: a command line that cannot be used is exit status 2 (1 there), errors are one line on
-stderr (on stdout there), topics are described in the order of their names, and the names of ``--config`` are
-checked by the broker, which knows its own.
+Differs from the tool: an invalid command line gives exit status 2 (the tool: 1), and an error is one line on
+stderr (the tool: stdout). Topics are described in the order of their names. The broker, not the command,
+checks the keys of ``--config``.
 
-As the tool, it does not try again what exceeds a quota (KIP-599): who sits in front of it wants to know.
+Like the tool, it does not retry a request that exceeds a quota (KIP-599), so that the user sees the error.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ GOES_WITH = {
     "under_min_isr_partitions": ("describe",),
     "at_min_isr_partitions": ("describe",),
 }
-COLLISION = "WARNING: metric names do not tell '.' from '_': name topics with one of them only."
+COLLISION = "WARNING: metric names do not distinguish '.' from '_': use only one of them in topic names."
 REPORTS = tuple(option for option in GOES_WITH if option.endswith("_partitions"))
-"""Which partitions to show."""
+"""Options that restrict the partitions to show."""
 
 
 @click.command("topics", context_settings={"help_option_names": ["--help"]})
@@ -56,36 +56,42 @@ REPORTS = tuple(option for option in GOES_WITH if option.endswith("_partitions")
 @click.option("--list", "list_names", is_flag=True, help="List the names of the topics.")
 @click.option("--describe", is_flag=True, help="Show topics with their partitions.")
 @click.option("--create", is_flag=True, help="Create a topic.")
-@click.option("--alter", is_flag=True, help="Give topics more partitions.")
+@click.option("--alter", is_flag=True, help="Add partitions to topics.")
 @click.option("--delete", is_flag=True, help="Delete topics.")
-@click.option("--topic", metavar="NAME", help="Which topic; but for --create a regular expression.")
-@click.option("--topic-id", metavar="ID", help="Which topic to describe, by its id.")
-@click.option("--partitions", type=click.IntRange(1), metavar="N", help="How many partitions it shall have.")
-@click.option("--replication-factor", type=click.IntRange(1, 32767), metavar="N", help="Of a new topic.")
+@click.option("--topic", metavar="NAME", help="The topic; a regular expression except with --create.")
+@click.option("--topic-id", metavar="ID", help="Id of the topic to describe.")
+@click.option("--partitions", type=click.IntRange(1), metavar="N", help="Total number of partitions.")
+@click.option(
+    "--replication-factor", type=click.IntRange(1, 32767), metavar="N", help="Replicas per partition."
+)
 @click.option(
     "--replica-assignment",
     metavar="B1:B2,...",
-    help="Brokers of each partition, partitions divided by commas.",
+    help="Brokers of each partition; partitions are separated by commas.",
 )
-@click.option("--config", multiple=True, metavar="KEY=VALUE", help="Of a new topic. May be repeated.")
-@click.option("--if-exists", is_flag=True, help="No error if there is no such topic.")
-@click.option("--if-not-exists", is_flag=True, help="No error if the topic exists.")
+@click.option(
+    "--config", multiple=True, metavar="KEY=VALUE", help="Config of the new topic; may be repeated."
+)
+@click.option("--if-exists", is_flag=True, help="Do not fail if the topic does not exist.")
+@click.option("--if-not-exists", is_flag=True, help="Do not fail if the topic exists.")
 @click.option("--exclude-internal", is_flag=True, help="Leave out internal topics.")
-@click.option("--topics-with-overrides", is_flag=True, help="Only topics with configs of their own.")
-@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a living leader.")
-@click.option("--under-replicated-partitions", is_flag=True, help="Only partitions that miss replicas.")
-@click.option("--under-min-isr-partitions", is_flag=True, help="Only those below min.insync.replicas.")
-@click.option("--at-min-isr-partitions", is_flag=True, help="Only those at min.insync.replicas.")
+@click.option("--topics-with-overrides", is_flag=True, help="Only topics that override a config.")
+@click.option("--unavailable-partitions", is_flag=True, help="Only partitions without a live leader.")
+@click.option(
+    "--under-replicated-partitions", is_flag=True, help="Only partitions with out-of-sync replicas."
+)
+@click.option("--under-min-isr-partitions", is_flag=True, help="Only partitions below min.insync.replicas.")
+@click.option("--at-min-isr-partitions", is_flag=True, help="Only partitions at min.insync.replicas.")
 @click.option(
     "--partition-size-limit-per-response",
     type=click.IntRange(1),
     metavar="N",
-    help="How many partitions to ask for at once.",
+    help="Partitions to request at once.",
 )
 def topics(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe, create, alter and delete topics of any broker.
 
-    Exactly one of --list, --describe, --create, --alter and --delete.
+    Give exactly one of --list, --describe, --create, --alter and --delete.
     """
     action = one_action(options, ACTIONS)
     check(action, options)
@@ -94,13 +100,13 @@ def topics(bootstrap_server: str, command_config: Path | None, **options: Any) -
 
 
 def check(action: str, options: dict[str, Any]) -> None:
-    """The rules of the tool.
+    """Apply the rules of the tool.
 
     Raises:
-        click.UsageError: One of them is broken.
+        click.UsageError: The command line breaks one of them.
     """
     if action == "alter" and options["config"]:
-        raise click.UsageError("option --config can't be used with --alter; see odradek configs")
+        raise click.UsageError("option --config can't be used with --alter; use odradek configs --alter")
     only_with(options, action, GOES_WITH)
     for report in REPORTS:
         at_most_one(options, ("topics_with_overrides", report))
@@ -114,12 +120,12 @@ def check(action: str, options: dict[str, Any]) -> None:
 
 
 def list_names(admin: AdminClient, options: dict[str, Any]) -> None:
-    """Print the names; an empty line if there are none, as the tool does."""
+    """Print the names, or an empty line if there are none, as the tool does."""
     click.echo("\n".join(found(admin, options)))
 
 
 def found(admin: AdminClient, options: dict[str, Any]) -> list[str]:
-    """The names of the topics that are meant, sorted."""
+    """The names of the selected topics, sorted."""
     wanted = pattern(options["topic"])
     return sorted(
         row.name
@@ -131,10 +137,10 @@ def found(admin: AdminClient, options: dict[str, Any]) -> list[str]:
 
 
 def pattern(text: str | None) -> re.Pattern[str] | None:
-    """The expression behind ``--topic``: commas are alternatives (TopicFilter.java).
+    """The regular expression of ``--topic``, with a comma as alternation (TopicFilter.java); None for all.
 
     Raises:
-        click.UsageError: It is none.
+        click.UsageError: The text is not a regular expression.
     """
     if not text:
         return None
@@ -145,10 +151,10 @@ def pattern(text: str | None) -> re.Pattern[str] | None:
 
 
 def existing(admin: AdminClient, options: dict[str, Any]) -> list[str]:
-    """The topics that are meant; at least one, unless ``--if-exists`` is given.
+    """The selected topics: at least one, unless ``--if-exists`` is given.
 
     Raises:
-        CommandFailed: There is none.
+        CommandFailed: No topic matches ``--topic``.
     """
     names = found(admin, options)
     if options["topic"] and not names and not options["if_exists"]:
@@ -175,11 +181,11 @@ def describe(admin: AdminClient, options: dict[str, Any]) -> None:
 
 
 def by_id(admin: AdminClient, options: dict[str, Any]) -> list[str]:
-    """The topic with an id.
+    """The name of the topic with the id of ``--topic-id``; empty if there is none.
 
     Raises:
-        click.UsageError: It is no id.
-        CommandFailed: There is none, and ``--if-exists`` is not given.
+        click.UsageError: The text is not a topic id.
+        CommandFailed: No topic has this id, and ``--if-exists`` is not given.
     """
     text = options["topic_id"]
     try:
@@ -214,10 +220,10 @@ def create(admin: AdminClient, options: dict[str, Any]) -> None:
 
 
 def key_and_value(text: str) -> tuple[str, str]:
-    """One ``--config``.
+    """Parse one ``--config``.
 
     Raises:
-        click.UsageError: It has no ``=``.
+        click.UsageError: The text has no ``=``.
     """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
@@ -226,10 +232,11 @@ def key_and_value(text: str) -> tuple[str, str]:
 
 
 def assignments(text: str | None) -> Sequence[Sequence[int]]:
-    """The brokers of each partition: ``1:2,2:3``.
+    """Parse the brokers of each partition from ``1:2,2:3``.
 
     Raises:
-        click.UsageError: It is not like that, a partition has a broker twice, or they have different numbers.
+        click.UsageError: The text has another form, a partition lists a broker twice, or partitions have
+            different numbers of brokers.
     """
     if not text:
         return ()
@@ -238,14 +245,16 @@ def assignments(text: str | None) -> Sequence[Sequence[int]]:
     except ValueError:
         raise click.UsageError(f"option --replica-assignment: expected 1:2,2:3, found {text!r}") from None
     if any(len(set(part)) < len(part) for part in parts):
-        raise click.UsageError(f"option --replica-assignment: a partition has a broker twice in {text!r}")
+        raise click.UsageError(f"option --replica-assignment: a partition lists a broker twice in {text!r}")
     if len({len(part) for part in parts}) > 1:
-        raise click.UsageError(f"option --replica-assignment: different replication factors in {text!r}")
+        raise click.UsageError(
+            f"option --replica-assignment: expected the same number of brokers per partition, found {text!r}"
+        )
     return parts
 
 
 def alter(admin: AdminClient, options: dict[str, Any]) -> None:
-    """Give topics more partitions; the assignment names the brokers of the old ones too."""
+    """Add partitions to topics. The assignment lists the brokers of existing partitions first."""
     brokers = assignments(options["replica_assignment"])
     names = existing(admin, options)
     described = admin.describe_topics(names) if brokers else ()

@@ -1,4 +1,4 @@
-"""Rules of a command line that click does not know: one action, and options that do not go with it."""
+"""Command-line rules that click does not have: exactly one action, and options that exclude each other."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Collection, Mapping, Sequence
 import click
 
 SPECIAL = {"list_names": "--list", "mechanisms": "--mechanism"}
-"""Parameters that are not named like their option: ``list`` is Python's; what may be repeated is plural."""
+"""Parameters named unlike their option: ``list`` is a built-in, and a repeatable option gets a plural."""
 
 
 def flag(parameter: str) -> str:
-    """How an option is written on the command line."""
+    """The option of a parameter, as it is written on the command line."""
     return SPECIAL.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def is_given(value: object) -> bool:
-    """Whether an option was on the command line; an empty text counts."""
+    """Whether an option was on the command line. An empty string counts as given."""
     return value is not None and value is not False and value != ()
 
 
 def one_action(options: Mapping[str, object], actions: Sequence[str]) -> str:
-    """The action.
+    """The action on the command line.
 
     Raises:
-        click.UsageError: There is none, or more than one.
+        click.UsageError: There is no action, or more than one.
     """
     given = [action for action in actions if is_given(options[action])]
     if len(given) != 1:
@@ -34,15 +34,15 @@ def one_action(options: Mapping[str, object], actions: Sequence[str]) -> str:
 
 
 def only_with(options: Mapping[str, object], action: str, allowed: Mapping[str, Collection[str]]) -> None:
-    """Check that the options go with the action.
+    """Check that each option may be combined with the action.
 
     Args:
         options: The command line.
         action: The one action.
-        allowed: By option: the actions that it goes with. Others go with all.
+        allowed: The permitted actions, by option. An option not listed is permitted with every action.
 
     Raises:
-        click.UsageError: One does not.
+        click.UsageError: An option cannot be combined with the action.
     """
     for option, actions in allowed.items():
         if is_given(options[option]) and action not in actions:
@@ -50,10 +50,10 @@ def only_with(options: Mapping[str, object], action: str, allowed: Mapping[str, 
 
 
 def at_most_one(options: Mapping[str, object], names: Sequence[str]) -> str | None:
-    """Which of the options is given.
+    """The option among these that is given; None if none is.
 
     Raises:
-        click.UsageError: More than one.
+        click.UsageError: More than one is given.
     """
     given = [name for name in names if is_given(options[name])]
     if len(given) > 1:

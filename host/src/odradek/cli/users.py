@@ -1,8 +1,7 @@
-"""``odradek users``: who may connect to SASL listeners, of any broker or, before the first start, of a data
-directory.
+"""``odradek users``: the users of SASL listeners, in any broker or in the data directory of a stopped host.
 
-A password is typed or read from a file; there is no option that takes it, because others can see the command
-lines of a machine.
+A password is typed or read from a file. No option takes it, because other users of the machine can see
+command lines.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ COLUMNS = [("USER", 15), ("MECHANISM", 15), ("ITERATIONS", 10)]
 
 
 class Users(Protocol):
-    """A broker, or a data directory."""
+    """The store of users: a broker or a data directory."""
 
     def describe_user_scram_credentials(
         self, names: Sequence[str] | None = None
@@ -67,7 +66,7 @@ class Users(Protocol):
 
 
 class StoredUsers:
-    """The users of a host that does not run."""
+    """The users in the data directory of a host that is not running."""
 
     def __init__(self, credentials: Credentials) -> None:
         self.credentials = credentials
@@ -75,11 +74,11 @@ class StoredUsers:
     def describe_user_scram_credentials(
         self, names: Sequence[str] | None = None
     ) -> Mapping[str, Iterations | RequestFailed]:
-        """As a broker tells it."""
+        """Describe users as a broker does."""
         return {name: self.described(name) for name in names or self.credentials.users()}
 
     def described(self, name: str) -> Iterations | RequestFailed:
-        """One user."""
+        """The mechanisms and iterations of one user, or the refusal."""
         try:
             found = self.credentials.of_user(name)
         except ApiError as error:
@@ -91,13 +90,13 @@ class StoredUsers:
         deletions: Sequence[ScramCredentialDeletion] = (),
         upsertions: Sequence[ScramCredentialUpsertion] = (),
     ) -> Mapping[str, RequestFailed | None]:
-        """As a broker does it."""
+        """Change users as a broker does."""
         outcomes = self.credentials.alter(deletions, upsertions)
         return {name: None if error is None else failed(error, name) for name, error in outcomes.items()}
 
 
 def failed(error: ApiError, subject: str) -> RequestFailed:
-    """A refusal as a client sees it."""
+    """A refusal in the form that a client returns."""
     return RequestFailed(error.code, error.message, subject)
 
 
@@ -107,44 +106,44 @@ def failed(error: ApiError, subject: str) -> RequestFailed:
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Instead of a broker: the data.dir of a host that does not run; --add makes it.",
+    help="Use the data.dir of a stopped host instead of a broker; --add creates it.",
 )
 @click.option("--list", "list_names", is_flag=True, help="List the users.")
 @click.option("--describe", is_flag=True, help="Show the mechanisms and iterations of all users.")
-@click.option("--add", metavar="NAME", help="Add a user, or give a user a new password.")
+@click.option("--add", metavar="NAME", help="Add a user, or change the password of a user.")
 @click.option("--delete", metavar="NAME", help="Delete a user, or some mechanisms of a user.")
 @click.option(
     "--mechanism",
     "mechanisms",
     type=click.Choice(NAMES),
     multiple=True,
-    help="Only this one. May be repeated; by default all.",
+    help="Only this mechanism; may be repeated; all by default.",
 )
 @click.option(
     "--iterations",
     type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS),
     metavar="N",
-    help=f"How costly it is to guess; {DEFAULT_ITERATIONS} by default.",
+    help=f"Hash iterations, more of which make guessing harder; {DEFAULT_ITERATIONS} by default.",
 )
 @click.option(
     "--password-file",
     type=click.File(encoding="utf-8"),
     metavar="FILE",
-    help="Has the password in its first line; - is standard input. By default the password is asked for.",
+    help="Read the password from the first line of FILE, - for standard input; prompt for it by default.",
 )
 def users(
     bootstrap_server: str | None, command_config: Path | None, data_dir: Path | None, **options: Any
 ) -> None:
     """List, describe, add and delete the users of SASL listeners.
 
-    Exactly one of --list, --describe, --add and --delete.
+    Give exactly one of --list, --describe, --add and --delete.
     """
     action = one_action(options, ACTIONS)
     only_with(options, action, GOES_WITH)
     if (bootstrap_server is None) == (data_dir is None):
         raise click.UsageError("exactly one of --bootstrap-server and --data-dir must be specified")
     if data_dir is not None and action != "add" and not data_dir.is_dir():
-        raise click.UsageError(f"option --data-dir: there is no directory {data_dir}")
+        raise click.UsageError(f"option --data-dir: directory {data_dir} does not exist")
     password = read_password(options) if action == "add" else ""
     if data_dir is not None:
         with stored_users(data_dir) as stored:
@@ -156,10 +155,10 @@ def users(
 
 @contextmanager
 def stored_users(data_dir: Path) -> Iterator[StoredUsers]:
-    """The users in a data directory, which nobody else may use meanwhile.
+    """Open the users in a data directory, which stays locked meanwhile.
 
     Raises:
-        ConfigError: A host runs on it, or it cannot be used.
+        ConfigError: A host is running in the directory, or the directory is not usable.
     """
     with closing(DataDir(data_dir, "--data-dir")):
         try:
@@ -171,10 +170,10 @@ def stored_users(data_dir: Path) -> Iterator[StoredUsers]:
 
 
 def read_password(options: Mapping[str, Any]) -> str:
-    """The password of a user to add.
+    """Read or prompt for the password of the user to add.
 
     Raises:
-        click.UsageError: It is empty.
+        click.UsageError: The first line of the file is empty.
     """
     file = options["password_file"]
     if file is None:
@@ -187,10 +186,10 @@ def read_password(options: Mapping[str, Any]) -> str:
 
 
 def carry_out(users: Users, action: str, options: Mapping[str, Any], password: str) -> None:
-    """Do what the command line says.
+    """Carry out the action of the command line.
 
     Raises:
-        CommandFailed: It was refused.
+        CommandFailed: The broker refused it.
     """
     chosen = [found for name in options["mechanisms"] if (found := mechanism_named(name)) is not None]
     if action == "add":
@@ -205,7 +204,7 @@ def carry_out(users: Users, action: str, options: Mapping[str, Any], password: s
 def add(
     users: Users, name: str, mechanisms: Sequence[ScramMechanism], password: str, iterations: int
 ) -> None:
-    """Set credentials: one request for each mechanism, as a broker takes one change per user."""
+    """Set credentials, with one request per mechanism: a request may change a user only once."""
     for mechanism in mechanisms:
         salt = os.urandom(SALT_BYTES)
         credential = new_credential(name, mechanism, password, iterations, salt)
@@ -214,10 +213,10 @@ def add(
 
 
 def delete(users: Users, name: str, mechanisms: Sequence[int]) -> None:
-    """Remove credentials, likewise."""
+    """Remove credentials, with one request per mechanism."""
     had = described(users).get(name)
     if had is None:
-        raise CommandFailed(f"{FAILING} there is no user {name}")
+        raise CommandFailed(f"{FAILING} user {name} does not exist")
     wanted = mechanisms or sorted(had)
     if missing := [mechanism for mechanism in wanted if mechanism not in had]:
         raise CommandFailed(f"{FAILING} user {name} has no {names_of(missing)}")
@@ -227,10 +226,10 @@ def delete(users: Users, name: str, mechanisms: Sequence[int]) -> None:
 
 
 def described(users: Users) -> dict[str, Iterations]:
-    """What all users have.
+    """The mechanisms and iterations of all users.
 
     Raises:
-        CommandFailed: It was refused.
+        CommandFailed: The broker refused to describe one.
     """
     found: dict[str, Iterations] = {}
     for user, outcome in users.describe_user_scram_credentials().items():
@@ -241,7 +240,7 @@ def described(users: Users) -> dict[str, Iterations]:
 
 
 def show(found: Mapping[str, Iterations], *, names_only: bool) -> None:
-    """Print users, by name."""
+    """Print users in the order of their names."""
     if not found:
         click.echo("no users", err=True)
     if names_only:
@@ -260,7 +259,7 @@ def show(found: Mapping[str, Iterations], *, names_only: bool) -> None:
 
 
 def check(outcomes: Mapping[str, RequestFailed | None]) -> None:
-    """Let success pass.
+    """Check that no change was refused.
 
     Raises:
         CommandFailed: A change was refused.
@@ -271,6 +270,6 @@ def check(outcomes: Mapping[str, RequestFailed | None]) -> None:
 
 
 def names_of(mechanisms: Sequence[int]) -> str:
-    """Mechanisms for people."""
+    """The names of the mechanisms, separated by commas."""
     known = {int(each): each.mechanism_name for each in ScramMechanism}
     return ", ".join(known.get(number, f"mechanism {number}") for number in mechanisms)

@@ -1,4 +1,4 @@
-"""``odradek verify-plugin``: hold an installed plugin against the contract, and say what to do about it."""
+"""``odradek verify-plugin``: checks an installed plugin against the contract and names the broken rules."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from odradek.testing.contracts.rule import PAGE, Hangs, Outcome, Verdict, verdic
 from odradek.testing.contracts.subject import Kind, Subject
 
 LIMIT_S = 10.0
-"""For one rule; what is not over by then hangs."""
+"""Time limit of one rule; a rule that takes longer is reported as hanging."""
 Offer = tuple[str, Kind, Callable[[], Any]]
-"""What it is called, what it is, and how a new one is made."""
+"""An object that a plugin offers: its name, its kind, and a function that creates a new one."""
 
 
 @click.command("verify-plugin")
@@ -34,12 +34,12 @@ Offer = tuple[str, Kind, Callable[[], Any]]
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A key of the plugin's table. May be repeated.",
+    help="Set a key of the plugin's table; may be repeated.",
 )
 def verify_plugin(name: str, overrides: tuple[str, ...]) -> None:
     """Check an installed plugin against the contract.
 
-    Each rule gets a new one of what the plugin offers. A forwarder sends test pushes to where its table says.
+    Each rule runs on new objects of the plugin. A forwarder sends test pushes to its configured destination.
     """
     table = dict(assignment(text) for text in overrides)
     found: list[Verdict] = []
@@ -52,23 +52,23 @@ def verify_plugin(name: str, overrides: tuple[str, ...]) -> None:
 
 
 def checked(kind: Kind, make: Callable[[], Any]) -> Iterator[Verdict]:
-    """Rule after rule; once it hangs the others are not tried, they would wait as long."""
+    """Check the rules in order. After a rule that hangs, the rest are skipped: they would hang as well."""
     hangs = False
     for rule in rules_of(kind):
         if hangs:
-            yield Verdict(rule, Outcome.SKIPPED, "not tried, it hangs")
+            yield Verdict(rule, Outcome.SKIPPED, "not tried because an earlier rule hangs")
             continue
-        with contextlib.redirect_stdout(io.StringIO()):  # what the plugin itself prints
+        with contextlib.redirect_stdout(io.StringIO()):  # discards output of the plugin
             found = verdict(rule, Subject(make=make, limit_s=LIMIT_S))
         hangs = isinstance(found.error, Hangs)
         yield found
 
 
 def assignment(text: str) -> tuple[str, str]:
-    """``key=value``.
+    """Parse ``key=value``.
 
     Raises:
-        click.UsageError: It is none.
+        click.UsageError: The text has no key or no ``=``.
     """
     key, equals, value = text.partition("=")
     if not (key and equals):
@@ -77,10 +77,10 @@ def assignment(text: str) -> tuple[str, str]:
 
 
 def offers(name: str, table: dict[str, str]) -> Iterator[Offer]:
-    """All that the plugin offers with this table; one entry point has a hook once.
+    """Yield everything that the plugin offers with this table. An entry point implements each hook once.
 
     Raises:
-        ConfigError: It is not installed, refuses the table, or offers nothing.
+        ConfigError: The plugin is not installed, rejects the table, or offers nothing.
     """
     plugin = active(name, table)
     for provider in plugin.offered(CLIENT_TELEMETRY):
@@ -95,12 +95,12 @@ def offers(name: str, table: dict[str, str]) -> Iterator[Offer]:
 
 
 def forwarder_of(name: str, table: dict[str, str], forwarder: str) -> Forwarder:
-    """A new one of those that a plugin offers."""
+    """Create a new forwarder of the plugin, by its name."""
     return active(name, table).forwarders[forwarder]
 
 
 def active(name: str, table: dict[str, str]) -> ActivePlugin:
-    """The plugin, its hooks called once more; of the others none is asked."""
+    """Call the hooks of this plugin again; the other plugins are disabled."""
     manager = load_plugins()
     others = {other: {"enabled": False} for other in manager.installed if other != name}
     plugins = activate(manager, {**others, name: table}, {name})
@@ -109,13 +109,13 @@ def active(name: str, table: dict[str, str]) -> ActivePlugin:
 
 
 def line(found: Verdict) -> str:
-    """A rule, what came of it, why."""
+    """The line of a rule: its name, the outcome, the reason."""
     why = " ".join(found.why.split())
     return f"  {found.rule!s:<22} {found.outcome.value:<7}  {why}".rstrip()
 
 
 def conclude(name: str, found: list[Verdict]) -> None:
-    """Sum up.
+    """Print the summary.
 
     Raises:
         CommandFailed: A rule is broken.
@@ -126,16 +126,16 @@ def conclude(name: str, found: list[Verdict]) -> None:
     broken = [each.rule for each in found if each.outcome is Outcome.FAILED]
     if broken:
         pages = ", ".join(dict.fromkeys(f"#r{rule.number}-{rule.name}" for rule in broken))
-        problem = f"{name} breaks the contract; what each rule wants and why: {PAGE}, {pages}"
+        problem = f"{name} breaks the contract; for the broken rules see {PAGE}, {pages}"
         if any(isinstance(each.error, Hangs) for each in found):
             leave(problem)
         raise CommandFailed(problem)
     if counts[Outcome.SKIPPED]:
-        click.echo(f"what was skipped needs a test of the plugin's own: {PAGE}")
+        click.echo(f"cover the skipped rules with a test of the plugin's own: {PAGE}")
 
 
 def leave(problem: str) -> NoReturn:
-    """End at once: Python would wait for threads that the plugin does not let go."""
+    """Exit at once: a normal exit would wait for the threads that hang in the plugin."""
     click.echo(problem, err=True)
     sys.stdout.flush()
     os._exit(1)

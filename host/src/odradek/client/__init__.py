@@ -1,1 +1,1 @@
-"""Talking to any broker, Odradek's or Kafka's: blocking, for the command line and for tests."""
+"""A blocking client for any broker, Odradek's or Kafka's, used by the command line and by tests."""

@@ -1,4 +1,4 @@
-"""Where brokers are: ``host:port``, and lists of it."""
+"""Broker addresses: ``host:port``, and lists of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EXPECTED = "expected host:port[,host:port...]"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One broker's listener."""
+    """The host and port of a broker's listener."""
 
     host: str
     port: int
@@ -21,14 +21,14 @@ class Address:
 
 
 def addresses(bootstrap: str, path: str = "bootstrap.servers") -> list[Address]:
-    """The brokers of a bootstrap list, in order. A ``PROTOCOL://`` in front is ignored, as in Kafka.
+    """Parse a bootstrap list. A ``PROTOCOL://`` prefix is ignored, as in Kafka.
 
     Args:
         bootstrap: ``h1:9092,[::1]:9093``.
-        path: How to name the list in an error.
+        path: The name of the list in error messages.
 
     Raises:
-        ConfigError: The list is empty, or an item is no address.
+        ConfigError: The list is empty, or an item is not an address.
     """
     found = [address(item.strip(), path) for item in bootstrap.split(",") if item.strip()]
     if not found:
@@ -37,10 +37,10 @@ def addresses(bootstrap: str, path: str = "bootstrap.servers") -> list[Address]:
 
 
 def address(text: str, path: str) -> Address:
-    """One address.
+    """Parse one address.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The text is not an address.
     """
     host, colon, digits = text.rpartition("://")[2].rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
@@ -51,5 +51,5 @@ def address(text: str, path: str) -> Address:
 
 
 def is_port(digits: str) -> bool:
-    """Whether the text is a port that can be connected to."""
+    """Whether the text is a port number from 1 to 65535."""
     return digits.isascii() and digits.isdigit() and 0 < int(digits) < 65536

@@ -1,4 +1,4 @@
-"""An admin client after Kafka's `Admin`, blocking: each call is finished when it returns."""
+"""A blocking admin client modeled on Kafka's `Admin`: each call returns when the operation is finished."""
 
 from __future__ import annotations
 
@@ -54,21 +54,22 @@ from odradek.wire.messages.metadata import MetadataResponse
 
 
 class AdminClient:
-    """Asks and changes one cluster; a context manager.
+    """Queries and changes one cluster; a context manager.
 
-    Every method raises `ClientError`: `RequestFailed` with the broker's code and words for the first item it
-    refused, `ConnectFailed`, `TimedOut` or `UnsupportedVersion`. Methods that say "what became of each"
-    return the refusals of single items instead. What is refused for now (a coordinator that loads, a leader
-    that moves) is asked again until ``timeout_s`` is over.
+    Every method raises `ClientError`: `RequestFailed` with the broker's code and message for the first item
+    it refused, `ConnectFailed`, `TimedOut` or `UnsupportedVersion`. Methods that return a "result of each"
+    return the refusals of single items instead. A temporary refusal (a coordinator is loading, a leader is
+    moving) is retried until ``timeout_s`` has passed.
 
     Args:
         bootstrap: ``h1:p1,h2:p2``, tried in this order.
-        client_id: What quotas and logs of the brokers know the client by.
-        timeout_s: For connecting, for each request with its answer, and for asking again.
-        login: Who we are; None for listeners that do not ask.
+        client_id: The client id that the brokers use for quotas and logs.
+        timeout_s: Limit for connecting, for each request with its response, and for all retries of an
+            operation.
+        login: User and password; None for listeners without authentication.
 
     Raises:
-        ConfigError: ``bootstrap`` is no list of addresses. Nothing is connected yet.
+        ConfigError: ``bootstrap`` is not a list of addresses. The constructor does not connect.
     """
 
     def __init__(
@@ -91,15 +92,15 @@ class AdminClient:
         self.close()
 
     def close(self) -> None:
-        """Hang up; harmless twice."""
+        """Close all connections. Closing again does nothing."""
         self.cluster.close()
 
     def metadata(self, topics: Sequence[str] | None = None) -> MetadataResponse:
-        """Brokers, topics and leaders as the broker tells them; None asks for all topics."""
+        """Brokers, topics and leaders, from Metadata; None requests all topics."""
         return self.cluster.metadata(None if topics is None else list(topics))
 
     def describe_cluster(self) -> ClusterDescription:
-        """The brokers. Asked by Metadata where the broker is older than DescribeCluster (2.8)."""
+        """The brokers of the cluster. Brokers before 2.8 have no DescribeCluster and are sent Metadata."""
         try:
             response: DescribeClusterResponse = self.cluster.any().send(DescribeClusterRequest())
         except UnsupportedVersion:
@@ -126,10 +127,10 @@ class AdminClient:
         """The configuration of resources.
 
         Args:
-            resources: Of any types; a broker is asked about itself.
-            keys: Names; None for all.
-            synonyms: Whether to fetch where else values could come from.
-            documentation: Whether to fetch what keys mean; brokers before 2.6 do not say.
+            resources: Resources of any types. Requests about a broker are sent to that broker.
+            keys: Names of keys; None for all.
+            synonyms: Whether to fetch the values from other sources, too.
+            documentation: Whether to fetch the description of each key; brokers before 2.6 send none.
         """
         wanted = list(resources)
         return self.retries.settle(
@@ -139,7 +140,7 @@ class AdminClient:
     def incremental_alter_configs(
         self, changes: Mapping[ConfigResource, Sequence[ConfigChange]], *, validate_only: bool = False
     ) -> None:
-        """Change keys. Of several resources, the good ones are changed when another one is refused."""
+        """Change keys. If one resource is refused, the others are changed nevertheless."""
         values(
             self.retries.settle_each(
                 changes,
@@ -151,30 +152,30 @@ class AdminClient:
         """The resources of some types, or of all.
 
         Raises:
-            UnsupportedVersion: The broker (before 4.1) lists client metrics only, other types were asked for.
+            UnsupportedVersion: The broker (before 4.1) can list only client metrics.
         """
         return self.retries.settle(lambda: configs.list_config_resources(self.cluster, types))
 
     def list_client_metrics(self) -> list[str]:
-        """Names of the subscriptions; brokers from 3.7 on."""
+        """The names of the subscriptions, from brokers since 3.7."""
         return [resource.name for resource in self.list_config_resources({ResourceType.CLIENT_METRICS})]
 
     def describe_topics(
         self, names: Sequence[str], *, page: int = PARTITIONS_PER_PAGE
     ) -> list[TopicDescription]:
-        """Topics with their partitions, in the order asked for; at most ``page`` partitions per request."""
+        """Topics with their partitions, in the order of ``names``; at most ``page`` partitions a request."""
         return self.retries.settle(lambda: topic_descriptions.describe_topics(self.cluster, names, page))
 
     def create_topics(
         self, new: Iterable[NewTopic], *, validate_only: bool = False, retry_on_quota_violation: bool = True
     ) -> None:
-        """Create topics; each by itself.
+        """Create topics. Each topic succeeds or fails independently of the others.
 
         Args:
             new: The topics.
-            validate_only: Create nothing.
-            retry_on_quota_violation: Whether a topic that exceeds the client's quota is tried again after the
-                time that the broker told (KIP-599).
+            validate_only: Validate the topics without creating them.
+            retry_on_quota_violation: Whether to retry a topic that exceeds the client's quota, after the
+                throttle time that the broker returned (KIP-599).
         """
         by_name = {topic.name: topic for topic in new}
         values(
@@ -194,7 +195,7 @@ class AdminClient:
         validate_only: bool = False,
         retry_on_quota_violation: bool = True,
     ) -> None:
-        """Give topics more partitions; each topic by itself. For quotas see `create_topics`."""
+        """Add partitions to topics, each independently. For quotas see `create_topics`."""
         values(
             self.retries.settle_each(
                 totals,
@@ -206,7 +207,7 @@ class AdminClient:
         )
 
     def delete_topics(self, names: Sequence[str], *, retry_on_quota_violation: bool = True) -> None:
-        """Delete topics; each by itself. For quotas see `create_topics`."""
+        """Delete topics, each independently. For quotas see `create_topics`."""
         values(
             self.retries.settle_each(
                 names,
@@ -218,11 +219,11 @@ class AdminClient:
     def describe_client_quotas(
         self, components: Mapping[str, Match], *, strict: bool = False
     ) -> dict[ClientQuotaEntity, dict[str, float]]:
-        """The quotas of the entities that match, by key.
+        """The quotas of the matching entities, by key.
 
         Args:
             components: By type (user, client-id, ip): a name, None for the default, or `ANY`. Empty for all.
-            strict: Leave out entities with further types.
+            strict: Exclude entities that have other types as well.
         """
         return self.retries.settle(lambda: quotas.describe_client_quotas(self.cluster, components, strict))
 
@@ -232,7 +233,7 @@ class AdminClient:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Set quotas by key, None removes a key; each entity by itself."""
+        """Set quotas by key; None removes a key. Each entity is changed independently."""
         values(
             self.retries.settle_each(
                 alterations,
@@ -246,8 +247,8 @@ class AdminClient:
         """Offsets of partitions.
 
         Args:
-            partitions: By topic and partition: a timestamp in ms, or EARLIEST, LATEST or MAX_TIMESTAMP.
-            known_only: Leave out partitions that do not exist or have no leader, instead of failing.
+            partitions: By partition: a timestamp in ms, EARLIEST, LATEST or MAX_TIMESTAMP.
+            known_only: Omit partitions that do not exist or have no leader, instead of failing.
         """
         wanted = offsets.led(self.cluster, partitions) if known_only else list(partitions)
         return values(
@@ -260,7 +261,7 @@ class AdminClient:
         """Delete the records before an offset; -1 means the high watermark.
 
         Returns:
-            The first offset that is left, by partition.
+            The first remaining offset, by partition.
         """
         return values(
             self.retries.settle_each(
@@ -273,29 +274,29 @@ class AdminClient:
         """The groups of all brokers.
 
         Args:
-            states: Only those in one of these states (brokers from 2.6); empty for all.
-            types: Only those of one of these types (brokers from 3.8); empty for all.
+            states: Only groups in one of these states (brokers since 2.6); empty for all.
+            types: Only groups of one of these types (brokers since 3.8); empty for all.
         """
         return self.retries.settle(lambda: groups.list_groups(self.cluster, states, types))
 
     def describe_groups(self, names: Iterable[str]) -> dict[str, GroupDescription | RequestFailed]:
-        """What became of each: a group of either protocol, or GROUP_ID_NOT_FOUND."""
+        """The result of each: the description of a group of either protocol, or GROUP_ID_NOT_FOUND."""
         return self.retries.settle_each(
             names, lambda pending: group_descriptions.describe_groups(self.cluster, pending)
         )
 
     def delete_groups(self, names: Iterable[str]) -> dict[str, RequestFailed | None]:
-        """Delete groups that have no members. What became of each: None is done."""
+        """Delete groups that have no members. Return the result of each: None for success."""
         return self.retries.settle_each(names, lambda pending: groups.delete_groups(self.cluster, pending))
 
     def offset_fetch(
         self, group: str, partitions: Iterable[Partition] | None = None, *, require_stable: bool = False
     ) -> dict[Partition, CommittedOffset]:
-        """What a group has committed.
+        """The committed offsets of a group, by partition.
 
         Args:
-            group: Its id; a group that does not exist has committed nothing.
-            partitions: Which; None for all. Those without an offset are left out.
+            group: The group id. A group that does not exist has no offsets.
+            partitions: The partitions; None for all. The result omits partitions without an offset.
             require_stable: Wait for open transactions that may still change an offset.
         """
         wanted = None if partitions is None else list(partitions)
@@ -304,7 +305,7 @@ class AdminClient:
         )
 
     def offset_commit(self, group: str, new: Mapping[Partition, CommittedOffset]) -> None:
-        """Commit offsets for a group without members; it is created if there is none."""
+        """Commit offsets for a group without members. The group is created if it does not exist."""
         values(
             self.retries.settle_each(
                 new, lambda pending: group_offsets.offset_commit(self.cluster, group, new, pending)
@@ -314,23 +315,23 @@ class AdminClient:
     def offset_delete(
         self, group: str, partitions: Iterable[Partition]
     ) -> dict[Partition, RequestFailed | None]:
-        """Forget offsets that no member of the group needs. What became of each: None is done."""
+        """Delete offsets of topics without subscribers. Return the result of each: None for success."""
         return self.retries.settle_each(
             partitions, lambda pending: group_offsets.offset_delete(self.cluster, group, pending)
         )
 
     def describe_log_dirs(self, brokers: Sequence[int] | None = None) -> dict[int, list[LogDir]]:
-        """The directories of brokers, with what is in them; None for all brokers."""
+        """The log directories of brokers and the replicas in them; None for all brokers."""
         return self.retries.settle(lambda: log_dirs.describe_log_dirs(self.cluster, brokers))
 
     def elect_leaders(
         self, kind: ElectionType, partitions: Iterable[Partition] | None = None
     ) -> dict[Partition, RequestFailed | None]:
-        """Elect leaders. What became of each: None is a new leader, ELECTION_NOT_NEEDED the old one.
+        """Elect leaders. The result of each: None for a new leader, ELECTION_NOT_NEEDED for no change.
 
         Args:
-            kind: Who may become leader.
-            partitions: Which; None for all that need an election.
+            kind: The replicas that may become leader.
+            partitions: The partitions; None for all that need an election.
         """
         if partitions is None:
             return self.retries.settle(
@@ -344,10 +345,10 @@ class AdminClient:
     def describe_user_scram_credentials(
         self, names: Sequence[str] | None = None
     ) -> dict[str, users.Iterations | RequestFailed]:
-        """What became of each user: his mechanisms with their iterations, or RESOURCE_NOT_FOUND.
+        """The result of each user: the mechanisms with their iterations, or RESOURCE_NOT_FOUND.
 
         Args:
-            names: Which; None for all who have credentials.
+            names: The users; None for all that have credentials.
         """
         return self.retries.settle(lambda: users.describe(self.cluster, names))
 
@@ -356,5 +357,5 @@ class AdminClient:
         deletions: Sequence[ScramCredentialDeletion] = (),
         upsertions: Sequence[ScramCredentialUpsertion] = (),
     ) -> dict[str, RequestFailed | None]:
-        """Set and remove credentials, one change per user. What became of each user: None is done."""
+        """Set and remove credentials, one change per user. Return the result of each: None for success."""
         return self.retries.settle(lambda: users.alter(self.cluster, deletions, upsertions))

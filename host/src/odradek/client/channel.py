@@ -1,4 +1,4 @@
-"""One socket with frames on it: a four-byte length, then so many bytes. Every wait ends at a deadline."""
+"""A socket that carries frames: a four-byte length, then that many bytes. Every wait has a deadline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from odradek.client.address import Address
 from odradek.client.errors import ConnectFailed, TimedOut
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
-"""No broker's answer to this client grows beyond it; Kafka's own bound on a request is the same."""
+"""Limit of a response. It equals Kafka's limit of a request, and no answer to this client comes near it."""
 LENGTH = struct.Struct(">i")
 
 
@@ -18,8 +18,8 @@ class Channel:
     """An open connection.
 
     Raises:
-        ConnectFailed: Nobody listens there, or the name has no address.
-        TimedOut: Nobody answers there.
+        ConnectFailed: No broker listens at the address, or the host name cannot be resolved.
+        TimedOut: The connection was not established in time.
     """
 
     def __init__(self, address: Address, timeout_s: float) -> None:
@@ -31,19 +31,19 @@ class Channel:
         except OSError as error:
             raise ConnectFailed(f"{address}: {reason(error)}") from None
         except UnicodeError:
-            raise ConnectFailed(f"{address}: that does not name a host") from None
+            raise ConnectFailed(f"{address}: not a valid host name") from None
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def exchange(self, frame: bytes, timeout_s: float) -> bytes:
-        """Send a frame and wait for the next one.
+        """Send a frame and return the next frame that arrives.
 
         Args:
-            frame: Without its length.
-            timeout_s: For both ways together.
+            frame: The frame without its length.
+            timeout_s: Limit for sending and receiving together.
 
         Raises:
-            ConnectFailed: The broker hung up, or sends what is no frame.
-            TimedOut: The time is over.
+            ConnectFailed: The broker closed the connection, or sent an invalid length.
+            TimedOut: The response did not arrive in time.
         """
         deadline_s = time.monotonic() + timeout_s
         try:
@@ -52,7 +52,7 @@ class Channel:
             (length,) = LENGTH.unpack(self.receive(LENGTH.size, deadline_s))
             if not 0 <= length <= MAX_RESPONSE_BYTES:
                 raise ConnectFailed(
-                    f"{self.address}: a response of {length} bytes; is that a Kafka listener?"
+                    f"{self.address}: invalid response length {length}; is this a Kafka listener without TLS?"
                 )
             return self.receive(length, deadline_s)
         except TimeoutError:
@@ -61,7 +61,7 @@ class Channel:
             raise ConnectFailed(f"{self.address}: {reason(error)}") from None
 
     def receive(self, count: int, deadline_s: float) -> bytes:
-        """Exactly ``count`` bytes."""
+        """Receive exactly ``count`` bytes."""
         pieces = bytearray()
         while len(pieces) < count:
             left_s = deadline_s - time.monotonic()
@@ -75,10 +75,10 @@ class Channel:
         return bytes(pieces)
 
     def close(self) -> None:
-        """Let go; harmless twice."""
+        """Close the socket. Closing again does nothing."""
         self.socket.close()
 
 
 def reason(error: OSError) -> str:
-    """What the system says, without its number."""
+    """The operating system's error text, without its number."""
     return (error.strerror or str(error)).lower()

@@ -1,4 +1,4 @@
-"""The brokers of one cluster and a connection to each that is needed."""
+"""The brokers of one cluster, and the open connections to them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ NO_NODE = -1
 
 
 class Cluster:
-    """Connections to the brokers of a cluster, opened when they are needed; a context manager.
+    """Connections to the brokers of a cluster, opened on first use; a context manager.
 
     Args:
         bootstrap: ``h1:p1,h2:p2``, tried in this order.
-        client_id: What quotas and logs of the brokers know the client by.
-        timeout_s: For connecting, and for each request with its answer.
-        login: Who we are; None for listeners that do not ask.
+        client_id: The client id that the brokers use for quotas and logs.
+        timeout_s: Limit for connecting, and for each request with its response.
+        login: User and password; None for listeners without authentication.
 
     Raises:
-        ConfigError: ``bootstrap`` is no list of addresses. Nothing is connected yet.
+        ConfigError: ``bootstrap`` is not a list of addresses. The constructor does not connect.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Hang up everywhere; harmless twice."""
+        """Close all connections. Closing again does nothing."""
         for connection in self.connections.values():
             connection.close()
         self.connections.clear()
 
     def connection(self, address: Address) -> Connection:
-        """A live connection to one broker."""
+        """An open connection to one broker."""
         known = self.connections.get(address)
         if known is None or known.broken:
             known = Connection(address.host, address.port, self.client_id, self.timeout_s, self.login)
@@ -63,10 +63,10 @@ class Cluster:
         return known
 
     def any(self) -> Connection:
-        """A connection to some broker: one that is open, or the first of the bootstrap list that answers.
+        """A connection to any broker: an open one, or the first in the bootstrap list that answers.
 
         Raises:
-            ClientError: None of them does; the reasons of all of them.
+            ClientError: No broker answers. The message has the reason for each of them.
         """
         for connection in self.connections.values():
             if not connection.broken:
@@ -85,7 +85,7 @@ class Cluster:
         """Brokers, and the leaders of topics.
 
         Args:
-            topics: Names; None for all topics. None of them is created.
+            topics: Names of topics; None for all topics. Missing topics are not created.
         """
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         response: MetadataResponse = self.any().send(
@@ -98,7 +98,7 @@ class Cluster:
         """A connection to the broker with this id.
 
         Raises:
-            ClientError: There is none, or it does not answer.
+            ClientError: There is no such broker, or it does not answer.
         """
         for broker in (metadata or self.metadata([])).brokers:
             if broker.node_id == node_id:
@@ -106,7 +106,7 @@ class Cluster:
         raise ConnectFailed(f"the cluster has no broker {node_id}")
 
     def controller(self) -> Connection:
-        """A connection to the broker that carries out changes; in KRaft any broker forwards them."""
+        """A connection to the controller, or to any broker, which forwards to the controller in KRaft."""
         metadata = self.metadata([])
         if metadata.controller_id == NO_NODE:
             return self.any()

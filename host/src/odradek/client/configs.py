@@ -1,4 +1,4 @@
-"""DescribeConfigs, IncrementalAlterConfigs and ListConfigResources; a broker is asked about itself."""
+"""DescribeConfigs, IncrementalAlterConfigs and ListConfigResources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from odradek.wire.messages.list_config_resources import (
 )
 
 NODE_TYPES = (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
-"""Resources that only the broker they are about can answer for."""
+"""Types of resources that belong to a broker and that only this broker can describe."""
 
 
 def describe_configs(
@@ -61,7 +61,7 @@ def describe_configs(
 
 
 def config_entry(row: DescribeConfigsResourceResult) -> ConfigEntry:
-    """One key, from the wire."""
+    """Convert one key from the wire."""
     return ConfigEntry(
         name=row.name,
         value=row.value,
@@ -80,7 +80,7 @@ def alter_configs(
     resources: Iterable[ConfigResource],
     validate_only: bool,
 ) -> dict[ConfigResource, RequestFailed | None]:
-    """What became of the changes of some resources; see `AdminClient.incremental_alter_configs`."""
+    """Change some resources and return the result of each; see `AdminClient.incremental_alter_configs`."""
     outcomes: dict[ConfigResource, RequestFailed | None] = {}
     for connection, group in by_broker(cluster, resources, cluster.controller):
         request = IncrementalAlterConfigsRequest(
@@ -95,7 +95,7 @@ def alter_configs(
 
 
 def alteration(resource: ConfigResource, changes: Sequence[ConfigChange]) -> AlterConfigsResource:
-    """The changes of one resource, on the wire."""
+    """The changes of one resource as a message."""
     return AlterConfigsResource(
         resource_type=resource.type,
         resource_name=resource.name,
@@ -120,7 +120,7 @@ def list_config_resources(cluster: Cluster, types: Collection[int]) -> list[Conf
 def by_broker(
     cluster: Cluster, resources: Iterable[ConfigResource], otherwise: Callable[[], Connection]
 ) -> Iterable[tuple[Connection, list[ConfigResource]]]:
-    """Which broker to ask about which resources."""
+    """Group the resources by the broker to ask: the broker itself for its own, otherwise any."""
     anywhere: list[ConfigResource] = []
     for resource in resources:
         if resource.type in NODE_TYPES and resource.name.isdecimal():

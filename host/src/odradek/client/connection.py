@@ -1,7 +1,7 @@
-"""A connection that knows what its broker speaks.
+"""A connection that negotiates API versions with its broker.
 
-The first request is ApiVersions. A broker too old for its version answers in version 0 with
-UNSUPPORTED_VERSION and the range it has, or without one; then version 0 is the one to use (KIP-511).
+The first request is ApiVersions. A broker that does not support its version answers in version 0 with
+UNSUPPORTED_VERSION and, if it knows KIP-511, the range that it supports. Without a range, version 0 is used.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from odradek.wire.types import Versions, between
 
 SOFTWARE_NAME = "odradek"
 DEFAULT_TIMEOUT_S = 30.0
-"""As long as Kafka's command line tools wait."""
+"""The timeout of Kafka's command-line tools."""
 
 
 class Connection:
-    """An open, negotiated connection; a context manager.
+    """An open connection with negotiated versions; a context manager.
 
     Args:
         host: Name or address of the broker.
-        port: Its port.
-        client_id: What quotas and logs of the broker know the client by.
-        timeout_s: For connecting, and for each request with its answer.
-        login: Who we are; None for a listener that does not ask.
+        port: Port of the broker.
+        client_id: The client id that the broker uses for quotas and logs.
+        timeout_s: Limit for connecting, and for each request with its response.
+        login: User and password; None for a listener without authentication.
 
     Raises:
-        ClientError: Nobody answers, or not in Kafka's protocol; or the login is refused.
+        ClientError: No broker answers, it does not speak Kafka's protocol, or it refuses the login.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Hang up; harmless twice."""
+        """Close the connection. Closing again does nothing."""
         self.broken = True
         self.channel.close()
 
     def negotiate(self) -> dict[int, Versions]:
-        """What the broker speaks, by API key."""
+        """The versions that the broker supports, by API key."""
         request = ApiVersionsRequest(
             client_software_name=SOFTWARE_NAME, client_software_version=odradek.__version__
         )
@@ -94,7 +94,7 @@ class Connection:
         return {row.api_key: between(row.min_version, row.max_version) for row in response.api_keys}
 
     def api_versions(self, request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
-        """The answer in the version asked for, or in version 0 where it says that this one is unknown."""
+        """The response in the requested version, or in version 0 if the broker does not support that one."""
         body = self.exchange(request, version)
         if int.from_bytes(body[:2], signed=True) == ErrorCode.UNSUPPORTED_VERSION:
             version = 0
@@ -102,33 +102,33 @@ class Connection:
         return response
 
     def send(self, request: Any, least_version: int = 0, most_version: int | None = None) -> Any:
-        """Send a request in the highest version that both sides know, and wait for the answer.
+        """Send a request in the highest common version and wait for the response.
 
         Args:
             request: A message with ``API_KEY``, ``VERSIONS`` and ``FLEXIBLE``.
-            least_version: The version from which on the request means what is meant.
-            most_version: The version up to which it does; None for the newest.
+            least_version: The lowest version that can express the request.
+            most_version: The highest version that can express it; None for the newest.
 
         Returns:
             The response of the same API.
 
         Raises:
-            UnsupportedVersion: There is no common version; nothing was sent.
-            ClientError: The exchange failed; the connection is closed.
+            UnsupportedVersion: There is no common version. Nothing was sent.
+            ClientError: The exchange failed. The connection is closed.
         """
         response_type = answer_type(type(request))
         version = self.version(request, least_version, most_version)
         try:
             return self.decoded(response_type, version, self.exchange(request, version))
         except BaseException:
-            self.close()  # an answer may still come: nothing that follows could be told from it
+            self.close()  # a late response would be taken for the response to the next request
             raise
 
     def version(self, request: Any, least_version: int = 0, most_version: int | None = None) -> int:
         """The highest common version.
 
         Raises:
-            UnsupportedVersion: There is none from ``least_version`` to ``most_version``.
+            UnsupportedVersion: The broker supports no version from ``least_version`` to ``most_version``.
         """
         ours, theirs = request.VERSIONS, self.offered.get(request.API_KEY)
         if most_version is not None:
@@ -146,28 +146,28 @@ class Connection:
         return int(highest)
 
     def exchange(self, request: Any, version: int) -> bytes:
-        """Send one request; the response after its header."""
+        """Send one request and return the body of the response, without its header."""
         self.correlation_id += 1
         header = RequestHeader(request.API_KEY, version, self.correlation_id, self.client_id)
         try:
             head = request_header(header, flexible_request_header(request, version))
             frame = head + encode(request, version)
         except WireError as error:
-            raise ClientError(f"{type(request).__name__} v{version} cannot carry this: {error}") from error
+            raise ClientError(f"{type(request).__name__} v{version} cannot be encoded: {error}") from error
         answer = self.channel.exchange(frame, self.timeout_s)
         try:
             tagged = flexible_response_header(request, version)
             correlation_id, start = read_response_header(answer, 0, tagged)
         except WireError as error:
-            raise ConnectFailed(f"{self.address}: unreadable answer: {error}") from error
+            raise ConnectFailed(f"{self.address}: unreadable response header: {error}") from error
         if correlation_id != self.correlation_id:
             raise ConnectFailed(
-                f"{self.address}: answer to request {correlation_id}, expected {self.correlation_id}"
+                f"{self.address}: response to request {correlation_id}, expected {self.correlation_id}"
             )
         return answer[start:]
 
     def decoded(self, response_type: Any, version: int, body: bytes) -> Any:
-        """The response behind the bytes."""
+        """Decode the body of a response."""
         try:
             return decode(response_type, version, body)
         except WireError as error:
@@ -176,7 +176,7 @@ class Connection:
 
 
 def best_api_versions(refusal: ApiVersionsResponse) -> int:
-    """The version of ApiVersions to use after a refusal."""
+    """The version of ApiVersions to use after the broker refused the newest."""
     for row in refusal.api_keys:
         if row.api_key == ApiVersionsRequest.API_KEY:
             return min(row.max_version, ApiVersionsRequest.VERSIONS.last)
@@ -184,7 +184,7 @@ def best_api_versions(refusal: ApiVersionsResponse) -> int:
 
 
 def answer_type(request_type: type[Any]) -> type[Any]:
-    """The response that is declared beside a request."""
+    """The response type declared in the same module as a request type."""
     module = importlib.import_module(request_type.__module__)
     found: type[Any] = getattr(module, request_type.__name__.removesuffix("Request") + "Response")
     return found

@@ -1,4 +1,4 @@
-"""FindCoordinator, and asking the broker that coordinates a group: one request per coordinator."""
+"""FindCoordinator, and requests to the coordinators of groups, one per coordinator."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ def each_group(
     groups: Iterable[str],
     ask: Callable[[Connection, Node, list[str]], Mapping[str, Value | RequestFailed]],
 ) -> dict[str, Value | RequestFailed]:
-    """What the coordinators answer; groups without one are refused.
+    """Send a request to each coordinator and return the result of each group.
+
+    A group without a coordinator gets the error of FindCoordinator.
 
     Args:
         cluster: The brokers.
-        groups: Their ids.
-        ask: Asks one coordinator about its groups. If it raises `RequestFailed`, that is the answer for
+        groups: Ids of the groups.
+        ask: Asks one coordinator about its groups. If it raises `RequestFailed`, that is the result of all
             these groups.
     """
     outcomes: dict[str, Value | RequestFailed] = {}
@@ -50,7 +52,7 @@ def each_group(
 
 
 def coordinators(cluster: Cluster, groups: Sequence[str]) -> dict[str, Node | RequestFailed]:
-    """Which broker coordinates which group."""
+    """The coordinator of each group, or the reason why it has none."""
     connection = cluster.any()
     if connection.version(FindCoordinatorRequest()) < BATCH_VERSION:
         return {group: node(alone(connection, group)) for group in groups}
@@ -61,7 +63,7 @@ def coordinators(cluster: Cluster, groups: Sequence[str]) -> dict[str, Node | Re
 
 
 def alone(connection: Connection, group: str) -> Coordinator:
-    """The answer of a broker that takes one key at a time."""
+    """Find one coordinator at a broker that accepts only one key per request."""
     response: FindCoordinatorResponse = connection.send(
         FindCoordinatorRequest(key=group), most_version=BATCH_VERSION - 1
     )
@@ -76,6 +78,6 @@ def alone(connection: Connection, group: str) -> Coordinator:
 
 
 def node(row: Coordinator) -> Node | RequestFailed:
-    """The coordinator, or why there is none."""
+    """The coordinator, or the reason why there is none."""
     found = Node(row.node_id, Address(row.host, row.port))
     return failure(row.error_code, row.error_message, row.key) or found

@@ -1,4 +1,4 @@
-"""ElectLeaders: the controller carries it out."""
+"""ElectLeaders, sent to the controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odradek.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeader
 
 
 class ElectionType(IntEnum):
-    """Who may become leader."""
+    """The replicas that may become leader."""
 
     PREFERRED = 0
     """The first replica, if it is in sync."""
@@ -23,7 +23,7 @@ class ElectionType(IntEnum):
 def elect_leaders(
     cluster: Cluster, kind: ElectionType, partitions: Iterable[Partition] | None, timeout_ms: int
 ) -> dict[Partition, RequestFailed | None]:
-    """What became of each partition; see `AdminClient.elect_leaders`."""
+    """Elect leaders and return the result of each partition; see `AdminClient.elect_leaders`."""
     request = ElectLeadersRequest(
         election_type=kind,
         topic_partitions=None

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a broker. The message of each is one line for people."""
+"""The errors of the client. The message of each is one line for users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class ClientError(Exception):
 
 
 class ConnectFailed(ClientError):
-    """No broker could be reached, or it hung up."""
+    """No broker could be reached, or the broker closed the connection or sent an unreadable response."""
 
 
 class TimedOut(ClientError):
@@ -18,17 +18,17 @@ class TimedOut(ClientError):
 
 
 class UnsupportedVersion(ClientError):
-    """The broker does not speak an API, or no version of it that can carry the request."""
+    """The broker does not support the API, or no version of it that can express the request."""
 
 
 class RequestFailed(ClientError):
-    """The broker refused.
+    """The broker refused a request or an item of it.
 
     Args:
-        code: Its error code; a number that Kafka 4.3 does not know is UNKNOWN_SERVER_ERROR.
-        message: Its own words, if it had any.
-        subject: What was refused, such as a resource or a topic.
-        throttle_ms: How long to wait, with THROTTLING_QUOTA_EXCEEDED.
+        code: The broker's error code; UNKNOWN_SERVER_ERROR for a number that Kafka 4.3 does not define.
+        message: The broker's message, if it sent one.
+        subject: The refused item, such as a resource or a topic.
+        throttle_ms: Time to wait before a retry, with THROTTLING_QUOTA_EXCEEDED.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RequestFailed(ClientError):
 
 
 def known_code(number: int) -> ErrorCode:
-    """The code behind a number; a newer broker may have codes that this client does not know."""
+    """The error code with this number. A newer broker may send codes that this client does not know."""
     try:
         return ErrorCode(number)
     except ValueError:
@@ -57,7 +57,7 @@ def known_code(number: int) -> ErrorCode:
 def failure(
     number: int, message: str | None = None, subject: str | None = None, throttle_ms: int = 0
 ) -> RequestFailed | None:
-    """What an error code of an answer means; None for success."""
+    """The exception for an error code of a response; None for success."""
     if not number:
         return None
     code = known_code(number)
@@ -67,7 +67,7 @@ def failure(
 
 
 def check(number: int, message: str | None = None, subject: str | None = None) -> None:
-    """Let success pass.
+    """Raise the error that a response contains, if any.
 
     Raises:
         RequestFailed: ``number`` is an error.

@@ -15,20 +15,20 @@ from odradek.wire.record_batch import record_batches, records
 MAX_BYTES = 4 << 20
 MAX_WAIT_MS = 500
 NAMES_UP_TO = 12
-"""Later versions name topics by their ids."""
+"""The last version in which a topic is identified by its name rather than its id."""
 
 
 def fetch(cluster: Cluster, partition: Partition, start: int, end: int) -> Iterator[Record]:
-    """The records of a partition from ``start`` up to ``end``, of aborted transactions too.
+    """Yield the records of a partition from ``start`` up to ``end``, including those of aborted transactions.
 
     Args:
         cluster: The brokers.
         partition: Topic and index.
-        start: The first offset wanted; it must be there.
-        end: The offset behind the last one, such as the high watermark.
+        start: The first offset wanted; it must still be in the log.
+        end: The offset after the last one wanted, such as the high watermark.
 
     Raises:
-        ClientError: While iterating: the partition is not there, cannot be read, or has lost ``start``.
+        ClientError: While iterating: the partition does not exist, cannot be read, or has lost ``start``.
     """
     found = leaders(cluster.metadata([partition[0]]), [partition])[partition]
     if not isinstance(found, int):
@@ -46,7 +46,7 @@ def fetch(cluster: Cluster, partition: Partition, start: int, end: int) -> Itera
 
 
 def fetched(leader: Connection, partition: Partition, offset: int) -> bytes:
-    """Batches from the one with ``offset`` on."""
+    """Fetch batches, starting with the one that contains ``offset``."""
     topic, index = partition
     wanted = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=MAX_BYTES)
     request = FetchRequest(

@@ -1,4 +1,4 @@
-"""What groups look like: by ConsumerGroupDescribe, and by DescribeGroups for those it does not know."""
+"""Descriptions of groups, from ConsumerGroupDescribe, or from DescribeGroups for other groups."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment
 
 CONSUMER = "consumer"  # ConsumerProtocol.PROTOCOL_TYPE
 DEAD = "Dead"
-"""What brokers before 3.9 call the state of a group that does not exist."""
+"""The state that brokers before 3.9 report for a group that does not exist."""
 ELSEWHERE = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
-"""ConsumerGroupDescribe says so of groups that are not of its protocol."""
+"""The errors of ConsumerGroupDescribe for groups of another protocol."""
 MEMBER_TYPES = {0: False, 1: True}
-"""Whether a member of this type speaks the consumer protocol."""
+"""Whether a member uses the consumer protocol, by its type."""
 VERSION = struct.Struct(">h")
 
 
@@ -40,11 +40,11 @@ class MemberDescription:
     assignment: Sequence[Partition]
     """Sorted."""
     target: Sequence[Partition] | None = None
-    """What it shall have when the group has settled; None in the classic protocol."""
+    """The assignment after the current rebalance; None in the classic protocol."""
     epoch: int | None = None
     """None in the classic protocol."""
     upgraded: bool | None = None
-    """Whether it speaks the consumer protocol; None where the broker does not say."""
+    """Whether the member uses the consumer protocol; None if the broker does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,22 +57,22 @@ class GroupDescription:
     """``consumer``, ``connect`` ...; empty for a group without members."""
     state: str
     assignor: str
-    """Name of the assignor, or of the classic protocol; empty where there is none yet."""
+    """Name of the assignor, or of the classic protocol; empty if none is chosen yet."""
     members: Sequence[MemberDescription]
     epoch: int | None = None
-    """None in the classic protocol, as is the next."""
+    """None in the classic protocol, as is ``assignment_epoch``."""
     assignment_epoch: int | None = None
 
 
 def describe_groups(cluster: Cluster, groups: Iterable[str]) -> dict[str, GroupDescription | RequestFailed]:
-    """What the groups look like; see `AdminClient.describe_groups`."""
+    """Describe groups; see `AdminClient.describe_groups`."""
     return each_group(cluster, groups, described)
 
 
 def described(
     connection: Connection, node: Node, groups: list[str]
 ) -> dict[str, GroupDescription | RequestFailed]:
-    """What one coordinator says about its groups."""
+    """Describe the groups of one coordinator."""
     try:
         found = by_consumer_protocol(connection, node, groups)
     except UnsupportedVersion:
@@ -82,14 +82,14 @@ def described(
 
 
 def is_elsewhere(outcome: GroupDescription | RequestFailed) -> bool:
-    """Whether the group may be one of the classic protocol."""
+    """Whether the group may use the classic protocol."""
     return isinstance(outcome, RequestFailed) and outcome.code in ELSEWHERE
 
 
 def by_consumer_protocol(
     connection: Connection, node: Node, groups: list[str]
 ) -> dict[str, GroupDescription | RequestFailed]:
-    """The groups that ConsumerGroupDescribe knows; the others are refused."""
+    """Describe groups by ConsumerGroupDescribe, which refuses groups of another protocol."""
     response: consumer.ConsumerGroupDescribeResponse = connection.send(
         consumer.ConsumerGroupDescribeRequest(group_ids=groups)
     )
@@ -100,7 +100,7 @@ def by_consumer_protocol(
 
 
 def consumer_group(row: consumer.DescribedGroup, node: Node) -> GroupDescription:
-    """A group of the consumer protocol."""
+    """Convert a group of the consumer protocol."""
     return GroupDescription(
         group_id=row.group_id,
         coordinator=node,
@@ -126,20 +126,20 @@ def consumer_group(row: consumer.DescribedGroup, node: Node) -> GroupDescription
 
 
 def partitions(assignment: consumer.Assignment) -> list[Partition]:
-    """What a member has."""
+    """The assigned partitions of a member, sorted."""
     return sorted((row.topic_name, index) for row in assignment.topic_partitions for index in row.partitions)
 
 
 def by_classic_protocol(
     connection: Connection, node: Node, groups: list[str]
 ) -> dict[str, GroupDescription | RequestFailed]:
-    """The groups as DescribeGroups knows them."""
+    """Describe groups by DescribeGroups."""
     response: classic.DescribeGroupsResponse = connection.send(classic.DescribeGroupsRequest(groups=groups))
     return {row.group_id: classic_group(row, node) for row in response.groups}
 
 
 def classic_group(row: classic.DescribedGroup, node: Node) -> GroupDescription | RequestFailed:
-    """A group of the classic protocol; one that is dead is not there."""
+    """Convert a group of the classic protocol. The state Dead means that the group does not exist."""
     if row.error_code == ErrorCode.NONE and row.group_state == DEAD:
         return RequestFailed(ErrorCode.GROUP_ID_NOT_FOUND, subject=row.group_id)
     error = failure(row.error_code, row.error_message, row.group_id)
@@ -165,7 +165,7 @@ def classic_group(row: classic.DescribedGroup, node: Node) -> GroupDescription |
 
 
 def assigned(assignment: bytes) -> list[Partition]:
-    """What the leader gave to a member; nothing while the group rebalances, or if it is not readable."""
+    """The partitions that the leader assigned to a member; empty during a rebalance or if unreadable."""
     if len(assignment) < VERSION.size:
         return []
     (version,) = VERSION.unpack_from(assignment)

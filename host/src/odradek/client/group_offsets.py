@@ -1,4 +1,4 @@
-"""OffsetFetch, OffsetCommit and OffsetDelete of one group, from outside the group."""
+"""OffsetFetch, OffsetCommit and OffsetDelete for one group, sent by a client that is not a member."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from odradek.wire.messages.offset_fetch import (
 )
 
 NAMES_VERSION = 9
-"""After it topics go by their ids; a group may hold offsets of topics that are gone."""
+"""The last version that identifies topics by name. Ids would miss offsets of deleted topics."""
 GROUPS_VERSION = 8  # KIP-709
 ALL_VERSION = 2
 STABLE_VERSION = 7  # KIP-447
@@ -49,18 +49,18 @@ Row = OffsetFetchResponsePartition | OffsetFetchResponsePartitions
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """What a group has committed for a partition."""
+    """The committed offset of a partition."""
 
     offset: int
     leader_epoch: int | None = None
-    """None where it is not known."""
+    """None if it is not known."""
     metadata: str = ""
 
 
 def offset_fetch(
     cluster: Cluster, group: str, partitions: Iterable[Partition] | None, require_stable: bool
 ) -> dict[Partition, CommittedOffset]:
-    """What the group has committed; see `AdminClient.offset_fetch`."""
+    """Fetch the committed offsets; see `AdminClient.offset_fetch`."""
     topics = None if partitions is None else by_topic(partitions)
     request = OffsetFetchRequest(
         group_id=group,
@@ -84,20 +84,20 @@ def offset_fetch(
 
 
 def asked_alone(topic: str, indexes: list[int]) -> OffsetFetchRequestTopic:
-    """A topic to ask about, where there is one group per request."""
+    """A topic in the form of the versions with one group per request."""
     return OffsetFetchRequestTopic(name=topic, partition_indexes=indexes)
 
 
 def asked(topic: str, indexes: list[int]) -> OffsetFetchRequestTopics:
-    """A topic to ask about, where there are many."""
+    """A topic in the form of the versions with several groups per request."""
     return OffsetFetchRequestTopics(name=topic, partition_indexes=indexes)
 
 
 def committed(response: OffsetFetchResponse, group: str) -> dict[Partition, CommittedOffset]:
-    """What is in the answer, in either of its shapes.
+    """The offsets in a response of either form.
 
     Raises:
-        RequestFailed: The group, or one of the partitions, is refused.
+        RequestFailed: The broker refused the group or one of the partitions.
     """
     check(response.error_code, subject=group)
     topics: list[OffsetFetchResponseTopic | OffsetFetchResponseTopics] = [*response.topics]
@@ -115,7 +115,7 @@ def committed(response: OffsetFetchResponse, group: str) -> dict[Partition, Comm
 
 
 def offset(row: Row) -> CommittedOffset:
-    """One partition, from the wire."""
+    """Convert the offset of one partition from the wire."""
     epoch = row.committed_leader_epoch
     return CommittedOffset(row.committed_offset, epoch if epoch >= 0 else None, row.metadata or "")
 
@@ -126,7 +126,7 @@ def offset_commit(
     new: Mapping[Partition, CommittedOffset],
     partitions: Iterable[Partition],
 ) -> dict[Partition, RequestFailed | None]:
-    """What became of some of the partitions that have an offset; see `AdminClient.offset_commit`."""
+    """Commit the offsets of ``partitions``; return the result of each. See `AdminClient.offset_commit`."""
     request = OffsetCommitRequest(
         group_id=group,
         topics=[
@@ -151,7 +151,7 @@ def offset_commit(
 
 
 def commit(index: int, new: CommittedOffset) -> OffsetCommitRequestPartition:
-    """One partition, on the wire."""
+    """The offset of one partition as a message."""
     return OffsetCommitRequestPartition(
         partition_index=index,
         committed_offset=new.offset,
@@ -163,7 +163,7 @@ def commit(index: int, new: CommittedOffset) -> OffsetCommitRequestPartition:
 def offset_delete(
     cluster: Cluster, group: str, partitions: Iterable[Partition]
 ) -> dict[Partition, RequestFailed | None]:
-    """What became of each partition; see `AdminClient.offset_delete`."""
+    """Delete offsets and return the result of each partition; see `AdminClient.offset_delete`."""
     request = OffsetDeleteRequest(
         group_id=group,
         topics=[
@@ -190,7 +190,7 @@ def offset_delete(
 
 
 def at_coordinator(cluster: Cluster, group: str, ask: Callable[[Connection], Value]) -> Value:
-    """What the group's coordinator answers."""
+    """Send a request to the group's coordinator and return its answer."""
 
     def once(connection: Connection, _node: Node, _groups: list[str]) -> dict[str, Value | RequestFailed]:
         return {group: ask(connection)}

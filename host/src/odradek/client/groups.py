@@ -18,25 +18,25 @@ STATES_VERSION = 4  # KIP-518
 TYPES_VERSION = 5  # KIP-848
 UNKNOWN = "Unknown"
 CONSUMER_PROTOCOL_TYPES = ("consumer", "")
-"""Of groups that consume; empty where offsets were committed without members."""
+"""Protocol types of consumer groups; empty if offsets were committed without members."""
 CONSUMER_GROUP_TYPES = ("Classic", "Consumer", UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupListing:
-    """One group of a list."""
+    """One group in the list of groups."""
 
     group_id: str
     protocol_type: str
-    """``consumer``, ``connect`` ...; empty for a group that only keeps offsets."""
+    """``consumer``, ``connect`` ...; empty for a group that has only offsets."""
     state: str = UNKNOWN
-    """As Kafka writes it: ``Stable``; `UNKNOWN` from brokers before 2.6."""
+    """In Kafka's spelling, such as ``Stable``; `UNKNOWN` from brokers before 2.6."""
     type: str = UNKNOWN
     """``Classic`` or ``Consumer``; `UNKNOWN` from brokers before 3.8."""
 
     @property
     def consumes(self) -> bool:
-        """Whether its members are consumers, and not workers of Connect or members of a share group."""
+        """Whether it is a consumer group, and not a group of Connect workers or a share group."""
         return self.protocol_type in CONSUMER_PROTOCOL_TYPES and self.type in CONSUMER_GROUP_TYPES
 
 
@@ -54,7 +54,7 @@ def list_groups(cluster: Cluster, states: Collection[str], types: Collection[str
 
 
 def listing(row: ListedGroup) -> GroupListing:
-    """One group, from the wire."""
+    """Convert one group from the wire."""
     return GroupListing(
         group_id=row.group_id,
         protocol_type=row.protocol_type,
@@ -64,7 +64,7 @@ def listing(row: ListedGroup) -> GroupListing:
 
 
 def delete_groups(cluster: Cluster, groups: Iterable[str]) -> dict[str, RequestFailed | None]:
-    """What became of each group."""
+    """Delete groups and return the result of each."""
 
     def ask(connection: Connection, node: Node, group: list[str]) -> dict[str, RequestFailed | None]:
         response: DeleteGroupsResponse = connection.send(DeleteGroupsRequest(groups_names=group))

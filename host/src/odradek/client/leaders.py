@@ -1,4 +1,4 @@
-"""Asking each partition's leader: one request per leader."""
+"""Requests to the leaders of partitions, one per leader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = TypeVar("Value")
 
 
 def partition_text(partition: Partition) -> str:
-    """As Kafka prints it: ``topic-0``."""
+    """The partition as Kafka prints it: ``topic-0``."""
     return f"{partition[0]}-{partition[1]}"
 
 
@@ -27,11 +27,13 @@ def each_leader(
     partitions: Iterable[Partition],
     ask: Callable[[Connection, list[Partition]], Mapping[Partition, Value | RequestFailed]],
 ) -> dict[Partition, Value | RequestFailed]:
-    """What the leaders answer; partitions without one are refused.
+    """Send a request to each leader and return the result of each partition.
+
+    A partition without a leader gets the error that Metadata reports for it.
 
     Args:
         cluster: The brokers.
-        partitions: What to ask about.
+        partitions: The partitions to ask about.
         ask: Sends one request to a leader about its partitions.
     """
     wanted = list(partitions)
@@ -51,7 +53,7 @@ def each_leader(
 def leaders(
     metadata: MetadataResponse, partitions: Iterable[Partition]
 ) -> dict[Partition, int | RequestFailed]:
-    """The broker that leads each partition, or why there is none."""
+    """The leader of each partition, or the reason why it has none."""
     known: dict[Partition, int] = {}
     refused: dict[str, RequestFailed] = {}
     for topic in metadata.topics:
@@ -65,7 +67,7 @@ def leaders(
 
 
 def leader(known: Mapping[Partition, int], partition: Partition) -> int | RequestFailed:
-    """The broker that leads a partition of a topic without an error."""
+    """The leader of a partition whose topic has no error, or the reason why it has none."""
     found = known.get(partition)
     if found is None:
         return RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, subject=partition_text(partition))
@@ -75,7 +77,7 @@ def leader(known: Mapping[Partition, int], partition: Partition) -> int | Reques
 
 
 def by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
-    """Indexes by topic, in the order given."""
+    """Partition indexes by topic, in the order given."""
     found: dict[str, list[int]] = defaultdict(list)
     for topic, index in partitions:
         found[topic].append(index)

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: each broker is asked about its own directories."""
+"""DescribeLogDirs, sent to each broker about its own directories."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from odradek.wire.messages.describe_log_dirs import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """A partition in a directory."""
+    """A replica of a partition in a directory."""
 
     size_bytes: int
     offset_lag: int
-    """Records behind the high watermark; of a future replica, behind the one that it will replace."""
+    """Number of records by which it trails the high watermark or, if future, the replica it will replace."""
     is_future: bool
-    """Whether it is on its way into this directory."""
+    """Whether it is being moved into this directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +32,15 @@ class LogDir:
 
     path: str
     error: RequestFailed | None
-    """Why it is out of use, such as KAFKA_STORAGE_ERROR."""
+    """The reason why the directory is offline, such as KAFKA_STORAGE_ERROR; None if it is online."""
     total_bytes: int | None
-    """Of its volume; None from brokers before 3.3, as is the next."""
+    """Size of the volume; None from brokers before 3.3, as is ``usable_bytes``."""
     usable_bytes: int | None
     replicas: Mapping[Partition, Replica]
 
 
 def describe_log_dirs(cluster: Cluster, brokers: Sequence[int] | None) -> dict[int, list[LogDir]]:
-    """The directories by broker; see `AdminClient.describe_log_dirs`."""
+    """Describe the directories, by broker; see `AdminClient.describe_log_dirs`."""
     metadata = cluster.metadata([])
     wanted = [row.node_id for row in metadata.brokers] if brokers is None else brokers
     found: dict[int, list[LogDir]] = {}
@@ -54,7 +54,7 @@ def describe_log_dirs(cluster: Cluster, brokers: Sequence[int] | None) -> dict[i
 
 
 def log_dir(row: DescribeLogDirsResult) -> LogDir:
-    """One directory, from the wire."""
+    """Convert one directory from the wire."""
     return LogDir(
         path=row.log_dir,
         error=failure(row.error_code, subject=row.log_dir),

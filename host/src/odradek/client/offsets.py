@@ -1,4 +1,4 @@
-"""ListOffsets and DeleteRecords: each partition's leader is asked."""
+"""ListOffsets and DeleteRecords, sent to the leaders of partitions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from odradek.wire.messages.list_offsets import (
 )
 
 CONSUMER = -1
-"""The replica id of everybody who is no broker."""
+"""The replica id of a client that is not a broker."""
 MAX_TIMESTAMP_VERSION = 7  # KIP-734
 
 
 def list_offsets(
     cluster: Cluster, timestamps: Mapping[Partition, int], partitions: Iterable[Partition]
 ) -> dict[Partition, Offset | RequestFailed]:
-    """Offsets of some of the partitions that have a timestamp; see `AdminClient.list_offsets`."""
+    """List the offsets of ``partitions`` at their timestamps; see `AdminClient.list_offsets`."""
 
     def ask(leader: Connection, group: list[Partition]) -> dict[Partition, Offset | RequestFailed]:
         least_version = MAX_TIMESTAMP_VERSION if MAX_TIMESTAMP in map(timestamps.get, group) else 1
@@ -49,7 +49,7 @@ def list_offsets(
 
 
 def questions(group: Iterable[Partition], timestamps: Mapping[Partition, int]) -> list[ListOffsetsTopic]:
-    """What to ask about some partitions."""
+    """The partitions of a request, with their timestamps."""
     return [
         ListOffsetsTopic(
             name=topic,
@@ -63,7 +63,7 @@ def questions(group: Iterable[Partition], timestamps: Mapping[Partition, int]) -
 
 
 def led(cluster: Cluster, partitions: Iterable[Partition]) -> list[Partition]:
-    """Those of the partitions that exist and have a leader."""
+    """The partitions among these that exist and have a leader."""
     wanted = list(partitions)
     metadata = cluster.metadata(sorted({topic for topic, _ in wanted}))
     return [partition for partition, leader in leaders(metadata, wanted).items() if isinstance(leader, int)]
@@ -72,7 +72,7 @@ def led(cluster: Cluster, partitions: Iterable[Partition]) -> list[Partition]:
 def delete_records(
     cluster: Cluster, before: Mapping[Partition, int], partitions: Iterable[Partition], timeout_ms: int
 ) -> dict[Partition, int | RequestFailed]:
-    """The new first offset of some of the partitions; see `AdminClient.delete_records`."""
+    """Delete records of ``partitions`` and return the new first offsets; see `AdminClient.delete_records`."""
 
     def ask(leader: Connection, group: list[Partition]) -> dict[Partition, int | RequestFailed]:
         topics = [

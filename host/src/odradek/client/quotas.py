@@ -24,7 +24,7 @@ from odradek.wire.messages.describe_client_quotas import (
 
 
 class AnyName(Enum):
-    """Says that an entity must have a type, whatever its name."""
+    """Matches every entity that has the type, whatever its name."""
 
     ANY = "any"
 
@@ -33,13 +33,13 @@ ANY: Final = AnyName.ANY
 Match = str | Literal[AnyName.ANY] | None
 """A name, `ANY`, or None for the default."""
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
-"""How a component names an entity (DescribeClientQuotasRequest.java)."""
+"""Match types of a component (DescribeClientQuotasRequest.java)."""
 
 
 def describe_client_quotas(
     cluster: Cluster, components: Mapping[str, Match], strict: bool
 ) -> dict[ClientQuotaEntity, dict[str, float]]:
-    """The quotas of the entities that match; see `AdminClient.describe_client_quotas`."""
+    """The quotas of the matching entities; see `AdminClient.describe_client_quotas`."""
     request = DescribeClientQuotasRequest(
         components=[component(kind, match) for kind, match in components.items()], strict=strict
     )
@@ -54,7 +54,7 @@ def describe_client_quotas(
 
 
 def component(kind: str, match: Match) -> ComponentData:
-    """One component of a filter, on the wire."""
+    """One component of a filter as a message."""
     if match is ANY:
         return ComponentData(entity_type=kind, match_type=SPECIFIED, match=None)
     return ComponentData(entity_type=kind, match_type=DEFAULT if match is None else EXACT, match=match)
@@ -66,7 +66,7 @@ def alter_client_quotas(
     entities: Iterable[ClientQuotaEntity],
     validate_only: bool,
 ) -> dict[ClientQuotaEntity, RequestFailed | None]:
-    """What became of some entities; see `AdminClient.alter_client_quotas`."""
+    """Alter some entities and return the result of each; see `AdminClient.alter_client_quotas`."""
     request = AlterClientQuotasRequest(
         entries=[entry(entity, alterations[entity]) for entity in entities], validate_only=validate_only
     )
@@ -79,7 +79,7 @@ def alter_client_quotas(
 
 
 def entry(entity: ClientQuotaEntity, values: Mapping[str, float | None]) -> RequestEntryData:
-    """The changes of one entity, on the wire."""
+    """The changes of one entity as a message."""
     return RequestEntryData(
         entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity.names().items()],
         ops=[OpData(key=key, value=value or 0, remove=value is None) for key, value in values.items()],

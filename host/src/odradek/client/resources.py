@@ -1,4 +1,4 @@
-"""What an admin client asks about and gets told: configuration, topics, the cluster."""
+"""Arguments and results of the admin client: configuration, topics, the cluster."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from odradek.wire.config_resource import ConfigOperation
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
-"""Instead of a timestamp: the record with the largest one."""
+"""Used in place of a timestamp: selects the record with the largest timestamp."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigResource:
-    """One thing that can be configured."""
+    """A resource that has a configuration."""
 
     type: int
-    """A `ResourceType`, or a number that only the broker knows."""
+    """A `ResourceType`, or a number of a newer broker."""
     name: str
 
     def __str__(self) -> str:
@@ -28,7 +28,7 @@ class ConfigResource:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """What happens to one key."""
+    """The change of one key."""
 
     key: str
     value: str | None = None
@@ -38,7 +38,7 @@ class ConfigChange:
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
-    """A value that stands, or would stand, behind a key."""
+    """A value that a source has for a key. The first one in a list is in force."""
 
     name: str
     value: str | None
@@ -51,9 +51,9 @@ class ConfigEntry:
 
     name: str
     value: str | None
-    """None when it is sensitive, or not set."""
+    """None if the key is sensitive or not set."""
     source: int
-    """A `ConfigSource`, or a number that only the broker knows."""
+    """A `ConfigSource`, or a number of a newer broker."""
     type: int
     """A `ConfigType`; UNKNOWN from brokers before 2.6."""
     read_only: bool
@@ -68,16 +68,16 @@ class NewTopic:
 
     name: str
     partitions: int = -1
-    """-1 takes the broker's default, as does a replication factor of -1."""
+    """-1 for the broker's default, as for the replication factor."""
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
     assignments: Sequence[Sequence[int]] = ()
-    """The brokers of each partition, the preferred leader first; then the two numbers above are -1."""
+    """The brokers of each partition, the preferred leader first. If given, the numbers above must be -1."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPartitions:
-    """How many partitions a topic shall have."""
+    """The new number of partitions of a topic."""
 
     total: int
     assignments: Sequence[Sequence[int]] | None = None
@@ -95,18 +95,18 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterDescription:
-    """What a cluster says of itself."""
+    """The brokers of a cluster and its controller."""
 
     cluster_id: str | None
     controller_id: int
-    """-1 where it is not known."""
+    """-1 if it is not known."""
     nodes: Sequence[Node]
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """Where something stands in a partition; -1 for no such record."""
+    """The offset of a record in a partition; -1 if there is no such record."""
 
     offset: int
     timestamp_ms: int
-    """-1 where the question was not about a time."""
+    """-1 if the request was not for a timestamp."""

@@ -1,7 +1,7 @@
-"""Asking again: what a broker refuses for now is asked until it is settled or the time is over.
+"""Retries: a temporary refusal is retried until it is resolved or the time is up.
 
 The pauses are those of Kafka's clients: ``retry.backoff.ms`` 100, doubled up to ``retry.backoff.max.ms``
-1000. What exceeded a quota is asked again after the time that the broker told (KIP-599).
+1000. A request that exceeded a quota is retried after the throttle time in the response (KIP-599).
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ ANSWERS = frozenset(
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
     }
 )
-"""Retriable for a consumer, which may wait until somebody makes what is missing; who administers is that
-somebody."""
+"""Retriable errors that an admin client must not retry. A consumer may wait until an administrator has
+created a missing topic; here the administrator is the caller."""
 
 Item = TypeVar("Item", bound=Hashable)
 Value = TypeVar("Value")
 
 
-def passing(outcome: object) -> bool:
-    """Whether this is a refusal that may be over in a moment."""
+def is_temporary(outcome: object) -> bool:
+    """Whether this is a refusal that a retry may resolve."""
     return isinstance(outcome, RequestFailed) and outcome.code.retriable and outcome.code not in ANSWERS
 
 
 def exceeds_quota(outcome: object) -> bool:
-    """Whether this is a refusal that is over when the client has waited as it was told."""
+    """Whether this is a refusal that ends after the throttle time of the response."""
     return isinstance(outcome, RequestFailed) and outcome.code is ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
 def throttle_s(outcomes: Iterable[object]) -> float:
-    """How long the client was told to wait."""
+    """The longest throttle time of the refusals; 0 if none has one."""
     told_ms = [outcome.throttle_ms for outcome in outcomes if isinstance(outcome, RequestFailed)]
     return max(told_ms, default=0) / 1000
 
@@ -58,8 +58,9 @@ class Pauses:
     next_s: float = FIRST_PAUSE_S
 
     def pause(self, told_s: float = 0) -> bool:
-        """Wait for as long as the broker told, else a little longer each time; False without waiting if that
-        would take longer than there is time.
+        """Wait for the throttle time if there is one, otherwise longer each time.
+
+        Returns False without waiting if the deadline would pass.
         """
         wait_s = told_s or self.next_s
         if self.now_s() + wait_s >= self.deadline_s:
@@ -72,24 +73,24 @@ class Pauses:
 
 @dataclass(slots=True)
 class Retries:
-    """How long one operation goes on asking."""
+    """Retries operations until a timeout that starts with each operation."""
 
     timeout_s: float
     now_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
     def settle(self, attempt: Callable[[], Value]) -> Value:
-        """The value of the first attempt that is not refused for now.
+        """The value of the first attempt that is not refused temporarily.
 
         Raises:
-            RequestFailed: It was refused for good, or until the time was over.
+            RequestFailed: The refusal is permanent, or it lasted until the timeout.
         """
         pauses = self.pauses()
         while True:
             try:
                 return attempt()
             except RequestFailed as error:
-                if not passing(error) or not pauses.pause(throttle_s([error])):
+                if not is_temporary(error) or not pauses.pause(throttle_s([error])):
                     raise
 
     def settle_each(
@@ -98,12 +99,12 @@ class Retries:
         attempt: Callable[[list[Item]], Mapping[Item, Value | RequestFailed]],
         retry_on_quota_violation: bool = True,
     ) -> dict[Item, Value | RequestFailed]:
-        """What became of each item; those that are refused for now are asked again, and only those.
+        """The result of each item. Only the temporarily refused items are retried.
 
         Args:
-            items: What to ask about, each once.
-            attempt: Asks about some of them. If it raises `RequestFailed`, that is the answer for all.
-            retry_on_quota_violation: Whether THROTTLING_QUOTA_EXCEEDED is only for now.
+            items: The items, without duplicates.
+            attempt: Requests some of the items. If it raises `RequestFailed`, that is the result of all.
+            retry_on_quota_violation: Whether THROTTLING_QUOTA_EXCEEDED is a temporary refusal.
         """
         wanted = list(items)
         settled: dict[Item, Value | RequestFailed] = {}
@@ -114,34 +115,35 @@ class Retries:
             pending = [
                 item
                 for item in pending
-                if passing(settled[item]) and (retry_on_quota_violation or not exceeds_quota(settled[item]))
+                if is_temporary(settled[item])
+                and (retry_on_quota_violation or not exceeds_quota(settled[item]))
             ]
             if pending and not pauses.pause(throttle_s(settled[item] for item in pending)):
                 break
         return {item: settled[item] for item in wanted}
 
     def pauses(self) -> Pauses:
-        """Those of an operation that begins now."""
+        """The pauses of an operation that starts now."""
         return Pauses(self.now_s() + self.timeout_s, self.now_s, self.sleep)
 
 
 def answered(
     items: list[Item], attempt: Callable[[list[Item]], Mapping[Item, Value | RequestFailed]]
 ) -> dict[Item, Value | RequestFailed]:
-    """One attempt; an item that the broker says nothing about is refused."""
+    """The results of one attempt; UNKNOWN_SERVER_ERROR for items that the response omits."""
     try:
         found = attempt(items)
     except RequestFailed as error:
         return dict.fromkeys(items, error)
-    silence = ErrorCode.UNKNOWN_SERVER_ERROR, "the broker does not answer for it"
+    silence = ErrorCode.UNKNOWN_SERVER_ERROR, "missing in the broker's response"
     return {item: found[item] if item in found else RequestFailed(*silence, str(item)) for item in items}
 
 
 def values(outcomes: Mapping[Item, Value | RequestFailed]) -> dict[Item, Value]:
-    """All values.
+    """The values of all items.
 
     Raises:
-        RequestFailed: One item has none; the first of them.
+        RequestFailed: The refusal of the first refused item.
     """
     found: dict[Item, Value] = {}
     for item, outcome in outcomes.items():

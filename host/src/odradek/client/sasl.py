@@ -1,4 +1,4 @@
-"""Saying who we are on a SASL listener: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512."""
+"""Authentication on a SASL listener: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONCE_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class SaslLogin:
-    """Name and password, and how to show that we know it."""
+    """User, password and SASL mechanism."""
 
     mechanism: str
     user: str
@@ -32,18 +32,18 @@ def log_in(send: Callable[..., Any], login: SaslLogin, subject: str) -> None:
     """Authenticate a connection.
 
     Args:
-        send: Sends a request on it and gives the response.
-        login: One of `MECHANISMS`.
-        subject: The broker, for complaints.
+        send: Sends a request on the connection and returns the response.
+        login: User, password and one of `MECHANISMS`.
+        subject: The broker's name in error messages.
 
     Raises:
-        RequestFailed: The broker refuses the mechanism, the name or the password.
-        ConnectFailed: The broker does not know the password itself.
+        RequestFailed: The broker refuses the mechanism, the user or the password.
+        ConnectFailed: The broker failed to prove that it knows the password.
     """
-    # from version 1 on the tokens travel in SaslAuthenticate
-    shaken: SaslHandshakeResponse = send(SaslHandshakeRequest(mechanism=login.mechanism), 1)
-    offered = f"the broker takes {', '.join(shaken.mechanisms) or 'no logins here'}"
-    check(shaken.error_code, offered, f"{subject}: {login.mechanism}")
+    # from version 1 on, tokens are sent in SaslAuthenticate
+    handshake: SaslHandshakeResponse = send(SaslHandshakeRequest(mechanism=login.mechanism), 1)
+    offered = f"the listener supports {', '.join(handshake.mechanisms) or 'no SASL mechanism'}"
+    check(handshake.error_code, offered, f"{subject}: {login.mechanism}")
 
     def exchange(token: bytes) -> bytes:
         response: SaslAuthenticateResponse = send(SaslAuthenticateRequest(auth_bytes=token))

@@ -1,5 +1,4 @@
-"""What topics look like: by DescribeTopicPartitions (KIP-966), page by page, or by Metadata from brokers
-before 3.8."""
+"""Descriptions of topics, from DescribeTopicPartitions (KIP-966) in pages, or from Metadata before 3.8."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from odradek.wire.messages.metadata import MetadataResponsePartition
 from odradek.wire.types import NIL_UUID
 
 PARTITIONS_PER_PAGE = 2000
-"""``max.request.partition.size.limit``, beyond which a broker does not go."""
+"""Kafka's default of ``max.request.partition.size.limit``, which limits a response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class PartitionDescription:
     replicas: Sequence[int]
     in_sync: Sequence[int]
     eligible_leader_replicas: Sequence[int] | None = None
-    """None where the broker does not say."""
+    """None if the broker does not say."""
     last_known_eligible: Sequence[int] | None = None
 
 
@@ -46,21 +45,21 @@ class TopicDescription:
     """`NIL_UUID` from brokers before 2.8."""
     is_internal: bool
     partitions: Sequence[PartitionDescription]
-    """By index."""
+    """In the order of their indexes."""
 
 
 def describe_topics(
     cluster: Cluster, names: Sequence[str], page: int = PARTITIONS_PER_PAGE
 ) -> list[TopicDescription]:
-    """The topics, in the order asked for.
+    """Describe topics, in the order of ``names``.
 
     Args:
         cluster: The brokers.
-        names: Which topics.
-        page: The most partitions to ask for at once.
+        names: Names of the topics.
+        page: The maximum number of partitions per request.
 
     Raises:
-        RequestFailed: One of them does not exist.
+        RequestFailed: A topic does not exist.
     """
     if not names:
         return []
@@ -76,7 +75,7 @@ def describe_topics(
 def pages(
     connection: Connection, names: Sequence[str], page: int
 ) -> Iterator[DescribeTopicPartitionsResponseTopic]:
-    """Topics as they come; one that does not fit on a page comes in pieces."""
+    """Yield topics page by page. A topic that does not fit on a page comes in several pieces."""
     cursor: Cursor | None = None
     while True:
         request = DescribeTopicPartitionsRequest(
@@ -87,18 +86,20 @@ def pages(
         if response.next_cursor is None:
             return
         if cursor is not None and place(response.next_cursor) <= place(cursor):
-            raise ConnectFailed(f"{connection.address}: DescribeTopicPartitions does not get on")
+            raise ConnectFailed(
+                f"{connection.address}: DescribeTopicPartitions returned a cursor that does not advance"
+            )
         cursor = response.next_cursor
         names = [name for name in names if name >= place(response.next_cursor)[0]]
 
 
 def place(cursor: Cursor) -> tuple[str, int]:
-    """How far the pages have come."""
+    """The position of a cursor, for comparison."""
     return cursor.topic_name, cursor.partition_index
 
 
 def joined(pieces: Iterable[DescribeTopicPartitionsResponseTopic]) -> dict[str, TopicDescription]:
-    """Topics by name."""
+    """Join the pieces into topics by name."""
     found: dict[str, TopicDescription] = {}
     for piece in pieces:
         name = piece.name or ""
@@ -114,7 +115,7 @@ def joined(pieces: Iterable[DescribeTopicPartitionsResponseTopic]) -> dict[str, 
 
 
 def with_eligible(row: DescribeTopicPartitionsResponsePartition) -> PartitionDescription:
-    """A partition, from DescribeTopicPartitions; null means that no replica is in the list."""
+    """Convert a partition from DescribeTopicPartitions, where null stands for an empty list."""
     return PartitionDescription(
         index=row.partition_index,
         leader=row.leader_id if row.leader_id >= 0 else None,
@@ -126,7 +127,7 @@ def with_eligible(row: DescribeTopicPartitionsResponsePartition) -> PartitionDes
 
 
 def by_metadata(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
-    """The topics, as brokers without DescribeTopicPartitions know them."""
+    """Describe topics at a broker that has no DescribeTopicPartitions."""
     described: dict[str | None, TopicDescription] = {}
     for topic in cluster.metadata(list(names)).topics:
         check(topic.error_code, subject=topic.name)
@@ -140,7 +141,7 @@ def by_metadata(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription
 
 
 def partition(row: MetadataResponsePartition) -> PartitionDescription:
-    """A partition, from Metadata."""
+    """Convert a partition from Metadata."""
     return PartitionDescription(
         index=row.partition_index,
         leader=row.leader_id if row.leader_id >= 0 else None,

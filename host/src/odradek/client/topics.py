@@ -1,4 +1,4 @@
-"""CreateTopics, CreatePartitions and DeleteTopics: the controller carries them out, each topic by itself."""
+"""CreateTopics, CreatePartitions and DeleteTopics, sent to the controller. Each topic has its own result."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from odradek.wire.messages.create_topics import (
 from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 
 DEFAULTS_VERSION = 4
-"""From here on -1 takes the broker's default (KIP-464)."""
+"""The first version in which -1 selects the broker's default (KIP-464)."""
 
 
 def create_topics(
     cluster: Cluster, topics: Sequence[NewTopic], validate_only: bool, timeout_ms: int
 ) -> dict[str, RequestFailed | None]:
-    """What became of each topic, by name."""
+    """Send the request and return the result of each topic, by name."""
     request = CreateTopicsRequest(
         topics=[creatable(topic) for topic in topics], timeout_ms=timeout_ms, validate_only=validate_only
     )
@@ -41,7 +41,7 @@ def create_topics(
 
 
 def creatable(topic: NewTopic) -> CreatableTopic:
-    """A topic to create, on the wire."""
+    """A topic to create as a message."""
     return CreatableTopic(
         name=topic.name,
         num_partitions=topic.partitions,
@@ -57,7 +57,7 @@ def creatable(topic: NewTopic) -> CreatableTopic:
 def create_partitions(
     cluster: Cluster, totals: Mapping[str, NewPartitions], validate_only: bool, timeout_ms: int
 ) -> dict[str, RequestFailed | None]:
-    """What became of each topic, by name."""
+    """Send the request and return the result of each topic, by name."""
     request = CreatePartitionsRequest(
         topics=[
             CreatePartitionsTopic(name=name, count=new.total, assignments=assignments(new))
@@ -82,7 +82,7 @@ def assignments(new: NewPartitions) -> list[CreatePartitionsAssignment] | None:
 
 
 def delete_topics(cluster: Cluster, names: Sequence[str], timeout_ms: int) -> dict[str, RequestFailed | None]:
-    """What became of each topic, by name."""
+    """Send the request and return the result of each topic, by name."""
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(name=name) for name in names],
         topic_names=list(names),

@@ -20,13 +20,13 @@ from odradek.wire.messages.describe_user_scram_credentials import (
 )
 
 Iterations = Mapping[int, int]
-"""What a user has, as far as anybody is told: iterations by mechanism."""
+"""Iterations by mechanism: all that a broker reveals of a user's credentials."""
 
 
 def new_credential(
     user: str, mechanism: ScramMechanism, password: str, iterations: int, salt: bytes
 ) -> ScramCredentialUpsertion:
-    """A password as the broker gets it: salted, so that it never learns the password."""
+    """Salt a password for the broker, which never receives the password itself."""
     return ScramCredentialUpsertion(
         name=user,
         mechanism=mechanism,
@@ -37,7 +37,7 @@ def new_credential(
 
 
 def describe(cluster: Cluster, users: Sequence[str] | None) -> dict[str, Iterations | RequestFailed]:
-    """What became of each user; None asks for all."""
+    """Describe users and return the result of each; None requests all users."""
     request = DescribeUserScramCredentialsRequest(
         users=None if users is None else [UserName(name=user) for user in users]
     )
@@ -55,7 +55,7 @@ def alter(
     deletions: Sequence[ScramCredentialDeletion],
     upsertions: Sequence[ScramCredentialUpsertion],
 ) -> dict[str, RequestFailed | None]:
-    """What became of each user."""
+    """Change users and return the result of each."""
     request = AlterUserScramCredentialsRequest(deletions=list(deletions), upsertions=list(upsertions))
     response: AlterUserScramCredentialsResponse = cluster.controller().send(request)
     return {row.user: failure(row.error_code, row.error_message, row.user) for row in response.results}
