@@ -12,7 +12,8 @@ import pytest
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.host_process import HostProcess, host_process
-from integration.java.jvm import Jvm
+from integration.java.jvm import SERVER, Jvm
+from integration.java.main_server import main_server
 
 CLASSPATH = Path(__file__).resolve().parents[3] / "contrib" / "java" / "classpath.py"
 BUILD_TIMEOUT_S = 900
@@ -31,8 +32,10 @@ def java_classpath() -> str:
 
 
 @pytest.fixture(scope="session")
-def jvm(java_classpath: str) -> Jvm:
-    return Jvm(java_classpath)
+def jvm(java_classpath: str) -> Iterator[Jvm]:
+    """One JVM for the tools of all tests."""
+    with main_server(Jvm(java_classpath).command(SERVER)) as server:
+        yield Jvm(java_classpath, server)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ import subprocess
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from integration.java.jvm import Finished, Jvm
+from integration.java.jvm import Jvm
+from integration.java.main_server import Finished
 
 TOOLS = "org.apache.kafka.tools"
 MAIN_CLASSES = {
@@ -31,19 +32,22 @@ MAIN_CLASSES = {
     "kafka-verifiable-consumer": f"{TOOLS}.VerifiableConsumer",
     "kafka-verifiable-producer": f"{TOOLS}.VerifiableProducer",
 }
+NEED_A_JVM = ("kafka-verifiable-producer",)
+"""These call ``System.exit`` and register shutdown hooks with the JVM, past Kafka's own ``Exit``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleTools:
-    """What stands in Kafka's ``bin`` folder. No tool gets an option beyond its ``--bootstrap-server``."""
+    """The scripts of Kafka's ``bin`` folder. No tool gets an option beyond its ``--bootstrap-server``."""
 
     jvm: Jvm
     bootstrap: str
 
     def run(self, script: str, *args: str, stdin: str = "", timeout_s: float = 60) -> Finished:
-        """Run to the end. Subcommands (``kafka-features describe``) may stand after the bootstrap server."""
+        """Run to the end. Subcommands (``kafka-features describe``) may follow the bootstrap server."""
         main_class, server = MAIN_CLASSES[script], ("--bootstrap-server", self.bootstrap)
-        return self.jvm.run(main_class, *server, *args, stdin=stdin, timeout_s=timeout_s)
+        jvm = self.jvm.apart if script in NEED_A_JVM else self.jvm
+        return jvm.run(main_class, *server, *args, stdin=stdin, timeout_s=timeout_s)
 
     def succeed(self, script: str, *args: str, stdin: str = "", timeout_s: float = 60) -> list[str]:
         """The lines of standard output of a run that must end in status 0."""
@@ -52,7 +56,7 @@ class ConsoleTools:
         return finished.out.splitlines()
 
     def started(self, script: str, *args: str) -> AbstractContextManager[subprocess.Popen[str]]:
-        """A tool that runs meanwhile."""
+        """Start a tool that runs beside the test."""
         return self.jvm.started(MAIN_CLASSES[script], "--bootstrap-server", self.bootstrap, *args)
 
     def create_topic(self, name: str, partitions: int = 1, *args: str) -> None:

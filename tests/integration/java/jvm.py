@@ -1,4 +1,4 @@
-"""Runs a Java main class and waits for its end."""
+"""Runs Java main classes, in a shared JVM or in one of their own."""
 
 from __future__ import annotations
 
@@ -8,23 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from integration.java.main_server import Finished, MainServer
+
 LOGGING = Path(__file__).resolve().parents[3] / "contrib" / "java" / "log4j2.properties"
 OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={LOGGING}"]
 """A small process that starts quickly: these tools live for a second."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """What a Java process left behind."""
-
-    status: int
-    out: str
-    err: str
-
-    @property
-    def said(self) -> str:
-        """Both streams, for tools that do not care which one they use."""
-        return self.out + self.err
+SERVER = "odradek.MainServer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +21,26 @@ class Jvm:
     """A class path to start main classes from."""
 
     classpath: str
+    server: MainServer | None = None
+    """The shared JVM for `run`. Without it, each run has a JVM of its own."""
+
+    @property
+    def apart(self) -> Jvm:
+        """The same class path, and a JVM for each run."""
+        return Jvm(self.classpath)
 
     def command(self, main_class: str, *args: str) -> list[str]:
+        """The command line of a JVM of its own."""
         return ["java", *OPTIONS, "-cp", self.classpath, main_class, *args]
 
     def run(self, main_class: str, *args: str, stdin: str = "", timeout_s: float = 60) -> Finished:
-        """Run to the end, with ``stdin`` to read.
+        """Run to the end, with ``stdin`` as standard input.
 
         Raises:
-            subprocess.TimeoutExpired: It was still running after ``timeout_s``; it is killed.
+            subprocess.TimeoutExpired: It was still running after ``timeout_s``. A JVM of its own is killed.
         """
+        if self.server is not None:
+            return self.server.run(main_class, *args, stdin=stdin, timeout_s=timeout_s)
         command = self.command(main_class, *args)
         done = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
@@ -50,7 +49,7 @@ class Jvm:
 
     @contextmanager
     def started(self, main_class: str, *args: str) -> Iterator[subprocess.Popen[str]]:
-        """A program that runs meanwhile, its standard output a pipe. Killed at the end if it still runs."""
+        """Start a JVM of its own, its standard output a pipe. It is killed at the end if it still runs."""
         command = self.command(main_class, *args)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from integration.java.host_process import HostProcess
-from integration.java.jvm import Finished, Jvm
+from integration.java.jvm import Jvm
+from integration.java.main_server import Finished
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 MAIN = "kafka.admin.ConfigCommand"

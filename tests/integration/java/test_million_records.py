@@ -48,7 +48,7 @@ def test_each_record_is_read_once_and_in_order(jvm: Jvm, filled: KillableHost, p
     arguments = (filled.bootstrap, TOPIC, str(PARTITIONS), str(RECORDS), protocol)
 
     started = time.monotonic()
-    read = jvm.run("odradek.NumberedGroup", *arguments, timeout_s=200)
+    read = jvm.apart.run("odradek.NumberedGroup", *arguments, timeout_s=200)
 
     print(f"\nread in {time.monotonic() - started:.1f} s: {read.out.split()}")
     assert read.status == 0, read.said

@@ -75,8 +75,8 @@ def rates(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, float
     folder = tmp_path_factory.mktemp("performance")
     (folder / "alice.properties").write_text(LOGIN)
     with serving(folder / "data", "--set", LISTENERS) as serve, ThreadPoolExecutor(4) as pool:
-        plain = ConsoleTools(jvm, serve.bootstrap)
-        guarded = ConsoleTools(jvm, serve.ready.split("SASL_PLAINTEXT://")[1].split(" ")[0])
+        plain = ConsoleTools(jvm.apart, serve.bootstrap)
+        guarded = ConsoleTools(jvm.apart, serve.ready.split("SASL_PLAINTEXT://")[1].split(" ")[0])
         prepare(serve.bootstrap, plain)
         by_user = ("--command-config", str(folder / "alice.properties"))
         by_id = ("--command-property", "client.id=noisy")

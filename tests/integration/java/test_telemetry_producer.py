@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from integration.java.host_process import HostProcess, Push
-from integration.java.jvm import Finished, Jvm
+from integration.java.jvm import Jvm
+from integration.java.main_server import Finished
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 CLIENT_ID = "java-producer"

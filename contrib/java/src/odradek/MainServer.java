@@ -1,0 +1,146 @@
+package odradek;
+
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+
+import org.apache.kafka.common.utils.Exit;
+
+/**
+ * Runs main classes for a test in one JVM. A tool that works for a tenth of a second takes a second to start.
+ *
+ * <p>Each connection is one run. The request is the standard input, the main class and its arguments; the response
+ * is the exit status, the standard output and the standard error. A string is its length in four bytes and its
+ * UTF-8 bytes; arguments are preceded by their count. Runs may overlap: {@link Run} keeps their streams apart.
+ *
+ * <p>Prints the port to standard output, and ends when its own standard input does.
+ */
+public final class MainServer {
+    private static final int BACKLOG = 50;
+
+    private MainServer() {
+    }
+
+    public static void main(String[] args) throws IOException {
+        InputStream lifeline = System.in;
+        PrintStream out = System.out;
+        PrintStream err = System.err;
+        System.setIn(new RunInput());
+        System.setOut(new PrintStream(new RunOutput(Run::out, out), true));
+        System.setErr(new PrintStream(new RunOutput(Run::err, err), true));
+        Exit.setExitProcedure((status, message) -> Run.current().exit(status));
+        Exit.setHaltProcedure((status, message) -> Run.current().exit(status));
+        Exit.setShutdownHookAdder((name, hook) -> Run.current().atExit(name, hook));
+        try (ServerSocket server = new ServerSocket(0, BACKLOG, InetAddress.getLoopbackAddress())) {
+            out.println(server.getLocalPort());
+            start("connections", () -> accept(server, err));
+            while (lifeline.read() != -1) {
+                // whatever comes, it has not ended
+            }
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void accept(ServerSocket server, PrintStream err) {
+        while (!server.isClosed()) {
+            try {
+                Socket connection = server.accept();
+                start("connection", () -> answer(connection, err));
+            } catch (IOException error) {
+                return;
+            }
+        }
+    }
+
+    private static void start(String name, Runnable work) {
+        Thread thread = new Thread(work, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void answer(Socket connection, PrintStream err) {
+        try (connection) {
+            DataInputStream request = new DataInputStream(connection.getInputStream());
+            byte[] stdin = bytes(request);
+            String mainClass = text(request);
+            String[] args = new String[request.readInt()];
+            for (int index = 0; index < args.length; index++) {
+                args[index] = text(request);
+            }
+            Run run = new Run(stdin);
+            int status = run.toTheEnd(mainClass, args);
+            DataOutputStream response = new DataOutputStream(connection.getOutputStream());
+            response.writeInt(status);
+            write(response, run.out());
+            write(response, run.err());
+            response.flush();
+        } catch (IOException error) {
+            err.println("a run was given up: " + error);
+        }
+    }
+
+    private static byte[] bytes(DataInputStream request) throws IOException {
+        return request.readNBytes(request.readInt());
+    }
+
+    private static String text(DataInputStream request) throws IOException {
+        return new String(bytes(request), StandardCharsets.UTF_8);
+    }
+
+    private static void write(DataOutputStream response, Run.Captured stream) throws IOException {
+        byte[] written = stream.toByteArray();
+        response.writeInt(written.length);
+        response.write(written);
+    }
+
+    /** Standard input of the run that the reading thread belongs to. */
+    private static final class RunInput extends InputStream {
+        @Override
+        public int read() throws IOException {
+            return Run.current().in().read();
+        }
+
+        @Override
+        public int read(byte[] into, int offset, int length) throws IOException {
+            return Run.current().in().read(into, offset, length);
+        }
+    }
+
+    /** One of the output streams of the run that the writing thread belongs to; the server's own without a run. */
+    private static final class RunOutput extends OutputStream {
+        private final java.util.function.Function<Run, OutputStream> stream;
+        private final OutputStream otherwise;
+
+        RunOutput(java.util.function.Function<Run, OutputStream> stream, OutputStream otherwise) {
+            this.stream = stream;
+            this.otherwise = otherwise;
+        }
+
+        private OutputStream target() {
+            Run run = Run.current();
+            return run == null ? otherwise : stream.apply(run);
+        }
+
+        @Override
+        public void write(int value) throws IOException {
+            target().write(value);
+        }
+
+        @Override
+        public void write(byte[] from, int offset, int length) throws IOException {
+            target().write(from, offset, length);
+        }
+
+        @Override
+        public void flush() throws IOException {
+            target().flush();
+        }
+    }
+}
