@@ -1,4 +1,4 @@
-"""What a client may do, as Metadata and DescribeCluster report it: without an authorizer, everything."""
+"""The operations that Metadata and DescribeCluster report as allowed: all of them, without an authorizer."""
 
 from __future__ import annotations
 

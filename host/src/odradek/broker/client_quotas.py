@@ -1,6 +1,6 @@
-"""The client quotas of a host: what is stored about them, and the rules for changing and finding them.
+"""The client quotas of a host: their storage, and the rules for altering and finding them.
 
-After ClientQuotaControlManager.java and ClientQuotasImage.java (Kafka 4.3), with their words.
+After ClientQuotaControlManager.java and ClientQuotasImage.java (Kafka 4.3), in Kafka's words.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ CLIENT_KEYS: Mapping[str, ConfigType] = {
 IP_KEYS: Mapping[str, ConfigType] = {CONNECTION_RATE: ConfigType.INT}
 LARGEST = {ConfigType.INT: float(2**31 - 1), ConfigType.LONG: float(2**63 - 1)}
 FRACTION = 1e-6
-"""What may be left of a whole number that went through floating-point arithmetic."""
+"""Rounding error accepted in a whole number that went through floating-point arithmetic."""
 MAX_CHANGES = 10_000
-"""Of one request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+"""Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 MAX_ENTITIES = 50_000
-"""That have quotas. Kafka has no such limit; there are no more sensors than that either."""
+"""Limit of entities with quotas; equals the limit of sensors. Kafka has no such limit."""
 MAX_NAME_CHARS = 32_767
 """A client id in the header of a request cannot be longer."""
 
 Entity = frozenset[tuple[str, str | None]]
-"""Types and names; None is the default."""
+"""Pairs of type and name; the name None is the default entity."""
 Values = Mapping[str, float | None]
-"""By key; None removes it."""
+"""Values by key; None removes the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What shall become of one entity."""
+    """The change that a client asks for on one entity."""
 
     entity: Mapping[str, str | None]
     ops: Sequence[tuple[str, float | None]]
@@ -58,30 +58,30 @@ class Alteration:
 
 @dataclass(frozen=True, slots=True)
 class QuotaFilter:
-    """Which entities are looked for; `read_filter` checks what a client sent."""
+    """Selects entities; `read_filter` makes one from a request."""
 
     names: Mapping[str, str | None]
-    """By type; None is the default."""
+    """Names by type; None is the default entity."""
     types: frozenset[str]
-    """Types that an entity must have, whatever the name."""
+    """Types that an entity must have, with any name."""
     strict: bool
-    """Whether it must have no others."""
+    """Whether an entity must have no other types."""
 
     def matches(self, entity: Entity) -> bool:
-        """Whether an entity is one of them. The default is a name like any other."""
+        """Whether an entity matches. The default entity matches like any other name."""
         if self.strict and len(entity) != len(self.names) + len(self.types):
             return False
         return self.names.items() <= entity and self.types <= dict(entity).keys()
 
 
 class ClientQuotas:
-    """All client quotas, in memory and in the metadata file; what is set is in force when `alter` returns.
+    """All client quotas, in memory and in the metadata file; a change is in force when `alter` returns.
 
     Args:
-        metadata: The file. What it has is put in force at once; what this version does not understand is
-            logged, kept and shown.
-        managers: Those who enforce it.
-        hosts: Knows the addresses of hosts, after `ClientQuotas.unknown_hosts` were looked up.
+        metadata: The metadata file. Its quotas are in force at once; an unknown quota is
+            logged, kept and described.
+        managers: They enforce the quotas.
+        hosts: Knows the addresses of hosts once `ClientQuotas.unknown_hosts` have been looked up.
     """
 
     def __init__(self, metadata: MetadataStore, managers: QuotaManagers, hosts: HostNames) -> None:
@@ -98,15 +98,16 @@ class ClientQuotas:
     def alter(
         self, alterations: Iterable[Alteration], validate_only: bool = False
     ) -> dict[Entity, ApiError | None]:
-        """Set and remove quotas: of a refused entity nothing changes, of the others everything at once.
+        """Set and remove quotas in one transaction; a refused entity keeps its quotas.
 
-        An entity that comes twice is refused as a whole, although its first alteration counts, as in Kafka.
+        An entity that occurs twice is reported as refused although its first alteration takes effect, as in
+        Kafka.
 
         Returns:
-            By entity: why it was refused, or None.
+            The refusal of each entity, or None.
 
         Raises:
-            ApiError: POLICY_VIOLATION: too many changes; nothing is changed.
+            ApiError: POLICY_VIOLATION: too many changes; nothing has changed.
         """
         outcomes: dict[Entity, ApiError | None] = {}
         changes: dict[Entity, Values] = {}
@@ -129,10 +130,10 @@ class ClientQuotas:
         return outcomes
 
     def changed(self, alteration: Alteration) -> Values:
-        """The keys that will not be what they were.
+        """The keys that an alteration changes, with their new values.
 
         Raises:
-            ApiError: INVALID_REQUEST, or POLICY_VIOLATION: it would be one entity too many.
+            ApiError: INVALID_REQUEST, or POLICY_VIOLATION if too many entities have quotas.
         """
         valid_keys = self.valid_keys(alteration.entity)
         entity = frozenset(alteration.entity.items())
@@ -149,7 +150,7 @@ class ClientQuotas:
         """The keys that an entity can have.
 
         Raises:
-            ApiError: INVALID_REQUEST: there can be no such entity.
+            ApiError: INVALID_REQUEST: no such entity can exist.
         """
         check_names(entity)
         if IP not in entity:
@@ -165,7 +166,7 @@ class ClientQuotas:
         return IP_KEYS
 
     def unknown_hosts(self, alterations: Iterable[Alteration]) -> list[str]:
-        """Hosts that are to be looked up before `alter`: names of entities that could be."""
+        """Host names that must be looked up before `alter`."""
         named = {
             name
             for alteration in alterations
@@ -175,7 +176,7 @@ class ClientQuotas:
         return sorted(named - self.hosts.known.keys())
 
     def change(self, changes: Mapping[Entity, Values]) -> None:
-        """Store all changes, then let them count. Usage that was measured stays."""
+        """Store all changes, then enforce them. Measured usage is kept."""
         with self.metadata.transaction():
             for entity, values in changes.items():
                 self.write(entity, values)
@@ -187,7 +188,7 @@ class ClientQuotas:
             self.enforce(entity, values)
 
     def write(self, entity: Entity, values: Values) -> None:
-        """Put changes of one entity into the file."""
+        """Store the changes of one entity."""
         for key, value in values.items():
             if value is None:
                 self.store.delete_quota(dict(entity), key)
@@ -195,7 +196,7 @@ class ClientQuotas:
                 self.store.put_quota(ClientQuotaRow(dict(entity), key, value))
 
     def enforce(self, entity: Entity, values: Values) -> None:
-        """Let changes of one entity count."""
+        """Enforce the changes of one entity."""
         try:
             known = ClientQuotaEntity.of(dict(entity))
         except KeyError:
@@ -204,9 +205,9 @@ class ClientQuotas:
             self.managers.apply(known, values)
 
     def find(self, wanted: QuotaFilter) -> Iterator[tuple[Mapping[str, str | None], Mapping[str, float]]]:
-        """The entities that match, each with its quotas."""
+        """The matching entities, each with its quotas."""
         candidates: Iterable[Entity] = self.by_entity
-        if wanted.strict and not wanted.types:  # there can be but one
+        if wanted.strict and not wanted.types:  # at most one entity matches
             candidates = {frozenset(wanted.names.items())} & self.by_entity.keys()
         for entity in candidates:
             if wanted.matches(entity):
@@ -215,7 +216,7 @@ class ClientQuotas:
 
 
 def place(entity_type: str) -> int:
-    """Where a type stands in an entity: user, client id, others."""
+    """The position of a type in an entity: user, client id, then others."""
     return ENTITY_TYPES.index(entity_type) if entity_type in ENTITY_TYPES else len(ENTITY_TYPES)
 
 
@@ -228,13 +229,13 @@ def shown(entity: Mapping[str, str | None]) -> str:
 
 
 def has_duplicates(keys: Iterable[str]) -> bool:
-    """Whether a key comes twice."""
+    """Whether a key occurs twice."""
     seen = list(keys)
     return len(set(seen)) < len(seen)
 
 
 def check_names(entity: Mapping[str, str | None]) -> None:
-    """Whether an entity has types that exist, and names.
+    """Check the types and names of an entity.
 
     Raises:
         ApiError: INVALID_REQUEST.
@@ -253,7 +254,7 @@ def check_names(entity: Mapping[str, str | None]) -> None:
 
 
 def check_value(valid_keys: Mapping[str, ConfigType], key: str, value: float) -> None:
-    """Whether a key can have a value. Kafka lets NaN through, which nothing can be compared with.
+    """Check the value of a key. Kafka accepts NaN, which compares with nothing; this host refuses it.
 
     Raises:
         ApiError: INVALID_REQUEST.

@@ -1,6 +1,6 @@
-"""The users of a host: what is stored about them, and the rules for changing it.
+"""The SCRAM credentials of a host: their storage, and the rules for altering them.
 
-After ScramControlManager.java and ScramImage.java (Kafka 4.3), with their words.
+After ScramControlManager.java and ScramImage.java (Kafka 4.3), in Kafka's words.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from odradek.wire.messages.alter_user_scram_credentials import (
 )
 
 MAX_CHANGES = 10_000
-"""Of one request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+"""Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 MAX_NAME_CHARS = 32_767
 MAX_SALT_BYTES = 1024
-"""Anybody who begins to log in is sent it."""
+"""Limited because the host sends the salt to every client that starts to authenticate."""
 Change = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
@@ -38,11 +38,11 @@ class Credentials:
             self.by_user.setdefault(row.user, {})[ScramMechanism(row.mechanism)] = credential
 
     def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
-        """The credential of a user for a mechanism; None without one. From any thread."""
+        """The credential of a user for a mechanism; None without one. Call from any thread."""
         return self.by_user.get(user, {}).get(mechanism)
 
     def users(self) -> list[str]:
-        """All who have a credential, by name."""
+        """The names of all users with a credential, sorted."""
         return sorted(self.by_user)
 
     def of_user(self, user: str) -> Mapping[ScramMechanism, ScramCredential]:
@@ -61,13 +61,13 @@ class Credentials:
     def alter(
         self, deletions: Iterable[ScramCredentialDeletion], upsertions: Iterable[ScramCredentialUpsertion]
     ) -> dict[str, ApiError | None]:
-        """Set and remove credentials, all good ones at once.
+        """Set and remove credentials; store all legal changes in one transaction.
 
         Returns:
-            By user: why nothing was changed, or None.
+            The refusal of each user, or None.
 
         Raises:
-            ApiError: POLICY_VIOLATION: too many changes; nothing is changed.
+            ApiError: POLICY_VIOLATION: too many changes; nothing has changed.
         """
         outcomes: dict[str, ApiError | None] = {}
         accepted: dict[str, Change] = {}
@@ -89,7 +89,7 @@ class Credentials:
         return outcomes
 
     def fault(self, change: Change, accepted: Mapping[str, Change]) -> ApiError | None:
-        """What is wrong with a change. Of one user, Kafka takes one change per request."""
+        """The fault of a change; None if it is legal. Kafka takes one change per user and request."""
         if change.name in accepted:
             return ApiError(
                 ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request"
@@ -109,7 +109,7 @@ class Credentials:
         return None
 
     def write(self, change: Change) -> None:
-        """Put a change into the file."""
+        """Store a change."""
         if isinstance(change, ScramCredentialDeletion):
             self.store.delete_credential(change.name, change.mechanism)
             return
@@ -121,9 +121,9 @@ class Credentials:
         )
 
     def remember(self, change: Change) -> None:
-        """Make a change that is in the file count."""
+        """Apply a stored change in memory."""
         mechanism = ScramMechanism(change.mechanism)
-        credentials = dict(self.by_user.get(change.name, {}))  # a new one: other threads look into the old
+        credentials = dict(self.by_user.get(change.name, {}))  # a copy: other threads read the old one
         if isinstance(change, ScramCredentialDeletion):
             del credentials[mechanism]
         else:
@@ -135,13 +135,13 @@ class Credentials:
 
 
 def credential_of(change: ScramCredentialUpsertion) -> ScramCredential:
-    """What is kept of a new password."""
+    """The stored credential of a new password."""
     mechanism = ScramMechanism(change.mechanism)
     return salted_credential(mechanism, change.salted_password, change.salt, change.iterations)
 
 
 def unacceptable(change: ScramCredentialUpsertion) -> ApiError | None:
-    """What is wrong with a new credential."""
+    """The fault of a new credential; None if it is legal."""
     if change.iterations < MIN_ITERATIONS:
         return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     if change.iterations > MAX_ITERATIONS:

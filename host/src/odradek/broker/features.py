@@ -1,7 +1,7 @@
-"""Features of the cluster: what the host could do, and the level that is in force (KIP-584).
+"""Features of the cluster: the supported levels, and the level in force (KIP-584).
 
-After org.apache.kafka.server.common.Feature and QuorumFeatures. A level of 0 is off, and is not listed
-among the finalized ones.
+After org.apache.kafka.server.common.Feature and QuorumFeatures. Level 0 means off; such a feature is not
+listed as finalized.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 GROUP_VERSION = "group.version"
 """1: the consumer protocol (KIP-848)."""
 TRANSACTION_VERSION = "transaction.version"
-"""2: batches join their transaction by themselves, and every end bumps the epoch (KIP-890)."""
+"""2: a batch adds its partition to the transaction, and every end of one bumps the epoch (KIP-890)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,10 @@ class Feature:
     min_version: int
     max_version: int
     level: int
-    """In force as long as nobody has set another one."""
+    """The level in force until an operator sets another one."""
 
 
 FEATURES = (Feature(GROUP_VERSION, 0, 1, 1), Feature(TRANSACTION_VERSION, 0, 2, 2))
-"""One row each."""
 
 
 @dataclass(slots=True)
@@ -36,15 +35,15 @@ class Features:
 
     known: tuple[Feature, ...] = FEATURES
     levels: dict[str, int] = field(default_factory=dict)
-    """Of those that were set; `level` knows all."""
+    """Levels that an operator has set; `level` covers all features."""
     epoch: int = 0
-    """Grows with every change. Clients ignore finalized features below 0."""
+    """Grows with every change. Clients ignore finalized features with a negative epoch."""
 
     def __iter__(self) -> Iterator[Feature]:
         return iter(self.known)
 
     def level(self, name: str) -> int:
-        """The level in force; 0 for a feature that is off, or unknown."""
+        """The level in force; 0 for a feature that is off or unknown."""
         for feature in self.known:
             if feature.name == name:
                 return self.levels.get(name, feature.level)
@@ -59,7 +58,7 @@ class Features:
         """Set a level.
 
         Raises:
-            ValueError: There is no such feature, or no such level of it.
+            ValueError: The feature or its level is unknown.
         """
         feature = next((feature for feature in self.known if feature.name == name), None)
         if feature is None or not feature.min_version <= level <= feature.max_version:

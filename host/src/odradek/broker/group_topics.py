@@ -1,4 +1,4 @@
-"""The topics as groups see them."""
+"""A view of the topics for the group coordinator."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from odradek.broker.topics import Topics
 
 
 class GroupTopics:
-    """A `odradek.group.topic_view.TopicView` of `Topics`."""
+    """Implements `odradek.group.topic_view.TopicView` on `Topics`."""
 
     def __init__(self, topics: Topics) -> None:
         self.topics = topics

@@ -1,4 +1,4 @@
-"""Several hosts looked up for one request, while the loop goes on."""
+"""Look up several host names for one request without blocking the loop."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from odradek.quota.host_names import HostNames
 
 
 class HostLookups:
-    """Looks up one name after the other, so that a request with many of them leaves room for others.
+    """Looks up one name at a time, so that a request with many names leaves room for other requests.
 
     Args:
-        hosts: Where names are looked up, and the addresses of those that have some are kept.
-        names: Which.
-        done: Called when all were looked up.
+        hosts: Looks names up and keeps their addresses.
+        names: The names to look up.
+        done: Called after the last look-up.
     """
 
     def __init__(self, hosts: HostNames, names: Sequence[str], done: Callable[[], None]) -> None:
@@ -24,7 +24,7 @@ class HostLookups:
         self.runs = False
 
     def run(self) -> None:
-        """Begin, or go on after an answer."""
+        """Start, or continue after an answer."""
         self.runs = True
         while self.names and not self.waits:
             self.waits = True
@@ -34,13 +34,13 @@ class HostLookups:
             self.done()
 
     def looked_up(self, _name: str) -> None:
-        """One name is known, or has no address."""
+        """Continue with the next name: this one has been looked up."""
         self.names.pop()
         self.waits = False
         if not self.runs:
             self.run()
 
     def stop(self) -> None:
-        """Look no further: nobody waits for it."""
+        """Stop looking up: the request is gone."""
         if self.names:
             self.hosts.forget(self.names[-1], self.looked_up)

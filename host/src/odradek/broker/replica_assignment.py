@@ -1,4 +1,4 @@
-"""Assignments of replicas by hand: with one broker there is one that is right.
+"""Manual replica assignments: with a single broker, only that broker is legal.
 
 After ReplicationControlManager.validateManualPartitionAssignment (Kafka 4.3), in its words.
 """
@@ -12,7 +12,7 @@ from odradek.wire.error_code import ErrorCode
 
 
 def check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
-    """Whether one partition can be where a client wants it.
+    """Check the replicas that a client assigns to one partition.
 
     Raises:
         ApiError: INVALID_REPLICA_ASSIGNMENT.
@@ -30,5 +30,5 @@ def check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
 
 
 def wrong(message: str) -> ApiError:
-    """A refusal of an assignment."""
+    """The refusal of an assignment."""
     return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

@@ -1,5 +1,6 @@
-"""Which replicas of a topic are held to the rates of replication; after TopicConfigHandler and
-ThrottledReplicaListValidator of Kafka.
+"""The replicas of a topic that the replication quotas throttle.
+
+After Kafka's TopicConfigHandler and ThrottledReplicaListValidator.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from odradek.quota.replication_quota_manager import throttled_partitions
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 THROTTLED_REPLICAS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
-"""Keys of a topic that say nothing about its logs: ``*``, or ``partition:broker`` pairs with commas."""
+"""Topic keys that do not configure its logs. Value: ``*``, or ``partition:broker`` pairs, comma-separated."""
 
 
 def check_throttled_replicas(properties: Mapping[str, str]) -> None:
-    """Whether the keys of a topic name replicas where they have to.
+    """Check that the keys of a topic name replicas.
 
     Raises:
-        ConfigError: One does not.
+        ConfigError: A value is neither ``*`` nor a list of replicas.
     """
     for key in THROTTLED_REPLICAS:
         try:
@@ -36,7 +37,7 @@ def check_throttled_replicas(properties: Mapping[str, str]) -> None:
 
 
 def mark_throttled(quotas: QuotaManagers, node_id: int, topic: str, properties: Mapping[str, str]) -> None:
-    """Hold the replicas that the keys of a topic name to the rates, and no others of it."""
+    """Throttle exactly the replicas that the keys of a topic name."""
     for key, manager in ((LEADER_REPLICAS, quotas.leader), (FOLLOWER_REPLICAS, quotas.follower)):
         named = properties.get(key, "").strip()
         if named:

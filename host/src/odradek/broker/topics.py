@@ -1,7 +1,7 @@
-"""Topics: their names, ids and partitions, and the logs behind them.
+"""Topics: their names, ids, partitions and logs.
 
-The metadata store is the truth; this keeps the same in memory for the requests, and creates and deletes
-both together.
+The metadata store is the source of truth. `Topics` mirrors it in memory for requests, and creates and deletes
+a topic in both at once.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from odradek.wire.types import NIL_UUID
 TOPIC_RESOURCE = 2  # ConfigResource.Type.TOPIC
 MAX_NAME_LENGTH = 249  # org.apache.kafka.common.internals.Topic.MAX_NAME_LENGTH
 MAX_PARTITIONS = 1_000
-"""Of one topic: a request must not be able to fill the disk with folders."""
+"""Limit per topic, so that a request cannot fill the disk with folders."""
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 MAX_PARTITIONS_OF_REQUEST = 10_000
-"""Of all topics that one request creates (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
+"""Limit over all topics that one request creates (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-"""KRaft's own log in Kafka: nobody may have a topic of this name."""
+"""KRaft's own log in Kafka: no topic may have this name."""
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 LEADER_EPOCH = 0
-"""One node, never another leader."""
+"""A single node never has another leader."""
 NO_EPOCH = -1
 
 
@@ -51,7 +51,7 @@ class Topic:
         return self.name in INTERNAL_TOPICS
 
     def partition(self, index: int) -> PartitionLog | None:
-        """The log of a partition, if there is such a partition."""
+        """The log of a partition; None if the topic has no such partition."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
@@ -74,11 +74,11 @@ class Topics:
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
         self.listeners: list[Callable[[], None]] = []
-        """Called when topics were created or deleted, or have got more partitions."""
+        """Called after topics were created, deleted or given more partitions."""
         self.keys_changed: Callable[[str, Mapping[str, str]], None] = lambda name, properties: None
-        """Called with the name of a topic that was created, configured or deleted, and the keys it has."""
+        """Called with the name and the keys of a topic that was created, configured or deleted."""
         self.uncommitted: list[Topic] | None = None
-        """Created in a transaction that goes on."""
+        """Topics created in the open metadata transaction; None outside of one."""
         for row in metadata.topics():
             self.open(row)
 
@@ -102,13 +102,13 @@ class Topics:
         return log
 
     def open(self, row: TopicRow) -> Topic:
-        """Open the logs of a stored topic; a log that is missing starts empty."""
+        """Open the logs of a stored topic; a missing log starts empty."""
         topic = self.opened(row)
         self.by_name[row.name] = self.by_id[row.id] = topic
         return topic
 
     def opened(self, row: TopicRow) -> Topic:
-        """A topic with its logs, that nobody can see yet."""
+        """A topic with its logs, not yet visible to requests."""
         config = self.config_of(self.metadata.resource(TOPIC_RESOURCE, row.name))
         now_ms = self.clock.now_ms()
         partitions = [
@@ -117,7 +117,7 @@ class Topics:
         return Topic(row.name, row.id, config, partitions)
 
     def config_of(self, properties: Mapping[str, str]) -> LogConfig:
-        """The effective configuration: what is set on the topic, then the host's defaults.
+        """The effective configuration: the topic's own keys over the host's defaults.
 
         Raises:
             ApiError: INVALID_CONFIG.
@@ -130,10 +130,10 @@ class Topics:
             raise ApiError(ErrorCode.INVALID_CONFIG, error.problem) from None
 
     def create(self, name: str, partitions: int, properties: Mapping[str, str]) -> Topic:
-        """Create a topic and its logs, or nothing.
+        """Create a topic and its logs; on failure, neither exists.
 
         Raises:
-            ApiError: The name, the number of partitions or a property is not legal, or the topic exists; or
+            ApiError: The name, the number of partitions or a property is not legal, the topic exists, or
                 KAFKA_STORAGE_ERROR.
         """
         self.check_new(name, partitions, properties)
@@ -144,7 +144,7 @@ class Topics:
                 self.metadata.put_resource(TOPIC_RESOURCE, name, properties)
                 topic = self.opened(row)
         except BaseException:
-            # logs that stay open would be taken for those of the next topic of this name
+            # logs that stay open would be reused by the next topic with this name
             self.delete_logs(name, partitions)
             raise
         self.by_name[name] = self.by_id[row.id] = topic
@@ -156,13 +156,13 @@ class Topics:
         return topic
 
     def tell(self) -> None:
-        """Let those who depend on topics know that they are not what they were."""
+        """Call the listeners: the set of topics or partitions has changed."""
         for listener in self.listeners:
             listener()
 
     @contextmanager
     def creating(self) -> Iterator[None]:
-        """Create several topics at the price of one write to the disk; if it fails, none of them."""
+        """Create several topics in one transaction, so with one disk write; if it fails, create none."""
         created: list[Topic] = []
         self.uncommitted = created
         try:
@@ -180,15 +180,15 @@ class Topics:
             self.tell()
 
     def reconfigure(self, topic: Topic, config: LogConfig) -> None:
-        """Let a topic and its logs go by a configuration from the next append on."""
+        """Apply a configuration to a topic and its logs, from the next append on."""
         topic.config = config
         for log in topic.partitions:
             log.config = config
 
     def set_defaults(self, defaults: LogConfig) -> None:
-        """Change what topics go by where they do not say otherwise.
+        """Change the defaults of all topics.
 
-        A topic whose own keys do not go with it keeps what it has.
+        A topic whose own keys conflict with the new defaults keeps its configuration.
         """
         self.defaults = defaults
         for topic in self.by_name.values():
@@ -196,13 +196,13 @@ class Topics:
                 self.reconfigure(topic, self.config_of(self.metadata.resource(TOPIC_RESOURCE, topic.name)))
 
     def check_new(self, name: str, partitions: int, properties: Mapping[str, str]) -> None:
-        """Whether `create` would work; what is wrong is found in Kafka's order."""
+        """Check whether `create` would succeed; reports faults in Kafka's order."""
         self.check_new_name(name)
         self.config_of(properties)
         check_partitions(partitions)
 
     def check_new_name(self, name: str) -> None:
-        """Whether there may be a new topic of this name.
+        """Check that a new topic may have this name.
 
         Raises:
             ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS or INVALID_REQUEST.
@@ -219,7 +219,7 @@ class Topics:
             )
 
     def colliding(self, name: str) -> str | None:
-        """A topic that differs in ``.`` and ``_`` only; Kafka refuses it, as names of metrics would clash."""
+        """A topic whose name differs only in ``.`` and ``_``. Kafka refuses it: metric names would clash."""
         if "." not in name and "_" not in name:
             return None
         folded = name.replace(".", "_")
@@ -229,7 +229,7 @@ class Topics:
         """Delete a topic, its configuration and its logs.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR: the topic is gone, some of its files are not.
+            ApiError: KAFKA_STORAGE_ERROR: the topic is deleted, but some of its files remain.
         """
         with self.metadata.transaction():
             self.metadata.delete_topic(topic.name)
@@ -242,7 +242,7 @@ class Topics:
             raise failure
 
     def grow(self, topic: Topic, partitions: int) -> None:
-        """Add partitions to a topic until it has ``partitions``, or none.
+        """Add partitions until the topic has ``partitions``; on failure, add none.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -262,7 +262,9 @@ class Topics:
         self.tell()
 
     def delete_logs(self, name: str, partitions: int, first: int = 0) -> ApiError | None:
-        """Delete the logs of a topic from one on; the first failure, which does not keep the others."""
+        """Delete a topic's logs from index ``first`` on. Return the first failure; the others are still
+        deleted.
+        """
         failure = None
         for index in range(first, partitions):
             if self.logs.log(name, index) is None:
@@ -274,7 +276,7 @@ class Topics:
         return failure
 
     def fresh_id(self) -> bytes:
-        """An id that no topic has. Kafka reserves 0:0 and 0:1, and ids whose text starts with a dash."""
+        """An unused id. Kafka reserves the ids 0 and 1, and ids whose text starts with a dash."""
         while True:
             candidate = self.random_uuid()
             reserved = candidate in (NIL_UUID, bytes(15) + b"\x01") or candidate[0] >> 2 == 62
@@ -283,7 +285,7 @@ class Topics:
 
 
 def check_name(name: str) -> None:
-    """The rules for topic names (``org.apache.kafka.common.internals.Topic.validate``).
+    """Check a name against the rules for topics (``org.apache.kafka.common.internals.Topic.validate``).
 
     Raises:
         ApiError: INVALID_TOPIC_EXCEPTION.
@@ -294,13 +296,13 @@ def check_name(name: str) -> None:
 
 
 def fault_of(name: str) -> str | None:
-    """What is wrong with a name, in Kafka's words."""
+    """The fault of a name in Kafka's words; None if it is legal."""
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):
         return f"'{name}' is not allowed"
     if len(name) > MAX_NAME_LENGTH:
-        # unlike Kafka the name is not repeated whole: it may have megabytes
+        # unlike Kafka, do not repeat the whole name: it may have megabytes
         shown = f"{name[:MAX_NAME_LENGTH]}..."
         return f"the length of '{shown}' is longer than the max allowed length {MAX_NAME_LENGTH}"
     if not LEGAL_NAME.fullmatch(name):
@@ -309,7 +311,7 @@ def fault_of(name: str) -> str | None:
 
 
 def check_partitions(count: int) -> None:
-    """How many partitions a topic may have.
+    """Check the number of partitions of a topic.
 
     Raises:
         ApiError: INVALID_PARTITIONS.
@@ -325,11 +327,11 @@ def check_partitions(count: int) -> None:
 
 
 def check_leader_epoch(client_epoch: int) -> None:
-    """Whether a client knows the leader epoch that we are in; -1 means that it does not care.
+    """Check the leader epoch that a client knows; -1 means that it does not care.
 
     Raises:
-        ApiError: UNKNOWN_LEADER_EPOCH: the client is ahead; FENCED_LEADER_EPOCH: it is behind, which takes an
-            epoch that never was.
+        ApiError: UNKNOWN_LEADER_EPOCH if the client is ahead; FENCED_LEADER_EPOCH if it is behind, which
+            takes a negative epoch because this host is always in epoch 0.
     """
     if client_epoch > LEADER_EPOCH:
         raise ApiError(ErrorCode.UNKNOWN_LEADER_EPOCH)

@@ -1,4 +1,4 @@
-"""Errors of transactions as older clients know them."""
+"""Transaction errors, translated for older clients."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 GENERIC_ERROR_VERSION = 11
-"""Of Produce: TRANSACTION_ABORTABLE is understood (KIP-890)."""
+"""The Produce version from which clients know TRANSACTION_ABORTABLE (KIP-890)."""
 IMPLICIT_VERSION = 12
-"""Of Produce: a batch brings its partition into the transaction (KIP-890, part 2)."""
+"""The Produce version from which a batch adds its partition to the transaction (KIP-890, part 2)."""
 
 
 def older_code(error: ApiError, context: RequestContext, fenced_version: int) -> ApiError:
-    """The same error; INVALID_PRODUCER_EPOCH for PRODUCER_FENCED before the version that knows it."""
+    """The error; INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED below the version that knows it."""
     if error.code is ErrorCode.PRODUCER_FENCED and context.api_version < fenced_version:
         return ApiError(ErrorCode.INVALID_PRODUCER_EPOCH, error.message)
     return error
 
 
 def verification_error(error: ApiError, *, implicit: bool, generic_error: bool) -> ApiError:
-    """Why a partition could not be used in a transaction, for who writes to it.
+    """Translate the coordinator's refusal of a partition into an error for the producer.
 
     After org.apache.kafka.server.transaction.AddPartitionsToTxnManager.
 
     Args:
-        error: What the coordinator said.
-        implicit: The partition was to be added; else it had to be there.
+        error: The coordinator's refusal.
+        implicit: The batch adds its partition; otherwise the partition must already be in the transaction.
         generic_error: The client knows TRANSACTION_ABORTABLE.
     """
     code = error.code

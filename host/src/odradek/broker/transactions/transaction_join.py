@@ -1,4 +1,4 @@
-"""How a batch that a client sends comes into a transaction."""
+"""Add the partition of a produced batch to its transaction."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from odradek.wire.record_batch import RecordBatchHeader
 
 @dataclass(frozen=True, slots=True)
 class TransactionJoin:
-    """The transaction that one Produce request is part of, if it is."""
+    """The transaction of one Produce request, if it has one."""
 
     transactional_id: str | None
     version: int
-    """Of the request."""
+    """The version of the request."""
     transactions: TransactionCoordinator
 
     def join(self, partition: TopicPartition, log: PartitionLog, header: RecordBatchHeader) -> None:
-        """Whether a partition takes the first batch of a transaction; with a newer client it joins by it.
+        """Check that a partition accepts the first batch of a transaction; newer clients add it by this
+        batch.
 
         Raises:
-            ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED, OUT_OF_ORDER_SEQUENCE_NUMBER, or what
-                `verification_error` makes of the coordinator's answer.
+            ApiError: TRANSACTIONAL_ID_AUTHORIZATION_FAILED, OUT_OF_ORDER_SEQUENCE_NUMBER, or the result of
+                `verification_error`.
         """
         if self.transactional_id is None:
             raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -40,7 +41,7 @@ class TransactionJoin:
         if implicit and header.base_sequence != 0 and header.producer_id not in log.producers.producers:
             raise ApiError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"sequence {header.base_sequence} from producer {header.producer_id}, which is new here",
+                f"sequence {header.base_sequence} of the unknown producer {header.producer_id}",
             )
         try:
             if implicit:

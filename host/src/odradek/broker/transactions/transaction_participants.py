@@ -1,4 +1,4 @@
-"""Where the transaction coordinator's decisions go: the logs of partitions, the offsets of groups."""
+"""Participants of transactions: the logs of partitions and the offsets of groups."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 OFFSETS_PARTITIONS = 50
-"""``offsets.topic.num.partitions``. There is no such topic; its partitions stand for groups."""
+"""``offsets.topic.num.partitions``. The topic does not exist; its partitions represent groups."""
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 
 def offsets_partition(group_id: str) -> TopicPartition:
-    """The partition that stands for a group, by Kafka's rule (``GroupCoordinatorService.partitionFor``)."""
+    """The partition that represents a group, by Kafka's rule (``GroupCoordinatorService.partitionFor``)."""
     code = 0
     units = group_id.encode("utf-16-be", "surrogatepass")
     for position in range(0, len(units), 2):
@@ -33,7 +33,7 @@ def offsets_partition(group_id: str) -> TopicPartition:
 
 @dataclass(frozen=True, slots=True)
 class Participants:
-    """A `odradek.transaction.transaction_log.TransactionParticipants` of this host."""
+    """Implements `odradek.transaction.transaction_log.TransactionParticipants` on this host."""
 
     topics: Topics
     offsets: GroupOffsets
@@ -42,7 +42,9 @@ class Participants:
     def write_marker(
         self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
     ) -> None:
-        """Append the marker; a partition of a deleted topic is passed over, and so is a group's."""
+        """Append a transaction marker; skip partitions of deleted topics and partitions that represent
+        groups.
+        """
         name, index = partition
         topic = None if name == OFFSETS_TOPIC else self.topics.named(name)
         partition_log = None if topic is None else topic.partition(index)
@@ -55,10 +57,12 @@ class Participants:
         except ApiError as error:
             if error.code not in FENCED:
                 raise
-            log.warning("a marker is late", extra={"log": partition_log.name, "problem": str(error)})
+            log.warning(
+                "late transaction marker ignored", extra={"log": partition_log.name, "problem": str(error)}
+            )
 
     def complete_offsets(self, producer_id: int, committed: bool) -> None:
-        """Commit or drop the pending offsets of every group that has some of this producer."""
+        """Commit or drop this producer's pending offsets in every group that has some."""
         groups = [
             group_id
             for group_id, producers in self.offsets.open_transactions.items()
