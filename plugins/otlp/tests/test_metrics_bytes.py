@@ -10,8 +10,9 @@ from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
+from odradek.plugin import NotOtlp
 from odradek_otlp import metrics_bytes
-from odradek_otlp.metrics_bytes import NotMetrics, filtered, merged
+from odradek_otlp.metrics_bytes import filtered, merged
 
 Place = tuple[bytes, str, bytes, str, str]
 """Resource, its schema URL, scope, its schema URL, name of a metric."""
@@ -192,7 +193,7 @@ def test_a_filter_that_keeps_nothing_leaves_nothing() -> None:
 
 
 def test_a_filter_needs_metrics() -> None:
-    with pytest.raises(NotMetrics):
+    with pytest.raises(NotOtlp):
         filtered(b"\xff\xff", (b"a",))
 
 

@@ -154,10 +154,8 @@ def test_late_files_are_taken_into_the_hour(spark: SparkSession, dataset: Datase
 
 @pytest.mark.spark
 def test_compaction_is_no_news_to_the_jobs(spark: SparkSession, dataset: Dataset) -> None:
-    from rollup_by_spark import rollup
-
     from odradek_spark.jobs.compact import run_compact
-    from odradek_spark.jobs.rollup import merged, run_rollup
+    from odradek_spark.jobs.rollup import merged, rollup, run_rollup
 
     end = hours(dataset, 2)
     run_rollup(spark, dataset.root, ROLLUP_5M)

@@ -65,9 +65,7 @@ def comparable(rows: DataFrame, table: Table) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("table", [ROLLUP_5M, ROLLUP_1H])
 def test_parts_add_up_to_what_the_points_do(spark: SparkSession, dataset: Dataset, table: Table) -> None:
-    from rollup_by_spark import rollup
-
-    from odradek_spark.jobs.rollup import merged, run_rollup
+    from odradek_spark.jobs.rollup import merged, rollup, run_rollup
 
     start = 0
     for batch in range(3):

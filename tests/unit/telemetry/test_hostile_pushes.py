@@ -9,9 +9,9 @@ import pytest
 
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.plugin import RequestContext
+from odradek.plugin.protobuf_bytes import delimited
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.pending_push import PendingPush
-from odradek.telemetry.protobuf_fields import delimited
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse

@@ -1,4 +1,12 @@
-"""All that a plugin may import."""
+"""Everything that a plugin may import.
+
+Importing this room is cheap: the names that need the protobuf library are loaded on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from odradek.plugin.client_quota import (
     ABSENT,
@@ -11,6 +19,7 @@ from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.context import UNKNOWN, ClientTelemetryContext, ConnectionContext, RequestContext
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protobuf_bytes import NotOtlp, delimited
 from odradek.plugin.protocols import (
     ClientQuotaCallback,
     ClientTelemetry,
@@ -25,6 +34,20 @@ from odradek.plugin.protocols import (
     TelemetryRecord,
 )
 from odradek.plugin.telemetry_topic import MalformedTelemetry, decode_record, encode_headers, record_key
+
+if TYPE_CHECKING:
+    from odradek.plugin.metrics_data import (
+        MergedResourceMetrics,
+        ShallowResourceMetrics,
+        ShallowScopeMetrics,
+        merged_resources,
+        merged_scopes,
+        metric_name,
+        resource_metrics,
+        shallow_resource_metrics,
+        shallow_scope_metrics,
+    )
+    from odradek.plugin.private_messages import message_classes
 
 __all__ = [
     "ABSENT",
@@ -46,13 +69,45 @@ __all__ = [
     "Enricher",
     "Forwarder",
     "MalformedTelemetry",
+    "MergedResourceMetrics",
+    "NotOtlp",
     "PluginConfig",
     "Reject",
     "RequestContext",
     "Retry",
+    "ShallowResourceMetrics",
+    "ShallowScopeMetrics",
     "TelemetryRecord",
     "decode_record",
+    "delimited",
     "encode_headers",
     "hookimpl",
+    "merged_resources",
+    "merged_scopes",
+    "message_classes",
+    "metric_name",
     "record_key",
+    "resource_metrics",
+    "shallow_resource_metrics",
+    "shallow_scope_metrics",
 ]
+
+ON_FIRST_USE = {
+    "MergedResourceMetrics": "metrics_data",
+    "ShallowResourceMetrics": "metrics_data",
+    "ShallowScopeMetrics": "metrics_data",
+    "merged_resources": "metrics_data",
+    "merged_scopes": "metrics_data",
+    "message_classes": "private_messages",
+    "metric_name": "metrics_data",
+    "resource_metrics": "metrics_data",
+    "shallow_resource_metrics": "metrics_data",
+    "shallow_scope_metrics": "metrics_data",
+}
+"""The module of each name that needs protobuf."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ON_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{ON_FIRST_USE[name]}"), name)

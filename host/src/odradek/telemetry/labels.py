@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from odradek.telemetry.protobuf_fields import FieldBudget, delimited, fields
+from odradek.plugin.protobuf_bytes import delimited
+from odradek.telemetry.protobuf_fields import FieldBudget, fields
 
 ATTRIBUTES: Final = 0x0A
 """Resource.attributes, a repeated KeyValue: field 1."""

@@ -13,18 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.plugin.metrics_data import merged_resources, resource_metrics
+from odradek.plugin.protobuf_bytes import ONE_BYTE, NotOtlp, delimited, varint
 from odradek.telemetry.labels import EncodedLabels
-from odradek.telemetry.otlp_schema import entry_count, merged_entry, validate
-from odradek.telemetry.protobuf_fields import (
-    LENGTH_DELIMITED,
-    ONE_BYTE,
-    FieldBudget,
-    NotOtlp,
-    delimited,
-    fields,
-    value_bounds,
-    varint,
-)
+from odradek.telemetry.otlp_schema import validate
+from odradek.telemetry.protobuf_fields import LENGTH_DELIMITED, FieldBudget, fields, value_bounds
 from odradek.wire.compression import TooLarge, decompress
 
 RESOURCE_METRICS: Final = 0x0A
@@ -121,7 +114,7 @@ def count_bytewise(data: bytes, limits: PayloadLimits) -> None:
 
 def bounded_count(data: bytes, limits: PayloadLimits) -> int:
     """The number of entries; raises when there are too many."""
-    entries = entry_count(data)
+    entries = len(resource_metrics(data))
     if entries > limits.max_resource_metrics:
         raise too_many_entries(limits)
     return entries
@@ -140,7 +133,7 @@ def labeled(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
     entries = bounded_count(data, limits)
     if not entries:
         return data
-    merged = merged_entry(data)
+    merged = merged_resources(data)
     resources = merged.resource
     found = len(resources)
     if (found == entries or not found) and not merged.schema_url:

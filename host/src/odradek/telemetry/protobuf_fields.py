@@ -6,18 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.plugin.protobuf_bytes import NotOtlp
 from odradek.wire.compression import TooLarge
-from odradek.wire.errors import WireError
 
 VARINT: Final = 0
 FIXED64: Final = 1
 LENGTH_DELIMITED: Final = 2
 FIXED32: Final = 5
-ONE_BYTE: Final = tuple(bytes((number,)) for number in range(0x80))
-
-
-class NotOtlp(WireError):
-    """The bytes are not a serialized MetricsData."""
 
 
 class TooMuchWork(TooLarge):
@@ -33,20 +28,6 @@ class FieldBudget:
 
 Field = tuple[int, int, int, int]
 """Tag (field number times eight plus wire type), start of the tag, start of the value, end of the value."""
-
-
-def varint(number: int) -> bytes:
-    """The encoding of a length."""
-    if number < 0x80:
-        return ONE_BYTE[number]
-    if number < 0x4000:
-        return bytes((number & 0x7F | 0x80, number >> 7))
-    return bytes((number & 0x7F | 0x80,)) + varint(number >> 7)
-
-
-def delimited(tag: int, value: bytes) -> bytes:
-    """A length-delimited field; ``tag`` below 128."""
-    return ONE_BYTE[tag] + varint(len(value)) + value
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:

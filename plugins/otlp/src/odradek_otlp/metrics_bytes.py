@@ -1,19 +1,27 @@
 """Serialized ``MetricsData``, made smaller and filtered without decoding a metric.
 
-ResourceMetrics of equal Resource become one, ScopeMetrics of equal scope in it become one: that is what the
-C parser of protobuf does by itself with a *singular* message field that comes several times. What it finds
-inside (resources, scopes, metrics) stays bytes. Where Resources or scopes differ, entries are put together
-one by one.
+ResourceMetrics with an equal Resource become one, and ScopeMetrics with an equal scope in it become one. If a
+batch has one Resource and one scope, protobuf's C parser merges them (`odradek.plugin.merged_scopes`). If
+Resources or scopes differ, the entries are grouped one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableSequence, Sequence
-from typing import Final, Protocol, cast
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from google.protobuf.message import DecodeError
-
-from odradek_otlp.private_schema import message_classes
+from odradek.plugin import (
+    MergedResourceMetrics,
+    NotOtlp,
+    ShallowScopeMetrics,
+    delimited,
+    merged_resources,
+    merged_scopes,
+    metric_name,
+    resource_metrics,
+    shallow_resource_metrics,
+    shallow_scope_metrics,
+)
 
 RESOURCE_METRICS: Final = 0x0A
 RESOURCE: Final = 0x0A
@@ -24,151 +32,75 @@ SHORT_NAME: Final = b"\x0a\x00"
 LONG_NAME: Final = b"\x0a\x80"
 SCHEMA_URL: Final = 0x1A
 MAX_ENTRIES: Final = 10_000
-"""Of ResourceMetrics or ScopeMetrics to be put together one by one; with more the bytes stay as they are."""
-
-
-class ScopeMetrics(Protocol):
-    """One or, merged, several."""
-
-    scope: MutableSequence[bytes]
-    metrics: MutableSequence[bytes]
-    schema_url: MutableSequence[bytes]
-
-    def SerializeToString(self) -> bytes: ...  # noqa: N802
-
-
-class MergedEntry(Protocol):
-    """All ResourceMetrics as one."""
-
-    resource: MutableSequence[bytes]
-    scope_metrics: ScopeMetrics
-    schema_url: MutableSequence[bytes]
-
-    def SerializeToString(self) -> bytes: ...  # noqa: N802
-
-
-class Entry(Protocol):
-    """One ResourceMetrics, or all as one, with their ScopeMetrics apart."""
-
-    resource: MutableSequence[bytes]
-    scope_metrics: MutableSequence[bytes]
-    schema_url: MutableSequence[bytes]
-
-
-class Merged(Protocol):
-    entry: MergedEntry
-
-
-class MergedEntries(Protocol):
-    entry: Entry
-
-
-class Listed(Protocol):
-    entries: MutableSequence[bytes]
-
-
-class Named(Protocol):
-    """A Metric."""
-
-    name: bytes
-
-
-CLASSES = message_classes(
-    "odradek.otlp.shallow",
-    {
-        "ScopeMetrics": {"scope": (1, "bytes*"), "metrics": (2, "bytes*"), "schema_url": (3, "bytes*")},
-        "MergedEntry": {
-            "resource": (1, "bytes*"),
-            "scope_metrics": (2, "ScopeMetrics"),
-            "schema_url": (3, "bytes*"),
-        },
-        "Entry": {"resource": (1, "bytes*"), "scope_metrics": (2, "bytes*"), "schema_url": (3, "bytes*")},
-        "Merged": {"entry": (1, "MergedEntry")},
-        "MergedEntries": {"entry": (1, "Entry")},
-        "Listed": {"entries": (1, "bytes*")},
-        "Named": {"name": (1, "bytes")},
-    },
-)
-# Bound once: these run for every request.
-parse_merged = cast(Callable[[bytes], Merged], CLASSES["Merged"].FromString)
-parse_entries = cast(Callable[[bytes], MergedEntries], CLASSES["MergedEntries"].FromString)
-parse_listed = cast(Callable[[bytes], Listed], CLASSES["Listed"].FromString)
-parse_entry = cast(Callable[[bytes], Entry], CLASSES["Entry"].FromString)
-parse_named = cast(Callable[[bytes], Named], CLASSES["Named"].FromString)
-parse_scope = cast(Callable[[bytes], ScopeMetrics], CLASSES["ScopeMetrics"].FromString)
-
-
-class NotMetrics(Exception):
-    """The bytes are no MetricsData."""
+"""Limit of ResourceMetrics or ScopeMetrics to group one by one; bytes with more are sent unchanged."""
 
 
 def merged(data: bytes) -> bytes:
-    """The same metrics with each Resource and scope written once; what is no MetricsData as it is."""
+    """The same metrics with each Resource and scope written once; bytes that are not OTLP are unchanged."""
     try:
-        whole = parse_merged(data).entry
+        whole = merged_scopes(data)
         if len(whole.resource) <= 1 and len(whole.scope_metrics.scope) == 1:
-            return data  # one push of librdkafka: nothing is written twice
+            return data  # one push of librdkafka: nothing is repeated
         if not is_uniform(data, whole):
             return regrouped(data, ())
-        smaller = entry_of(only(whole.resource), [written_once(whole.scope_metrics)])
-    except DecodeError:
+    except NotOtlp:
         return data
+    smaller = entry_of(first(whole.resource), [written_once(whole.scope_metrics)])
     return smaller if len(smaller) < len(data) else data
 
 
 def filtered(data: bytes, prefixes: tuple[bytes, ...]) -> bytes:
-    """`merged`, and only the metrics whose names begin with one of the prefixes; empty when none does.
+    """`merged`, with only the metrics whose names begin with one of the prefixes; empty if none does.
 
     Raises:
-        NotMetrics: The bytes are no MetricsData.
+        NotOtlp: The bytes are not MetricsData.
     """
-    try:
-        whole = parse_merged(data).entry
-        if not is_uniform(data, whole):
-            return regrouped(data, prefixes)
-        scope = whole.scope_metrics
-        kept = chosen(scope.metrics, prefixes)
-        return entry_of(only(whole.resource), [scope_of(only(scope.scope), kept)]) if kept else b""
-    except DecodeError as error:
-        raise NotMetrics(f"not MetricsData: {error}") from None
+    whole = merged_scopes(data)
+    if not is_uniform(data, whole):
+        return regrouped(data, prefixes)
+    scope = whole.scope_metrics
+    kept = chosen(scope.metrics, prefixes)
+    return entry_of(first(whole.resource), [scope_of(first(scope.scope), kept)]) if kept else b""
 
 
-def is_uniform(data: bytes, whole: MergedEntry) -> bool:
-    """All ResourceMetrics have the same Resource or none, all ScopeMetrics the same scope or none."""
+def is_uniform(data: bytes, whole: MergedResourceMetrics) -> bool:
+    """Whether all ResourceMetrics have one Resource or none, and all ScopeMetrics one scope or none."""
     resources, scope = whole.resource, whole.scope_metrics
     if whole.schema_url or scope.schema_url:
         return False
-    if resources and (len(set(resources)) > 1 or len(resources) != len(parse_listed(data).entries)):
+    if resources and (len(set(resources)) > 1 or len(resources) != len(resource_metrics(data))):
         return False
     scopes = scope.scope
-    return not scopes or (
-        len(set(scopes)) == 1 and len(scopes) == len(parse_entries(data).entry.scope_metrics)
-    )
+    return not scopes or (len(set(scopes)) == 1 and len(scopes) == len(merged_resources(data).scope_metrics))
 
 
-def written_once(whole: ScopeMetrics) -> bytes:
-    """A ScopeMetrics, less the repetitions of its scope, which protobuf writes before the metrics."""
+def written_once(whole: ShallowScopeMetrics) -> bytes:
+    """A merged ScopeMetrics as a field of ResourceMetrics, with its scope written once."""
     body = whole.SerializeToString()
     scopes = whole.scope
     if len(scopes) > 1:
+        # Protobuf writes fields by number, so the equal scopes come first.
         repeated_bytes = len(delimited(SCOPE, scopes[0])) * (len(scopes) - 1)
         body = body[repeated_bytes:]
     return delimited(SCOPE_METRICS, body)
 
 
 def regrouped(data: bytes, prefixes: tuple[bytes, ...]) -> bytes:
-    """Entry by entry: one for each Resource and schema URL, in it one for each scope and schema URL.
+    """Group entry by entry: one for each Resource and schema URL, in it one for each scope and schema URL.
 
     Fields that OTLP does not have are dropped. Without prefixes all metrics are kept.
+
+    Raises:
+        NotOtlp: An entry is not what OTLP has there.
     """
-    entries = parse_listed(data).entries
-    if not prefixes and max(len(entries), len(parse_entries(data).entry.scope_metrics)) > MAX_ENTRIES:
+    entries = resource_metrics(data)
+    if not prefixes and max(len(entries), len(merged_resources(data).scope_metrics)) > MAX_ENTRIES:
         return data
     groups: dict[tuple[bytes, bytes], dict[tuple[bytes, bytes], list[bytes]]] = {}
-    for entry in map(parse_entry, entries):
+    for entry in map(shallow_resource_metrics, entries):
         owner = whole_message(entry.resource), last(entry.schema_url)
         group = groups.setdefault(owner, {})
-        for scope in map(parse_scope, entry.scope_metrics):
+        for scope in map(shallow_scope_metrics, entry.scope_metrics):
             kept = chosen(scope.metrics, prefixes) if prefixes else scope.metrics
             if kept:
                 group.setdefault((whole_message(scope.scope), last(scope.schema_url)), []).extend(kept)
@@ -180,15 +112,16 @@ def regrouped(data: bytes, prefixes: tuple[bytes, ...]) -> bytes:
 
 
 def chosen(metrics: Iterable[bytes], prefixes: tuple[bytes, ...]) -> list[bytes]:
-    """Serialized Metrics whose names begin with one of the prefixes."""
+    """The serialized Metrics whose names begin with one of the prefixes."""
     return [
         metric
         for metric in metrics
-        # Everyone writes the name first, and shorter than 128 bytes, so that its length takes one byte.
+        # Every known client writes the name first. If it is shorter than 128 bytes, its length takes one byte
+        # and the name starts at the third.
         if (
             metric.startswith(prefixes, 2)
             if SHORT_NAME <= metric[:2] < LONG_NAME
-            else parse_named(metric).name.startswith(prefixes)
+            else metric_name(metric).startswith(prefixes)
         )
     ]
 
@@ -211,27 +144,16 @@ def scope_of(scope: bytes, metrics: Iterable[bytes], schema_url: bytes = b"") ->
     return delimited(SCOPE_METRICS, b"".join(parts))
 
 
-def only(messages: Sequence[bytes]) -> bytes:
-    """The one that all are; empty when there is none."""
+def first(messages: Sequence[bytes]) -> bytes:
+    """The first of several equal messages; empty if there is none."""
     return messages[0] if messages else b""
 
 
 def whole_message(parts: Sequence[bytes]) -> bytes:
-    """A message that came in several fields is those one after the other."""
-    return b"".join(parts) if len(parts) > 1 else only(parts)
+    """A message that was written in several fields: protobuf merges it by concatenation."""
+    return b"".join(parts) if len(parts) > 1 else first(parts)
 
 
 def last(values: Sequence[bytes]) -> bytes:
-    """Of a string that came several times the last counts."""
+    """The value of a string field: if it occurs several times, the last one counts."""
     return values[-1] if values else b""
-
-
-def delimited(tag: int, value: bytes) -> bytes:
-    """A length-delimited field; ``tag`` below 128."""
-    length = len(value)
-    head = bytearray((tag,))
-    while length > 0x7F:
-        head.append(length & 0x7F | 0x80)
-        length >>= 7
-    head.append(length)
-    return b"".join((head, value))

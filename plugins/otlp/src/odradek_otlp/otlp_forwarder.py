@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
-from odradek.plugin import Reject, Retry, TelemetryRecord
-from odradek_otlp.metrics_bytes import NotMetrics, filtered, merged
+from odradek.plugin import NotOtlp, Reject, Retry, TelemetryRecord
+from odradek_otlp.metrics_bytes import filtered, merged
 from odradek_otlp.otlp_settings import OtlpProtocol, OtlpSettings
 from odradek_otlp.request_plan import requests_of
 from odradek_otlp.transport import Transport, Unauthorized
@@ -92,7 +92,7 @@ class OtlpForwarder:
             return b"".join([merged(data) for data in joined])
         try:
             return b"".join([filtered(data, self.prefixes) for data in joined])
-        except NotMetrics as error:
+        except NotOtlp as error:
             raise Reject(str(error), [record for record in request if not is_metrics(record)]) from error
 
     async def exchange(self, body: bytes) -> bytes:
@@ -146,7 +146,7 @@ def summed(refused: Sequence[Retry | Reject], delivered: Sequence[TelemetryRecor
 def is_metrics(record: TelemetryRecord) -> bool:
     try:
         filtered(record.payload.data, (b"",))
-    except NotMetrics:
+    except NotOtlp:
         return False
     return True
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from odradek_spark.jobs.following import News, news
-from odradek_spark.jobs.rollup_parts import group, planned, write_part
+from odradek_spark.jobs.rollup_parts import BUCKET_S, SKETCH_LG_K, group, planned, write_part
 from odradek_spark.jobs.writing import write_in_tasks
 from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.files import Manifest
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 ROLLUPS = (ROLLUP_5M, ROLLUP_1H)
 
 
-def merged(partials: DataFrame, table: Table) -> DataFrame:
-    """Add parts up.
+def rollup(points: DataFrame, table: Table) -> DataFrame:
+    """Add points up; the definition of a rollup, also for points that a program chose itself.
 
     Args:
-        partials: Rows of a rollup.
+        points: Rows of the table ``points`` that count (`odradek_spark.jobs.accepted.accepted`).
         table: `ROLLUP_5M` or `ROLLUP_1H`.
 
     Returns:
@@ -49,6 +49,41 @@ def merged(partials: DataFrame, table: Table) -> DataFrame:
         * ``instances`` binary, only in `ROLLUP_5M`: an HLL sketch of the client instances;
           ``hll_sketch_estimate`` reads it.
     """
+    width = BUCKET_S[table.name]
+    value = F.coalesce("value", F.col("value_int").cast("double"))
+    finite = F.when(~F.isnan(value) & (F.abs(value) != float("inf")), value)
+    rows = (
+        points.withColumn("bucket", F.timestamp_seconds(F.floor(F.unix_seconds("ts") / width) * width))
+        .withColumn("finite", finite)
+        .withColumn("any_value", value)
+        .where("any_value is not null")
+    )
+    latest = F.max(F.when(F.col("finite").isNotNull(), F.struct("ts", "finite")))
+    aggregates = [
+        F.count("finite").alias("n"),
+        (F.count("any_value") - F.count("finite")).alias("not_finite"),
+        F.sum("finite").alias("sum"),
+        F.min("finite").alias("min"),
+        F.max("finite").alias("max"),
+        latest["finite"].alias("last"),
+        latest["ts"].alias("last_ts"),
+        F.sum(F.col("value_int").cast("decimal(38,0)")).alias("sum_int"),
+    ]
+    if table is ROLLUP_5M:
+        aggregates.append(F.hll_sketch_agg("client_instance_id", SKETCH_LG_K).alias("instances"))
+    return dated(rows.groupBy("bucket", *group(table)).agg(*aggregates), table)
+
+
+def merged(partials: DataFrame, table: Table) -> DataFrame:
+    """Add parts up.
+
+    Args:
+        partials: Rows of a rollup.
+        table: `ROLLUP_5M` or `ROLLUP_1H`.
+
+    Returns:
+        One row for each bucket and group, with the columns of `rollup`.
+    """
     latest = F.max(F.when(F.col("last_ts").isNotNull(), F.struct("last_ts", "last")))
     aggregates: list[Column] = [
         F.sum("n").alias("n"),
@@ -62,7 +97,11 @@ def merged(partials: DataFrame, table: Table) -> DataFrame:
     ]
     if table is ROLLUP_5M:
         aggregates.append(F.hll_union_agg("instances").alias("instances"))
-    rows = partials.groupBy("bucket", *group(table)).agg(*aggregates)
+    return dated(partials.groupBy("bucket", *group(table)).agg(*aggregates), table)
+
+
+def dated(rows: DataFrame, table: Table) -> DataFrame:
+    """The rows with their day, in the table's order of columns."""
     return rows.withColumn("date", F.date_format("bucket", "yyyy-MM-dd")).select(*table.schema.names)
 
 

@@ -1,7 +1,7 @@
 """Parts of a rollup: each task reads some files, adds them up in DuckDB and writes the sums.
 
-`odradek_spark.jobs.rollup.merged` documents the columns. Spark's own aggregation would take twenty-five times
-the CPU, because it sorts all points if a group has a struct or a sketch
+`odradek_spark.jobs.rollup.rollup` defines the columns; tests compare the two. Spark's own aggregation would
+take twenty-five times the CPU, because it sorts all points if a group has a struct or a sketch
 (host/docs/decisions/0018-rollups-in-the-workers.md).
 """
 

@@ -188,7 +188,7 @@ AGGREGATES: Final = (
     pa.field("last_ts", TIMESTAMP),
     pa.field("sum_int", pa.decimal128(38, 0)),
 )
-"""Aggregates of a group in a rollup; `odradek_spark.jobs.rollup.merged` documents and adds up each."""
+"""Aggregates of a group in a rollup; `odradek_spark.jobs.rollup.rollup` defines each."""
 ROLLUP_5M: Final = Table(
     "rollup_5m",
     pa.schema(

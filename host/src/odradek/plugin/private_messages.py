@@ -1,18 +1,19 @@
-"""Protobuf messages declared here, under names of our own in a pool of their own.
+"""Protobuf messages declared in Python, in a descriptor pool of their own.
 
-Nothing clashes with packages that have the real ones compiled.
+They cannot clash with compiled messages of the same name, and nothing is added to protobuf's default pool.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-TYPES = {
+TYPES: Final = {
     "int32": FieldDescriptorProto.TYPE_INT32,
     "int64": FieldDescriptorProto.TYPE_INT64,
     "string": FieldDescriptorProto.TYPE_STRING,
@@ -23,20 +24,27 @@ TYPES = {
 def message_classes(
     package: str, messages: Mapping[str, Mapping[str, tuple[int, str]]]
 ) -> dict[str, type[Message]]:
-    """Compile messages.
+    """Compile messages (proto3).
+
+    Fields that are not declared are unknown fields to protobuf: they are kept and written again.
 
     Args:
-        package: Of all of them.
-        messages: Message: field: (number, type). A type is one of `TYPES` or a message; ``*`` is repeated.
+        package: The protobuf package of all of them.
+        messages: By message name, by field name: the field number and the type. A type is one of `TYPES` or
+            another of these messages; a trailing ``*`` makes the field repeated.
+
+    Returns:
+        The classes, by message name.
     """
     file = FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
     for name, fields in messages.items():
         message = file.message_type.add(name=name)
         for field_name, (number, kind) in fields.items():
-            repeated = kind.endswith("*")
             field = message.field.add(name=field_name, number=number)
             field.label = (
-                FieldDescriptorProto.LABEL_REPEATED if repeated else FieldDescriptorProto.LABEL_OPTIONAL
+                FieldDescriptorProto.LABEL_REPEATED
+                if kind.endswith("*")
+                else FieldDescriptorProto.LABEL_OPTIONAL
             )
             kind = kind.rstrip("*")
             if kind in TYPES:
