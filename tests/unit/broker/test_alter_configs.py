@@ -26,7 +26,7 @@ def ask(
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_keys_that_are_not_named_go_back_to_their_defaults(version: int) -> None:
+def test_omitted_keys_return_to_their_defaults(version: int) -> None:
     broker = make_broker()
     ask(broker, replacement("sub-1", {"metrics": "a", "interval.ms": "1000"}))
 
@@ -37,7 +37,7 @@ def test_keys_that_are_not_named_go_back_to_their_defaults(version: int) -> None
     assert broker.telemetry.subscriptions.by_name["sub-1"].metrics == ()
 
 
-def test_replacing_by_nothing_deletes_the_subscription() -> None:
+def test_replacing_with_no_keys_deletes_the_subscription() -> None:
     broker = make_broker()
     ask(broker, replacement("sub-1", {"metrics": "a"}))
 
@@ -47,7 +47,7 @@ def test_replacing_by_nothing_deletes_the_subscription() -> None:
     assert broker.telemetry.subscription_names() == []
 
 
-def test_the_same_again_re_evaluates_no_client() -> None:
+def test_an_identical_replacement_re_evaluates_no_client() -> None:
     broker = make_broker()
     ask(broker, replacement("sub-1", {"metrics": "a"}))
     version = broker.telemetry.subscriptions.version
@@ -57,7 +57,7 @@ def test_the_same_again_re_evaluates_no_client() -> None:
     assert broker.telemetry.subscriptions.version == version
 
 
-def test_the_same_resource_twice_is_refused_where_kafka_keeps_silent() -> None:
+def test_a_repeated_resource_is_refused_although_kafka_does_not_answer() -> None:
     broker = make_broker()
 
     answers = ask(broker, replacement("sub-1", {"metrics": "a"}), replacement("sub-1", {"metrics": "b"}))

@@ -37,7 +37,7 @@ def alter(
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_partition_moves(client: BrokerClient, tmp_path: Path, version: int) -> None:
+def test_a_partition_moves_to_another_directory(client: BrokerClient, tmp_path: Path, version: int) -> None:
     log = client.broker.topics.log("a", 0)
 
     answer = alter(client, tmp_path / "two", ("a", 0), version=version)
@@ -49,7 +49,7 @@ def test_a_partition_moves(client: BrokerClient, tmp_path: Path, version: int) -
     assert values_from(log) == [(0, b"x")]
 
 
-def test_a_partition_that_is_there_already_does_not_move(client: BrokerClient, tmp_path: Path) -> None:
+def test_a_partition_already_in_the_directory_does_not_move(client: BrokerClient, tmp_path: Path) -> None:
     where_it_is = tmp_path / "one"
 
     answer = alter(client, where_it_is, ("a", 0))
@@ -58,7 +58,7 @@ def test_a_partition_that_is_there_already_does_not_move(client: BrokerClient, t
     assert not client.broker.logs.moves
 
 
-def test_a_directory_that_is_not_ours_is_not_found(client: BrokerClient, tmp_path: Path) -> None:
+def test_an_unknown_directory_is_not_found(client: BrokerClient, tmp_path: Path) -> None:
     path = tmp_path / "three"
 
     answer = alter(client, path, ("a", 0), ("nowhere", 0))
@@ -66,7 +66,7 @@ def test_a_directory_that_is_not_ours_is_not_found(client: BrokerClient, tmp_pat
     assert answer == [("a", 0, ErrorCode.LOG_DIR_NOT_FOUND), ("nowhere", 0, ErrorCode.LOG_DIR_NOT_FOUND)]
 
 
-def test_a_directory_that_is_gone_is_a_storage_error(client: BrokerClient, tmp_path: Path) -> None:
+def test_a_missing_directory_is_a_storage_error(client: BrokerClient, tmp_path: Path) -> None:
     (tmp_path / "two").rename(tmp_path / "lost")
 
     answer = alter(client, tmp_path / "two", ("a", 0))
@@ -74,7 +74,7 @@ def test_a_directory_that_is_gone_is_a_storage_error(client: BrokerClient, tmp_p
     assert answer == [("a", 0, ErrorCode.KAFKA_STORAGE_ERROR)]
 
 
-def test_a_partition_that_does_not_exist_is_made_there(client: BrokerClient, tmp_path: Path) -> None:
+def test_a_partition_that_does_not_exist_is_created_there(client: BrokerClient, tmp_path: Path) -> None:
     answer = alter(client, tmp_path / "two", ("b", 0))
 
     topic = client.broker.topics.create("b", 2, {})
@@ -83,7 +83,7 @@ def test_a_partition_that_does_not_exist_is_made_there(client: BrokerClient, tmp
     assert [log.directory.parent.name for log in topic.partitions] == ["two", "one"]
 
 
-def test_another_directory_cancels_a_move(client: BrokerClient, tmp_path: Path) -> None:
+def test_choosing_another_directory_cancels_a_move(client: BrokerClient, tmp_path: Path) -> None:
     alter(client, tmp_path / "two", ("a", 0))
 
     alter(client, tmp_path / "one", ("a", 0))

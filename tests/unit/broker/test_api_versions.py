@@ -19,10 +19,10 @@ Ranges = Mapping[int, tuple[int, int]]
 
 
 class Receiver:
-    """Takes everything."""
+    """A receiver that ignores every payload."""
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
-        """Nothing to do."""
+        """Ignore the payload."""
 
 
 def ask(client: BrokerClient, version: int = 4, name: str = "test", software_version: str = "1.0") -> Any:
@@ -36,7 +36,7 @@ def ranges(response: Any) -> Ranges:
 
 @pytest.fixture
 def client() -> BrokerClient:
-    """Of a host with a receiver."""
+    """A client of a host with a receiver."""
     client = BrokerClient()
     client.broker.telemetry.plugin.add_receiver("any", Receiver())
     return client
@@ -44,7 +44,7 @@ def client() -> BrokerClient:
 
 @pytest.fixture
 def offered(client: BrokerClient) -> Ranges:
-    """What a host with a receiver advertises."""
+    """The APIs that a host with a receiver advertises."""
     return ranges(ask(client))
 
 
@@ -66,7 +66,7 @@ def test_without_a_receiver_the_telemetry_apis_are_hidden(version: int, offered:
     assert offered.keys() - ranges(response).keys() == TELEMETRY
 
 
-def test_a_receiver_that_comes_later_shows_them(offered: Ranges) -> None:
+def test_registering_a_receiver_later_shows_them(offered: Ranges) -> None:
     client = BrokerClient()
     ask(client)
     client.broker.telemetry.plugin.add_receiver("late", Receiver())
@@ -84,7 +84,7 @@ def test_versions_without_tags_list_no_features(client: BrokerClient, version: i
 
 
 @pytest.mark.parametrize("version", WITH_NAMES)
-def test_a_feature_whose_least_level_is_0_is_supported_from_version_4_on(
+def test_a_feature_with_minimum_level_0_is_supported_from_version_4_on(
     client: BrokerClient, version: int
 ) -> None:
     response = ask(client, version)
@@ -100,7 +100,7 @@ def test_a_feature_whose_least_level_is_0_is_supported_from_version_4_on(
 
 @pytest.mark.parametrize("version", WITH_NAMES)
 @pytest.mark.parametrize("text", ["a", "7", "apache-kafka-java", "1.0.0-SNAPSHOT", "a--b", "a" * 300])
-def test_software_is_kept_on_the_connection(client: BrokerClient, version: int, text: str) -> None:
+def test_software_is_remembered_for_the_connection(client: BrokerClient, version: int, text: str) -> None:
     ask(client, version, text, text + ".x")
 
     connection = client.connection
@@ -119,7 +119,7 @@ def test_versions_without_names_leave_the_software_unknown(client: BrokerClient,
     "text", ["", "-x", "x-", ".", "a b", "1.0!", "é", "a\n", "\0", "x_y", "a" * 300 + "!"]
 )
 @pytest.mark.parametrize("good_name", [True, False])
-def test_software_that_does_not_look_like_one_is_refused(
+def test_a_malformed_software_name_is_refused(
     client: BrokerClient, version: int, text: str, good_name: bool
 ) -> None:
     response = ask(client, version, *(("good", text) if good_name else (text, "1.0")))
@@ -129,7 +129,7 @@ def test_software_that_does_not_look_like_one_is_refused(
     assert client.connection.client_software_version == "unknown"
 
 
-def test_after_a_refusal_a_good_name_is_taken(client: BrokerClient) -> None:
+def test_after_a_refusal_a_valid_name_is_accepted(client: BrokerClient) -> None:
     ask(client, name="-x")
 
     response = ask(client, name="good")
@@ -159,7 +159,7 @@ def covers(offered: Ranges, key: int, first: int, last: int) -> bool:
         (3, 10, 12, "Produce 13 needs topic ids, which Metadata tells"),
     ],
 )
-def test_librdkafka_finds_what_it_infers_its_features_from(
+def test_librdkafka_finds_the_versions_it_infers_its_features_from(
     offered: Ranges, key: int, first: int, last: int, why: str
 ) -> None:
     assert covers(offered, key, first, last), why
@@ -175,7 +175,7 @@ def test_aiokafka_finds_a_version_it_knows(offered: Ranges, key: int, newest_kno
     assert offered[key][0] <= newest_known
 
 
-def test_what_is_advertised_and_not_served_is_produce_alone() -> None:
+def test_only_produce_versions_are_advertised_and_not_served() -> None:
     wider = {key for key, route in ROUTES.items() if route.advertised != route.versions}
 
     assert wider == {0}

@@ -45,7 +45,7 @@ def alter(
     kind: int = BROKER,
     validate_only: bool = False,
 ) -> tuple[int, str | None]:
-    """Code and words of the answer."""
+    """The error code and message of the answer."""
     config = AlterableConfig(name=key, config_operation=operation, value=value)
     resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=[config])
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
@@ -61,7 +61,7 @@ def described(broker: Broker, kind: int, name: str) -> dict[str, DescribeConfigs
     return {row.name: row for row in result.configs}
 
 
-def behind(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
+def synonyms(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
     return [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms]
 
 
@@ -73,21 +73,21 @@ def broker() -> Broker:
 
 
 def config(broker: Broker) -> LogConfig:
-    """What the logs of the topic go by."""
+    """The configuration that the topic's logs use."""
     topic = broker.topics.by_name["t"]
     (found,) = {log.config for log in topic.partitions} | {topic.config}
     return found
 
 
 @pytest.mark.parametrize("name", [NODE, CLUSTER])
-def test_what_is_set_holds_for_running_logs_at_once(broker: Broker, name: str) -> None:
+def test_a_change_applies_to_existing_logs_at_once(broker: Broker, name: str) -> None:
     answer = alter(broker, name, "log.retention.ms", "77")
 
     assert answer == (0, None)
     assert config(broker).retention_ms == 77
 
 
-def test_the_next_append_follows(broker: Broker) -> None:
+def test_the_next_append_uses_the_change(broker: Broker) -> None:
     alter(broker, NODE, "message.max.bytes", "50")
 
     with pytest.raises(ApiError) as refusal:
@@ -96,7 +96,7 @@ def test_the_next_append_follows(broker: Broker) -> None:
     assert refusal.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_new_topic_begins_with_it(broker: Broker) -> None:
+def test_a_new_topic_uses_the_change(broker: Broker) -> None:
     alter(broker, CLUSTER, "log.segment.bytes", "2000000")
 
     topic = broker.topics.create("new", 1, {})
@@ -104,7 +104,7 @@ def test_a_new_topic_begins_with_it(broker: Broker) -> None:
     assert topic.partitions[0].config.segment_bytes == 2_000_000
 
 
-def test_the_node_is_stronger_than_the_cluster_and_the_topic_than_both(broker: Broker) -> None:
+def test_the_node_overrides_the_cluster_and_the_topic_overrides_both(broker: Broker) -> None:
     alter(broker, CLUSTER, "message.max.bytes", "1000")
     alter(broker, NODE, "message.max.bytes", "2000")
     of_brokers = config(broker).max_message_bytes
@@ -113,7 +113,7 @@ def test_the_node_is_stronger_than_the_cluster_and_the_topic_than_both(broker: B
     row = described(broker, TOPIC, "t")["max.message.bytes"]
 
     assert (of_brokers, config(broker).max_message_bytes, row.value) == (2000, 3000, "3000")
-    assert behind(row) == [
+    assert synonyms(row) == [
         ("max.message.bytes", "3000", ConfigSource.TOPIC),
         ("message.max.bytes", "2000", OWN),
         ("message.max.bytes", "1000", COMMON),
@@ -122,7 +122,7 @@ def test_the_node_is_stronger_than_the_cluster_and_the_topic_than_both(broker: B
     ]
 
 
-def test_what_is_deleted_lets_the_weaker_through(broker: Broker) -> None:
+def test_deleting_a_key_restores_the_weaker_one(broker: Broker) -> None:
     alter(broker, CLUSTER, "message.max.bytes", "1000")
     alter(broker, NODE, "message.max.bytes", "2000")
 
@@ -137,7 +137,7 @@ def test_what_is_deleted_lets_the_weaker_through(broker: Broker) -> None:
     ]
 
 
-def test_the_cluster_shows_what_was_set_on_it_only(broker: Broker) -> None:
+def test_the_cluster_shows_only_its_own_keys(broker: Broker) -> None:
     alter(broker, CLUSTER, "log.retention.ms", " 1000 ")
     alter(broker, NODE, "log.roll.ms", "5")
 
@@ -146,20 +146,20 @@ def test_the_cluster_shows_what_was_set_on_it_only(broker: Broker) -> None:
     assert [(row.name, row.value, row.config_source, row.read_only) for row in rows.values()] == [
         ("log.retention.ms", "1000", COMMON, False)
     ]
-    assert behind(rows["log.retention.ms"]) == [("log.retention.ms", "1000", COMMON)]
+    assert synonyms(rows["log.retention.ms"]) == [("log.retention.ms", "1000", COMMON)]
 
 
-def test_a_key_that_hours_stand_behind_is_null_until_it_is_set(broker: Broker) -> None:
+def test_a_key_with_a_synonym_in_hours_is_null_until_it_is_set(broker: Broker) -> None:
     before = described(broker, BROKER, NODE)["log.retention.ms"]
     alter(broker, NODE, "log.retention.ms", "5")
 
     after = described(broker, BROKER, NODE)["log.retention.ms"]
 
     assert (before.value, before.config_source, before.synonyms) == (None, DEFAULT, [])
-    assert behind(after) == [("log.retention.ms", "5", OWN), ("log.retention.hours", "168", DEFAULT)]
+    assert synonyms(after) == [("log.retention.ms", "5", OWN), ("log.retention.hours", "168", DEFAULT)]
 
 
-def test_it_outlives_the_process() -> None:
+def test_a_change_survives_a_restart() -> None:
     store = MetadataStore(":memory:")
     first = make_broker(metadata=store)
     first.topics.create("t", 1, {})
@@ -190,7 +190,9 @@ def test_it_outlives_the_process() -> None:
         ),
     ],
 )
-def test_what_cannot_be_changes_nothing(broker: Broker, name: str, key: str, value: str, words: str) -> None:
+def test_an_invalid_change_changes_nothing(
+    broker: Broker, name: str, key: str, value: str, words: str
+) -> None:
     before = config(broker)
 
     answer = alter(broker, name, key, value)
@@ -201,7 +203,7 @@ def test_what_cannot_be_changes_nothing(broker: Broker, name: str, key: str, val
 
 
 @pytest.mark.parametrize("name", ["01", " 1", "2", "-1"])
-def test_a_node_has_one_name(broker: Broker, name: str) -> None:
+def test_an_unknown_node_is_refused(broker: Broker, name: str) -> None:
     code, words = alter(broker, name, "log.retention.ms", "7")
 
     assert (code, words) == (
@@ -217,7 +219,7 @@ def test_validate_only_changes_nothing(broker: Broker) -> None:
     assert config(broker).retention_ms != 7
 
 
-def test_a_topic_that_does_not_go_with_it_keeps_what_it_has(broker: Broker) -> None:
+def test_a_topic_in_conflict_with_a_change_keeps_its_values(broker: Broker) -> None:
     alter(broker, "t", "max.compaction.lag.ms", "5", kind=TOPIC)
 
     answer = alter(broker, NODE, "log.cleaner.min.compaction.lag.ms", "50")

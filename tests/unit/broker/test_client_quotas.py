@@ -1,4 +1,4 @@
-"""Client quotas beyond what Kafka's own tests say: restarts, hosts, many changes, usage that stays."""
+"""Client quotas beyond Kafka's own tests: restarts, host names, many changes, recorded usage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Found = Callable[[Sequence[str]], None]
 
 
 class SlowLookup:
-    """Answers when it is told to."""
+    """A resolver that the test completes."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Found]] = []
@@ -61,7 +61,7 @@ def test_quotas_survive_a_restart() -> None:
     assert after.broker.quotas.is_enabled
 
 
-def test_what_a_newer_version_stored_is_kept_shown_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_quotas_of_a_newer_version_are_kept_shown_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     metadata = MetadataStore(":memory:")
     store = ClientQuotaStore(metadata)
     store.put_quota(ClientQuotaRow({"group": "g"}, PRODUCE, 1.0))
@@ -82,7 +82,7 @@ def test_what_a_newer_version_stored_is_kept_shown_and_logged(caplog: pytest.Log
     assert admin.quotas_of(USER) == {}
 
 
-def test_a_change_keeps_what_was_used(admin: QuotaAdmin) -> None:
+def test_a_change_keeps_the_recorded_usage(admin: QuotaAdmin) -> None:
     admin.alter(USER, producer_byte_rate=100)
     manager, now_ms = admin.broker.quotas.produce, admin.broker.clock.now_ms()
     before_ms = manager.record_and_throttle_ms("u", "c", 2_000, now_ms)
@@ -96,7 +96,7 @@ def test_a_change_keeps_what_was_used(admin: QuotaAdmin) -> None:
     assert throttles_ms == [30_000, 10_000, 0, 10_000]
 
 
-def test_one_bad_key_keeps_its_entity_and_no_other(admin: QuotaAdmin) -> None:
+def test_one_bad_key_refuses_its_entity_and_no_other(admin: QuotaAdmin) -> None:
     answers = admin.send(entry(USER, (PRODUCE, 1.0), ("bad", 1.0)), entry(OTHER, (PRODUCE, 2.0)))
 
     assert answers[frozenset(USER.items())][0] == ErrorCode.INVALID_REQUEST
@@ -104,7 +104,7 @@ def test_one_bad_key_keeps_its_entity_and_no_other(admin: QuotaAdmin) -> None:
     assert admin.describe() == {frozenset(OTHER.items()): {PRODUCE: 2}}
 
 
-def test_entities_without_end_are_refused(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_entities_is_bounded(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_quotas, "MAX_ENTITIES", 1)
     admin.alter(USER, producer_byte_rate=1)
 
@@ -127,7 +127,7 @@ def test_a_name_that_no_client_can_have_is_refused(admin: QuotaAdmin) -> None:
     )
 
 
-def test_a_key_may_come_once_per_entity(admin: QuotaAdmin) -> None:
+def test_a_key_can_occur_once_per_entity(admin: QuotaAdmin) -> None:
     answers = admin.send(entry(USER, (PRODUCE, 1.0), (PRODUCE, 2.0)))
 
     assert answers == {
@@ -139,7 +139,7 @@ def test_a_key_may_come_once_per_entity(admin: QuotaAdmin) -> None:
     assert admin.describe() == {}
 
 
-def test_of_a_type_that_comes_twice_the_last_name_counts(admin: QuotaAdmin) -> None:
+def test_of_a_repeated_entity_type_the_last_name_counts(admin: QuotaAdmin) -> None:
     twice = entry(USER, (PRODUCE, 1.0))
     twice.entity += entry(OTHER).entity
 
@@ -148,7 +148,7 @@ def test_of_a_type_that_comes_twice_the_last_name_counts(admin: QuotaAdmin) -> N
     assert answers == {frozenset(OTHER.items()): (ErrorCode.NONE, None)}
 
 
-def test_an_entity_is_shown_as_java_shows_it(admin: QuotaAdmin) -> None:
+def test_an_entity_is_printed_as_in_java(admin: QuotaAdmin) -> None:
     default = entity(user=None, client_id="c")
 
     answers = admin.send(entry(default, (PRODUCE, 1.0)), entry(default))
@@ -158,7 +158,7 @@ def test_an_entity_is_shown_as_java_shows_it(admin: QuotaAdmin) -> None:
     )
 
 
-def test_no_entries_no_answers(admin: QuotaAdmin) -> None:
+def test_an_empty_request_has_an_empty_answer(admin: QuotaAdmin) -> None:
     assert admin.send() == {}
 
 
@@ -184,7 +184,7 @@ def test_too_many_changes_are_refused_as_a_whole(admin: QuotaAdmin) -> None:
     assert admin.describe() == {}
 
 
-def test_a_host_is_looked_up_while_others_go_on(admin: QuotaAdmin) -> None:
+def test_other_requests_continue_during_a_host_lookup(admin: QuotaAdmin) -> None:
     slow = SlowLookup()
     admin.broker.connection_quotas.hosts.lookup = slow
     request = AlterClientQuotasRequest(entries=[entry(entity(ip="host.example"), (RATE, 5.0))])
@@ -200,7 +200,7 @@ def test_a_host_is_looked_up_while_others_go_on(admin: QuotaAdmin) -> None:
     assert [rates.rate_of(f"10.0.0.{last}") for last in (1, 2)] == [5, 5]
 
 
-def test_a_host_without_addresses_is_asked_for_again(admin: QuotaAdmin) -> None:
+def test_a_host_without_addresses_is_looked_up_again(admin: QuotaAdmin) -> None:
     names, hosts = entity(ip="later.example"), admin.broker.connection_quotas.hosts
     first = admin.alter(names, connection_creation_rate=5)
     hosts.lookup = lambda host, found: found(["10.0.0.1"])
@@ -210,7 +210,7 @@ def test_a_host_without_addresses_is_asked_for_again(admin: QuotaAdmin) -> None:
     assert (first[0], second[0]) == (ErrorCode.INVALID_REQUEST, ErrorCode.NONE)
 
 
-def test_hosts_of_entities_that_cannot_be_are_not_looked_up(admin: QuotaAdmin) -> None:
+def test_hosts_of_invalid_entities_are_not_looked_up(admin: QuotaAdmin) -> None:
     slow = SlowLookup()
     admin.broker.connection_quotas.hosts.lookup = slow
 
@@ -234,7 +234,7 @@ def test_many_hosts_are_looked_up_one_after_the_other() -> None:
     assert hosts.known == {"b": ("10.0.0.1",)}
 
 
-def test_a_thousand_hosts_that_are_known_at_once_take_no_stack() -> None:
+def test_a_thousand_hosts_resolved_at_once_do_not_recurse() -> None:
     done: list[bool] = []
     hosts = HostNames(lambda host, found: found(["10.0.0.1"]))
 
@@ -244,7 +244,7 @@ def test_a_thousand_hosts_that_are_known_at_once_take_no_stack() -> None:
     assert len(hosts.known) == 5_000
 
 
-def test_nobody_is_looked_up_for_a_client_that_left() -> None:
+def test_no_host_is_looked_up_for_a_disconnected_client() -> None:
     slow, done = SlowLookup(), []
     lookups = HostLookups(HostNames(slow), ["a", "b"], lambda: done.append(True))
     lookups.run()
@@ -256,7 +256,7 @@ def test_nobody_is_looked_up_for_a_client_that_left() -> None:
     assert done == []
 
 
-def test_a_disk_that_fails_changes_nothing(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_changes_nothing(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     quotas = admin.broker.client_quotas
     admin.alter(USER, producer_byte_rate=1)
 

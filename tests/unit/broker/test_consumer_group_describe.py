@@ -52,7 +52,9 @@ def test_a_group_is_described_with_its_epochs(client: BrokerClient) -> None:
 
 
 @pytest.mark.parametrize(("version", "member_type"), [(0, -1), (1, 1)])
-def test_a_member_is_described_with_what_it_has(client: BrokerClient, version: int, member_type: int) -> None:
+def test_a_member_is_described_with_its_assignment(
+    client: BrokerClient, version: int, member_type: int
+) -> None:
     (group,) = described(client, "readers", version=version)
 
     (member,) = group.members
@@ -67,7 +69,7 @@ def test_a_member_is_described_with_what_it_has(client: BrokerClient, version: i
     assert member.assignment == member.target_assignment == everything
 
 
-def test_a_topic_that_is_gone_is_left_out(client: BrokerClient) -> None:
+def test_a_deleted_topic_is_left_out(client: BrokerClient) -> None:
     client.broker.topics.delete(client.broker.topics.by_name["a"])
 
     (group,) = described(client, "readers")
@@ -85,7 +87,7 @@ def test_an_empty_group_has_no_members(client: BrokerClient) -> None:
     assert (group.group_state, group.members) == ("Empty", [])
 
 
-def test_operations_are_told_to_who_asks(client: BrokerClient) -> None:
+def test_authorized_operations_are_returned_on_request(client: BrokerClient) -> None:
     (group,) = described(client, "readers", asked=True)
 
     assert group.authorized_operations == GROUP_OPERATIONS
@@ -104,7 +106,7 @@ def test_each_group_has_its_own_error(client: BrokerClient) -> None:
     ]
 
 
-def test_a_group_that_is_named_twice_is_described_once(client: BrokerClient) -> None:
+def test_a_repeated_group_is_described_once(client: BrokerClient) -> None:
     groups = described(client, "readers", "readers")
 
     assert len(groups) == 1

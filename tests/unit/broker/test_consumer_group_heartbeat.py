@@ -57,7 +57,7 @@ def pass_time(client: BrokerClient, elapsed_ms: int) -> None:
 
 
 def classic_join(client: BrokerClient) -> ErrorCode:
-    """What a consumer of the classic protocol is told at once; NONE if it has to wait."""
+    """The immediate error code for a consumer of the classic protocol; NONE if it has to wait."""
     request = JoinGroupRequest(
         group_id=GROUP,
         session_timeout_ms=10_000,
@@ -79,7 +79,7 @@ def test_a_member_joins_and_gets_its_partitions(client: BrokerClient, version: i
     assert (topic.topic_id, topic.partitions) == (client.broker.topics.by_name["a"].id, [0, 1])
 
 
-def test_an_error_says_what_is_wrong(client: BrokerClient) -> None:
+def test_an_error_has_a_message(client: BrokerClient) -> None:
     answer = join(client, subscribed_topic_regex="(")
 
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
@@ -135,7 +135,7 @@ def test_a_classic_group_with_members_is_not_found(client: BrokerClient) -> None
     assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_a_classic_member_does_not_get_into_a_group_with_consumers(client: BrokerClient) -> None:
+def test_a_classic_member_cannot_join_a_group_with_consumers(client: BrokerClient) -> None:
     join(client)
 
     code = classic_join(client)
@@ -143,7 +143,7 @@ def test_a_classic_member_does_not_get_into_a_group_with_consumers(client: Broke
     assert code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_an_empty_group_changes_its_protocol_and_back(client: BrokerClient) -> None:
+def test_an_empty_group_can_change_its_protocol_and_back(client: BrokerClient) -> None:
     join(client)
     beat(client, "m1", -1)
 
@@ -151,6 +151,6 @@ def test_an_empty_group_changes_its_protocol_and_back(client: BrokerClient) -> N
 
     assert code is ErrorCode.NONE
     assert client.broker.groups.group(GROUP).group_type == "classic"
-    pass_time(client, 60_000)  # until the classic member is gone
+    pass_time(client, 60_000)  # until the classic member has left
     assert join(client).error_code == ErrorCode.NONE
     assert client.broker.groups.group(GROUP).group_type == "consumer"

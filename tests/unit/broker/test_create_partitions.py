@@ -61,7 +61,7 @@ def test_a_topic_grows(client: BrokerClient, version: int) -> None:
     assert count(client) == 5
 
 
-def test_new_partitions_take_records_under_the_topics_configuration(client: BrokerClient) -> None:
+def test_new_partitions_use_the_topics_configuration(client: BrokerClient) -> None:
     ask(client, wanted(3, None))
 
     log = client.broker.topics.log("t", 2)
@@ -70,7 +70,7 @@ def test_new_partitions_take_records_under_the_topics_configuration(client: Brok
     assert (log.log_end_offset, log.config.retention_ms) == (1, 7)
 
 
-def test_what_was_there_stays(client: BrokerClient) -> None:
+def test_existing_partitions_keep_their_records(client: BrokerClient) -> None:
     before = [client.broker.topics.log("t", index) for index in range(2)]
 
     ask(client, wanted(3, None))
@@ -78,7 +78,7 @@ def test_what_was_there_stays(client: BrokerClient) -> None:
     assert [client.broker.topics.log("t", index) for index in range(2)] == before
 
 
-def test_those_who_depend_on_topics_are_told_once(client: BrokerClient) -> None:
+def test_listeners_of_topics_are_told_once(client: BrokerClient) -> None:
     told: list[int] = []
     client.broker.topics.listeners.append(lambda: told.append(count(client)))
 
@@ -87,7 +87,7 @@ def test_those_who_depend_on_topics_are_told_once(client: BrokerClient) -> None:
     assert told == [4]
 
 
-def test_the_new_number_outlives_the_process(tmp_path: Path) -> None:
+def test_the_new_number_survives_a_restart(tmp_path: Path) -> None:
     broker = make_broker(tmp_path)
     broker.topics.create("t", 1, {})
     ask(BrokerClient(broker), wanted(3, None))
@@ -118,7 +118,7 @@ def test_the_new_number_outlives_the_process(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_what_cannot_be_is_refused(
+def test_an_invalid_number_or_assignment_is_refused(
     client: BrokerClient, topic: CreatePartitionsTopic, code: ErrorCode, validate_only: bool
 ) -> None:
     answers = ask(client, topic, validate_only=validate_only)
@@ -127,7 +127,7 @@ def test_what_cannot_be_is_refused(
     assert count(client) == 2
 
 
-def test_an_assignment_to_this_node_is_right(client: BrokerClient) -> None:
+def test_an_assignment_to_this_node_is_accepted(client: BrokerClient) -> None:
     answers = ask(client, wanted(4, [1], [1]))
 
     assert answers == [("t", 0)]
@@ -150,11 +150,11 @@ def test_a_topic_named_twice_does_not_grow(client: BrokerClient) -> None:
     assert count(client) == 2
 
 
-def test_no_topics_are_no_answers(client: BrokerClient) -> None:
+def test_an_empty_request_has_an_empty_answer(client: BrokerClient) -> None:
     assert ask(client) == []
 
 
-def test_a_disk_that_refuses_leaves_the_topic_as_it_was(
+def test_a_failing_disk_leaves_the_topic_unchanged(
     client: BrokerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = client.broker.logs.open

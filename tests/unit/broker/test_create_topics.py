@@ -60,7 +60,7 @@ def names(client: BrokerClient) -> set[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_outcome_is_told_as_the_version_can(client: BrokerClient, version: int) -> None:
+def test_the_answer_has_the_fields_of_its_version(client: BrokerClient, version: int) -> None:
     response = ask(client, wanted("t", 3, retention_ms="5"), version=version)
 
     (told,) = response.topics
@@ -73,7 +73,7 @@ def test_the_outcome_is_told_as_the_version_can(client: BrokerClient, version: i
     assert (len(topic.partitions), topic.config.retention_ms) == (3, 5)
 
 
-def test_the_configuration_in_force_is_told_with_its_source() -> None:
+def test_the_configuration_in_force_is_returned_with_its_source() -> None:
     client = BrokerClient(make_broker(log_defaults=LogConfig(segment_ms=77)))
 
     response = ask(client, wanted("t", retention_ms="5"))
@@ -85,7 +85,7 @@ def test_the_configuration_in_force_is_told_with_its_source() -> None:
     assert list(values) == sorted(values)
 
 
-def test_the_configuration_told_is_the_one_described_later(client: BrokerClient) -> None:
+def test_the_returned_configuration_equals_the_one_described_later(client: BrokerClient) -> None:
     told = ask(client, wanted("t", retention_ms="5", cleanup_policy="compact")).topics[0].configs
 
     described = client.send(
@@ -97,7 +97,7 @@ def test_the_configuration_told_is_the_one_described_later(client: BrokerClient)
     ]
 
 
-def test_defaults_of_the_host() -> None:
+def test_the_hosts_defaults_apply() -> None:
     client = BrokerClient(make_broker(settings=BrokerSettings(num_partitions=4)))
 
     response = ask(client, wanted("t", -1, -1))
@@ -133,7 +133,7 @@ def test_defaults_of_the_host() -> None:
         (assigned("t", (0, [])), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (assigned("t", (0, [1, 1])), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (assigned("t", (-1, [1])), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        # of two faults the one that Kafka finds first
+        # of two errors the one that Kafka finds first
         (wanted("there", 0, 3, nonsense="1"), EXISTS),
         (wanted("bad name", 0, 3), ILLEGAL),
         (wanted("t", 0, 3, nonsense="1"), ErrorCode.INVALID_CONFIG),
@@ -142,7 +142,7 @@ def test_defaults_of_the_host() -> None:
     ids=lambda value: value.name if isinstance(value, CreatableTopic) else value.name.lower(),
 )
 @pytest.mark.parametrize("validate_only", [False, True])
-def test_a_topic_that_is_refused(
+def test_an_invalid_topic_is_refused(
     client: BrokerClient, topic: CreatableTopic, code: ErrorCode, validate_only: bool
 ) -> None:
     ask(client, wanted("there"), wanted("col.a"))
@@ -168,7 +168,7 @@ def test_a_topic_named_twice_is_refused_once(client: BrokerClient) -> None:
     assert names(client) == {"u"}
 
 
-def test_the_last_value_of_a_key_counts(client: BrokerClient) -> None:
+def test_the_last_value_of_a_repeated_key_counts(client: BrokerClient) -> None:
     topic = wanted("t")
     topic.configs = [CreatableTopicConfig(name="retention.ms", value=value) for value in (None, "1", "2")]
 
@@ -178,7 +178,7 @@ def test_the_last_value_of_a_key_counts(client: BrokerClient) -> None:
     assert client.broker.topics.by_name["t"].config.retention_ms == 2
 
 
-def test_validate_only_answers_the_same_without_an_id(client: BrokerClient) -> None:
+def test_validate_only_returns_the_same_without_an_id(client: BrokerClient) -> None:
     checked = ask(client, wanted("t", 3, retention_ms="5"), validate_only=True).topics[0]
 
     created = ask(client, wanted("t", 3, retention_ms="5")).topics[0]
@@ -208,7 +208,7 @@ def test_too_many_partitions_refuse_the_whole_request(
     assert names(client) == set()
 
 
-def test_nothing_wanted_nothing_created(client: BrokerClient) -> None:
+def test_an_empty_request_has_an_empty_answer(client: BrokerClient) -> None:
     response = ask(client)
 
     assert response.topics == []

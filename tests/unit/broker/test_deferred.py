@@ -3,7 +3,7 @@ from __future__ import annotations
 from odradek.broker.dispatch.deferred import Deferred
 
 
-def test_the_response_reaches_who_waits_for_it() -> None:
+def test_the_response_reaches_its_waiter() -> None:
     deferred = Deferred()
     received: list[object] = []
     deferred.when_done(received.append)
@@ -14,7 +14,7 @@ def test_the_response_reaches_who_waits_for_it() -> None:
     assert deferred.done
 
 
-def test_a_response_that_is_there_is_handed_over_at_once() -> None:
+def test_a_response_that_already_exists_is_delivered_at_once() -> None:
     deferred = Deferred()
     received: list[object] = []
     deferred.complete("response")
@@ -36,7 +36,7 @@ def test_the_first_response_counts() -> None:
     assert deferred.response == "first"
 
 
-def test_a_response_can_be_made_by_a_function() -> None:
+def test_a_response_can_be_computed_by_a_function() -> None:
     deferred = Deferred()
 
     deferred.complete_by(lambda: "made")
@@ -44,7 +44,7 @@ def test_a_response_can_be_made_by_a_function() -> None:
     assert deferred.response == "made"
 
 
-def test_what_the_function_raises_is_the_response_and_hits_nobody_else() -> None:
+def test_an_exception_of_the_function_is_the_response_and_affects_no_other() -> None:
     deferred = Deferred()
     received: list[object] = []
     deferred.when_done(received.append)
@@ -58,7 +58,7 @@ def test_what_the_function_raises_is_the_response_and_hits_nobody_else() -> None
     assert received == [bug]
 
 
-def test_a_function_is_not_called_for_a_promise_that_was_kept() -> None:
+def test_the_function_is_not_called_after_a_response() -> None:
     deferred = Deferred()
     deferred.complete("first")
     calls: list[str] = []
@@ -68,7 +68,7 @@ def test_a_function_is_not_called_for_a_promise_that_was_kept() -> None:
     assert calls == []
 
 
-def test_a_lost_connection_abandons_the_work_and_hears_nothing() -> None:
+def test_a_lost_connection_abandons_the_work_and_gets_no_response() -> None:
     deferred = Deferred()
     received: list[object] = []
     abandoned: list[str] = []
@@ -93,7 +93,7 @@ def test_a_connection_lost_after_the_answer_abandons_nothing() -> None:
     assert abandoned == []
 
 
-def test_a_connection_can_be_lost_when_there_is_nothing_to_abandon() -> None:
+def test_a_connection_can_be_lost_without_anything_to_abandon() -> None:
     deferred = Deferred()
 
     deferred.lost()

@@ -47,7 +47,7 @@ def test_records_before_an_offset_are_deleted(client: BrokerClient, version: int
     assert (log.log_start_offset, log.log_end_offset) == (4, 10)
 
 
-def test_minus_one_deletes_everything(client: BrokerClient) -> None:
+def test_minus_one_deletes_every_record(client: BrokerClient) -> None:
     log = client.broker.topics.log("a", 0)
 
     answer = delete(client, "a", (0, -1), (1, -1))
@@ -65,7 +65,7 @@ def test_an_offset_outside_is_out_of_range(client: BrokerClient, offset: int) ->
     assert answer == [(0, -1, ErrorCode.OFFSET_OUT_OF_RANGE)]
 
 
-def test_what_is_deleted_already_is_no_error(client: BrokerClient) -> None:
+def test_deleting_to_an_earlier_offset_is_no_error(client: BrokerClient) -> None:
     delete(client, "a", (0, 4))
 
     answer = delete(client, "a", (0, 2))
@@ -73,7 +73,7 @@ def test_what_is_deleted_already_is_no_error(client: BrokerClient) -> None:
     assert answer == [(0, 4, ErrorCode.NONE)]
 
 
-def test_of_a_partition_that_is_named_twice_the_last_counts(client: BrokerClient) -> None:
+def test_of_a_repeated_partition_the_last_counts(client: BrokerClient) -> None:
     wanted = [(0, 4), (1, 0), (0, 2)]
 
     answer = delete(client, "a", *wanted)
@@ -82,7 +82,7 @@ def test_of_a_partition_that_is_named_twice_the_last_counts(client: BrokerClient
 
 
 @pytest.mark.parametrize(("topic", "index"), [("a", 2), ("a", -1), ("nowhere", 0)])
-def test_a_partition_that_is_not_there_is_unknown(client: BrokerClient, topic: str, index: int) -> None:
+def test_an_unknown_partition_is_refused(client: BrokerClient, topic: str, index: int) -> None:
     wanted = (index, 0)
 
     answer = delete(client, topic, wanted)

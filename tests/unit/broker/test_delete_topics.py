@@ -43,7 +43,7 @@ def by_name(name: str) -> DeleteTopicState:
 
 
 @pytest.mark.parametrize("version", range(1, 6))
-def test_names_before_version_6(client: BrokerClient, version: int) -> None:
+def test_before_version_6_topics_are_deleted_by_name(client: BrokerClient, version: int) -> None:
     request = DeleteTopicsRequest(topic_names=["a", "nowhere", "nowhere"], timeout_ms=-1)
 
     response = client.send(request, version)
@@ -52,7 +52,7 @@ def test_names_before_version_6(client: BrokerClient, version: int) -> None:
     assert left(client) == ["b"]
 
 
-def test_version_6_answers_with_name_and_id_however_it_was_asked(client: BrokerClient) -> None:
+def test_version_6_answers_with_name_and_id_for_both_forms(client: BrokerClient) -> None:
     ids = [client.broker.topics.by_name[name].id for name in ("a", "b")]
     request = DeleteTopicsRequest(topics=[by_name("a"), by_id(client, "b")])
 
@@ -63,14 +63,14 @@ def test_version_6_answers_with_name_and_id_however_it_was_asked(client: BrokerC
     assert left(client) == []
 
 
-def test_an_unknown_topic_leaves_the_others_alone(client: BrokerClient) -> None:
+def test_an_unknown_topic_does_not_affect_the_others(client: BrokerClient) -> None:
     answers = ask(client, by_name("nowhere"), DeleteTopicState(topic_id=NOWHERE), by_name("a"))
 
     assert answers == [("nowhere", UNKNOWN), (None, ErrorCode.UNKNOWN_TOPIC_ID), ("a", 0)]
     assert left(client) == ["b"]
 
 
-def test_name_and_id_at_once_or_neither(client: BrokerClient) -> None:
+def test_exactly_one_of_name_and_id_is_required(client: BrokerClient) -> None:
     both = DeleteTopicState(name="a", topic_id=client.broker.topics.by_name["a"].id)
 
     answers = ask(client, both, DeleteTopicState(name=None, topic_id=NIL_UUID))
@@ -79,21 +79,21 @@ def test_name_and_id_at_once_or_neither(client: BrokerClient) -> None:
     assert left(client) == ["a", "b"]
 
 
-def test_a_topic_named_twice_stays(client: BrokerClient) -> None:
+def test_a_topic_named_twice_is_not_deleted(client: BrokerClient) -> None:
     answers = ask(client, by_name("a"), by_name("a"), by_name("b"))
 
     assert answers == [("a", INVALID), ("b", 0)]
     assert left(client) == ["a"]
 
 
-def test_a_topic_named_by_name_and_by_id_stays(client: BrokerClient) -> None:
+def test_a_topic_given_by_name_and_by_id_is_not_deleted(client: BrokerClient) -> None:
     answers = ask(client, by_name("a"), by_id(client, "a"), by_name("b"))
 
     assert answers == [("a", INVALID), ("b", 0)]
     assert left(client) == ["a"]
 
 
-def test_deleting_again_is_unknown(client: BrokerClient) -> None:
+def test_a_deleted_topic_is_unknown(client: BrokerClient) -> None:
     ask(client, by_name("a"))
 
     answers = ask(client, by_name("a"))
@@ -101,7 +101,7 @@ def test_deleting_again_is_unknown(client: BrokerClient) -> None:
     assert answers == [("a", UNKNOWN)]
 
 
-def test_the_configuration_goes_with_the_topic(client: BrokerClient) -> None:
+def test_the_configuration_is_deleted_with_the_topic(client: BrokerClient) -> None:
     ask(client, by_name("a"))
 
     again = client.broker.topics.create("a", 1, {})
@@ -109,7 +109,7 @@ def test_the_configuration_goes_with_the_topic(client: BrokerClient) -> None:
     assert again.config.retention_ms == client.broker.topics.defaults.retention_ms
 
 
-def test_nothing_named_nothing_deleted(client: BrokerClient) -> None:
+def test_an_empty_request_has_an_empty_answer(client: BrokerClient) -> None:
     answers = ask(client)
 
     assert answers == []

@@ -18,7 +18,9 @@ def client() -> BrokerClient:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("fenced", [True, False])
-def test_one_broker_which_is_the_controller_too(client: BrokerClient, version: int, fenced: bool) -> None:
+def test_the_cluster_is_one_broker_which_is_also_the_controller(
+    client: BrokerClient, version: int, fenced: bool
+) -> None:
     response = client.send(DescribeClusterRequest(include_fenced_brokers=fenced), version)
 
     assert (response.error_code, response.error_message, response.endpoint_type) == (0, None, 1)
@@ -30,7 +32,7 @@ def test_one_broker_which_is_the_controller_too(client: BrokerClient, version: i
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("asked", "bits"), [(True, CLUSTER_OPERATIONS), (False, NOT_ASKED_FOR)])
-def test_operations_are_told_when_asked_for(
+def test_authorized_operations_are_returned_on_request(
     client: BrokerClient, version: int, asked: bool, bits: int
 ) -> None:
     response = client.send(DescribeClusterRequest(include_cluster_authorized_operations=asked), version)
@@ -38,7 +40,7 @@ def test_operations_are_told_when_asked_for(
     assert response.cluster_authorized_operations == bits
 
 
-def test_the_address_is_that_of_the_listener_the_client_came_through(client: BrokerClient) -> None:
+def test_the_address_is_that_of_the_clients_listener(client: BrokerClient) -> None:
     client.broker.endpoints["OTHER"] = Endpoint("other.example", 1234)
     client.connection.listener_name = "OTHER"
 
@@ -57,7 +59,7 @@ def test_the_address_is_that_of_the_listener_the_client_came_through(client: Bro
         (-1, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE),
     ],
 )
-def test_only_brokers_can_be_asked_for(
+def test_only_brokers_can_be_described(
     client: BrokerClient, version: int, endpoint_type: int, code: ErrorCode
 ) -> None:
     response = client.send(DescribeClusterRequest(endpoint_type=endpoint_type), version)

@@ -64,7 +64,7 @@ def synonyms(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, 
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_a_subscription_shows_its_keys_and_the_defaults_of_the_others(version: int) -> None:
+def test_a_subscription_shows_its_keys_and_the_other_defaults(version: int) -> None:
     client = subscribed(metrics="a,b")
 
     result = describe(client, SUBSCRIPTION, "sub-1", version=version)
@@ -80,7 +80,7 @@ def test_a_subscription_shows_its_keys_and_the_defaults_of_the_others(version: i
     ]
 
 
-def test_synonyms_are_given_when_asked_for_and_for_set_keys_only() -> None:
+def test_synonyms_are_returned_on_request_and_for_set_keys_only() -> None:
     client = subscribed(interval_ms="1000")
 
     plain = by_name(describe(client, SUBSCRIPTION, "sub-1"))
@@ -91,7 +91,7 @@ def test_synonyms_are_given_when_asked_for_and_for_set_keys_only() -> None:
     assert rich["metrics"].synonyms == []
 
 
-def test_types_and_documentation_come_with_version_3() -> None:
+def test_types_and_documentation_are_returned_from_version_3_on() -> None:
     client = subscribed()
 
     rows = by_name(describe(client, SUBSCRIPTION, "x", version=3, include_documentation=True))
@@ -107,7 +107,7 @@ def test_types_and_documentation_come_with_version_3() -> None:
     assert rows["metrics"].documentation == "Telemetry metric name prefix list"
 
 
-def test_documentation_is_null_when_not_asked_for() -> None:
+def test_documentation_is_null_unless_requested() -> None:
     rows = by_name(describe(subscribed(), SUBSCRIPTION, "x"))
 
     assert {row.documentation for row in rows.values()} == {None}
@@ -123,7 +123,7 @@ def test_documentation_is_null_when_not_asked_for() -> None:
         ("match", "client_id = x ", "client_id = x"),
     ],
 )
-def test_values_are_shown_as_they_were_understood(key: str, stored: str, shown: str) -> None:
+def test_values_are_shown_as_parsed(key: str, stored: str, shown: str) -> None:
     client = subscribed(**{key: stored})
 
     row = by_name(describe(client, SUBSCRIPTION, "sub-1"))[key.replace("_", ".")]
@@ -141,13 +141,13 @@ def test_values_are_shown_as_they_were_understood(key: str, stored: str, shown: 
         (None, ["interval.ms", "match", "metrics"]),
     ],
 )
-def test_key_names_narrow_the_answer(keys: list[str] | None, expected: list[str]) -> None:
+def test_key_names_filter_the_answer(keys: list[str] | None, expected: list[str]) -> None:
     result = describe(subscribed(), SUBSCRIPTION, "sub-1", keys)
 
     assert [row.name for row in result.configs] == expected
 
 
-def test_a_subscription_that_nobody_set_has_its_defaults() -> None:
+def test_an_unknown_subscription_has_the_defaults() -> None:
     result = describe(subscribed(), SUBSCRIPTION, "never")
 
     assert result.error_code == ErrorCode.NONE
@@ -168,7 +168,7 @@ def test_a_type_that_cannot_be_described_is_an_invalid_request(kind: int) -> Non
     assert (result.error_code, result.configs) == (ErrorCode.INVALID_REQUEST, [])
 
 
-def test_each_resource_has_its_own_verdict_in_the_order_of_the_request() -> None:
+def test_each_resource_has_its_own_result_in_the_order_of_the_request() -> None:
     resources = [
         DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
         for kind, name in [(TOPIC, "nowhere"), (SUBSCRIPTION, "x"), (SUBSCRIPTION, "y"), (99, "y")]
@@ -184,7 +184,7 @@ def test_each_resource_has_its_own_verdict_in_the_order_of_the_request() -> None
     ]
 
 
-def test_a_resource_that_is_named_twice_is_described_twice_as_in_kafka() -> None:
+def test_a_repeated_resource_is_described_twice_as_in_kafka() -> None:
     resources = [
         DescribeConfigsResource(resource_type=SUBSCRIPTION, resource_name=name, configuration_keys=keys)
         for name, keys in [("x", ["match"]), ("y", None), ("x", ["metrics"])]
@@ -215,7 +215,7 @@ def test_a_topic_shows_every_key_of_its_logs() -> None:
     assert not any(row.read_only for row in result.configs)
 
 
-def test_the_defaults_that_are_shown_are_those_in_force() -> None:
+def test_the_defaults_shown_are_those_in_force() -> None:
     client = with_topic()
     shown = {row.name: row.value or "" for row in describe(client, TOPIC, "t").configs}
 
@@ -245,7 +245,7 @@ def test_a_topics_synonyms_go_from_the_topic_to_the_host_to_kafka() -> None:
     ]
 
 
-def test_the_default_is_a_synonym_under_the_brokers_key_unless_that_is_null_by_default() -> None:
+def test_the_default_is_a_synonym_unless_the_brokers_key_is_null_by_default() -> None:
     rows = by_name(describe(with_topic(), TOPIC, "t", include_synonyms=True))
 
     assert synonyms(rows["cleanup.policy"]) == [("log.cleanup.policy", "delete", ConfigSource.DEFAULT)]
@@ -260,7 +260,7 @@ def test_the_default_is_a_synonym_under_the_brokers_key_unless_that_is_null_by_d
     assert rows["retention.ms"].value == "604800000"
 
 
-def test_a_hosts_own_default_is_shown_as_such() -> None:
+def test_a_hosts_own_default_is_shown_with_its_source() -> None:
     client = with_topic(LogConfig(segment_ms=5000))
 
     row = by_name(describe(client, TOPIC, "t"))["segment.ms"]
@@ -293,13 +293,13 @@ def test_a_topics_value_is_shown_as_it_was_set(key: str, value: str) -> None:
         ("", ErrorCode.INVALID_TOPIC_EXCEPTION),
     ],
 )
-def test_a_topic_that_is_not_there_is_said(name: str, code: ErrorCode) -> None:
+def test_an_unknown_topic_is_refused(name: str, code: ErrorCode) -> None:
     result = describe(with_topic(), TOPIC, name)
 
     assert (result.error_code, result.configs) == (code, [])
 
 
-def test_a_broker_shows_what_it_was_started_with() -> None:
+def test_a_broker_shows_its_static_configuration() -> None:
     broker = make_broker(
         settings=BrokerSettings(node_id=7, num_partitions=3), telemetry=TelemetryConfig(telemetry_max_bytes=9)
     )
@@ -335,7 +335,7 @@ def test_another_broker_is_not_described(name: str, message: str) -> None:
     assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REQUEST, message)
 
 
-def test_what_has_no_keys_is_empty_and_no_error() -> None:
+def test_the_cluster_without_keys_is_empty_and_no_error() -> None:
     result = describe(BrokerClient(), BROKER, "")
 
     assert (result.error_code, result.configs) == (ErrorCode.NONE, [])

@@ -1,4 +1,4 @@
-"""DescribeGroups: states, members, groups of another kind."""
+"""DescribeGroups: states, members, groups of the other protocol."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def client() -> GroupClient:
 
 
 @pytest.mark.parametrize(("version", "code"), [(5, ErrorCode.NONE), (6, ErrorCode.GROUP_ID_NOT_FOUND)])
-def test_a_group_that_is_not_there_is_dead(client: GroupClient, version: int, code: ErrorCode) -> None:
+def test_an_unknown_group_is_dead(client: GroupClient, version: int, code: ErrorCode) -> None:
     (answer,) = client.post(DescribeGroupsRequest(groups=["g"]), version)
 
     (group,) = answer.groups
@@ -24,7 +24,7 @@ def test_a_group_that_is_not_there_is_dead(client: GroupClient, version: int, co
     assert group.error_message == ("Group g not found." if version >= 6 else None)
 
 
-def test_a_group_of_the_other_protocol_is_no_classic_group(client: GroupClient) -> None:
+def test_a_consumer_group_is_not_a_classic_group(client: GroupClient) -> None:
     client.broker.groups.put(client.broker.groups.consumer_group("g", 1))
 
     (answer,) = client.post(DescribeGroupsRequest(groups=["g"]))
@@ -34,7 +34,7 @@ def test_a_group_of_the_other_protocol_is_no_classic_group(client: GroupClient) 
     assert group.error_message == "Group g is not a classic group."
 
 
-def test_while_members_join_they_are_shown_without_metadata(client: GroupClient) -> None:
+def test_members_are_shown_without_metadata_during_a_rebalance(client: GroupClient) -> None:
     client.post(client.joining(member_id=client.member_id()))
 
     (answer,) = client.post(DescribeGroupsRequest(groups=["g"]))
@@ -48,7 +48,7 @@ def test_while_members_join_they_are_shown_without_metadata(client: GroupClient)
     assert [(member.member_metadata, member.member_assignment) for member in group.members] == [(b"", b"")]
 
 
-def test_while_the_leader_assigns_the_state_says_so(client: GroupClient) -> None:
+def test_the_state_shows_that_the_leader_assigns(client: GroupClient) -> None:
     client.post(client.joining(member_id=client.member_id()))
     client.clock.advance(DELAY_MS)
 
@@ -66,7 +66,9 @@ def test_static_members_are_shown_with_their_instance_id(client: GroupClient) ->
 
 
 @pytest.mark.parametrize(("asked", "operations"), [(True, GROUP_OPERATIONS), (False, -(2**31))])
-def test_operations_are_said_when_asked_for(client: GroupClient, asked: bool, operations: int) -> None:
+def test_authorized_operations_are_returned_on_request(
+    client: GroupClient, asked: bool, operations: int
+) -> None:
     client.stable_group()
 
     (answer,) = client.post(DescribeGroupsRequest(groups=["g"], include_authorized_operations=asked))
@@ -74,7 +76,7 @@ def test_operations_are_said_when_asked_for(client: GroupClient, asked: bool, op
     assert answer.groups[0].authorized_operations == operations
 
 
-def test_a_group_that_is_named_twice_is_described_once(client: GroupClient) -> None:
+def test_a_repeated_group_is_described_once(client: GroupClient) -> None:
     client.stable_group()
 
     (answer,) = client.post(DescribeGroupsRequest(groups=["g", "other", "g"]))

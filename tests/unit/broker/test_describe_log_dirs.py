@@ -56,7 +56,7 @@ def rows(response: DescribeLogDirsResponse) -> list[Row]:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
-def test_every_directory_has_its_partitions(client: BrokerClient, version: int) -> None:
+def test_every_directory_lists_its_partitions(client: BrokerClient, version: int) -> None:
     size_bytes = len(batch_of(b"x"))
 
     response = describe(client, version=version)
@@ -65,7 +65,7 @@ def test_every_directory_has_its_partitions(client: BrokerClient, version: int) 
     assert all(Path(result.log_dir).is_absolute() for result in response.results)
 
 
-def test_only_what_was_asked_for_is_described(client: BrokerClient) -> None:
+def test_only_requested_partitions_are_described(client: BrokerClient) -> None:
     wanted = {"a": [1, 7], "nowhere": [0]}
 
     response = describe(client, wanted)
@@ -74,7 +74,7 @@ def test_only_what_was_asked_for_is_described(client: BrokerClient) -> None:
     assert len(response.results) == 2
 
 
-def test_the_space_of_the_file_system_is_told(client: BrokerClient, tmp_path: Path) -> None:
+def test_the_space_of_the_file_system_is_returned(client: BrokerClient, tmp_path: Path) -> None:
     space = os.statvfs(tmp_path)
 
     result = describe(client).results[0]
@@ -84,7 +84,7 @@ def test_the_space_of_the_file_system_is_told(client: BrokerClient, tmp_path: Pa
     assert not result.is_cordoned
 
 
-def test_a_copy_on_its_way_is_a_future_replica(client: BrokerClient, tmp_path: Path) -> None:
+def test_a_copy_in_progress_is_a_future_replica(client: BrokerClient, tmp_path: Path) -> None:
     log = client.broker.topics.log("a", 0)
     for _ in range(9):
         log.append(batch_of(b"x" * 30_000), client.broker.clock.now_ms())
@@ -101,7 +101,7 @@ def test_a_copy_on_its_way_is_a_future_replica(client: BrokerClient, tmp_path: P
     assert 0 < move.offset_lag < 10
 
 
-def test_a_directory_that_is_gone_is_a_storage_error(client: BrokerClient, tmp_path: Path) -> None:
+def test_a_missing_directory_is_a_storage_error(client: BrokerClient, tmp_path: Path) -> None:
     (tmp_path / "two").rename(tmp_path / "lost")
 
     codes = [result.error_code for result in describe(client).results]

@@ -27,13 +27,13 @@ def described(client: BrokerClient, name: str = "t", index: int = 0) -> Partitio
     return partition
 
 
-def test_nobody_has_written(client: BrokerClient) -> None:
+def test_a_new_partition_has_no_producers(client: BrokerClient) -> None:
     partition = described(client)
 
     assert (partition.error_code, partition.active_producers) == (0, [])
 
 
-def test_an_open_transaction_and_an_idempotent_producer(client: BrokerClient) -> None:
+def test_a_transactional_and_an_idempotent_producer_are_described(client: BrokerClient) -> None:
     log = client.broker.topics.log("t", 0)
     log.append(batch_of(b"a", b"b", producer=(5, 1, 0)), NOW_MS)
     log.append(
@@ -78,7 +78,9 @@ def test_after_a_marker_no_transaction_is_open(client: BrokerClient) -> None:
         ("not legal", 0, ErrorCode.INVALID_TOPIC_EXCEPTION),
     ],
 )
-def test_what_is_not_there(client: BrokerClient, name: str, index: int, code: ErrorCode) -> None:
+def test_an_unknown_partition_is_refused(
+    client: BrokerClient, name: str, index: int, code: ErrorCode
+) -> None:
     partition = described(client, name, index)
 
     assert (partition.error_code, partition.active_producers) == (code, [])

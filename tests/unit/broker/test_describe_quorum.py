@@ -39,7 +39,7 @@ def test_this_node_is_the_whole_quorum(version: int) -> None:
     assert (voter.last_caught_up_timestamp > 0) == (version >= 1)
 
 
-def test_version_2_says_where_the_voter_listens() -> None:
+def test_version_2_returns_the_address_of_the_voter() -> None:
     response = ask(2, ("__cluster_metadata", [0]))
 
     (node,) = response.nodes
@@ -57,7 +57,7 @@ def test_version_2_says_where_the_voter_listens() -> None:
         [("__cluster_metadata", [0]), ("t", [0])],
     ],
 )
-def test_there_is_no_other_quorum(version: int, topics: list[tuple[str, list[int]]]) -> None:
+def test_another_partition_has_no_quorum(version: int, topics: list[tuple[str, list[int]]]) -> None:
     response = ask(version, *topics)
 
     codes = {row.error_code for topic in response.topics for row in topic.partitions}
@@ -65,7 +65,7 @@ def test_there_is_no_other_quorum(version: int, topics: list[tuple[str, list[int
     assert response.nodes == []
 
 
-def test_nothing_asked_is_nothing_said() -> None:
+def test_an_empty_request_has_an_empty_answer() -> None:
     response = ask(2)
 
     assert (response.error_code, response.topics) == (0, [])

@@ -45,7 +45,7 @@ def following(response: DescribeTopicPartitionsResponse) -> tuple[str, int] | No
     return None if cursor is None else (cursor.topic_name, cursor.partition_index)
 
 
-def test_a_partition_says_who_has_it(client: BrokerClient) -> None:
+def test_a_partition_names_its_replicas(client: BrokerClient) -> None:
     response = ask(client, "c")
 
     (topic,) = response.topics
@@ -58,7 +58,7 @@ def test_a_partition_says_who_has_it(client: BrokerClient) -> None:
     assert following(response) is None
 
 
-def test_topics_come_by_name_and_once(client: BrokerClient) -> None:
+def test_topics_are_sorted_by_name_and_listed_once(client: BrokerClient) -> None:
     response = ask(client, "c", "b", "nope", "b", "a b")
 
     assert shown(response) == [
@@ -69,7 +69,7 @@ def test_topics_come_by_name_and_once(client: BrokerClient) -> None:
     ]
 
 
-def test_no_names_ask_for_all(client: BrokerClient) -> None:
+def test_no_names_ask_for_all_topics(client: BrokerClient) -> None:
     response = ask(client)
 
     assert shown(response) == [("a", 0, [0, 1, 2]), ("b", 0, [0, 1]), ("c", 0, [0])]
@@ -86,7 +86,7 @@ def test_no_names_ask_for_all(client: BrokerClient) -> None:
         (-5, [("a", 0, [0])], ("a", 1)),
     ],
 )
-def test_a_page_ends_where_the_next_begins(
+def test_a_page_ends_with_the_cursor_of_the_next(
     client: BrokerClient, limit: int, expected: list[Any], then: tuple[str, int] | None
 ) -> None:
     response = ask(client, response_partition_limit=limit)
@@ -96,7 +96,7 @@ def test_a_page_ends_where_the_next_begins(
 
 
 @pytest.mark.parametrize("limit", range(1, 8))
-def test_pages_together_are_everything(client: BrokerClient, limit: int) -> None:
+def test_all_pages_together_are_complete(client: BrokerClient, limit: int) -> None:
     found: list[tuple[str | None, int]] = []
     cursor: Cursor | None = None
     for _ in range(10):
@@ -109,14 +109,14 @@ def test_pages_together_are_everything(client: BrokerClient, limit: int) -> None
     assert found == [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1), ("c", 0)]
 
 
-def test_an_unknown_topic_takes_no_room(client: BrokerClient) -> None:
+def test_an_unknown_topic_does_not_count_towards_the_limit(client: BrokerClient) -> None:
     response = ask(client, "a", "aa", "b", response_partition_limit=3)
 
     assert shown(response) == [("a", 0, [0, 1, 2])]
     assert following(response) == ("aa", 0)
 
 
-def test_the_host_has_a_limit_of_its_own() -> None:
+def test_the_host_has_its_own_limit() -> None:
     client = BrokerClient(make_broker())
     for name in ("x", "y", "z"):
         client.broker.topics.create(name, 700, {})
@@ -137,7 +137,7 @@ def test_the_host_has_a_limit_of_its_own() -> None:
         (["a"], ("a", 2**31 - 1), [("a", 0, [])]),
     ],
 )
-def test_a_cursor_begins_in_the_middle(
+def test_a_cursor_may_start_inside_a_topic(
     client: BrokerClient, names: list[str], cursor: tuple[str, int], expected: list[Any]
 ) -> None:
     name, index = cursor
@@ -149,7 +149,7 @@ def test_a_cursor_begins_in_the_middle(
 
 
 @pytest.mark.parametrize("cursor", [("b", 0), ("", 0), ("a", -1)])
-def test_a_cursor_that_points_nowhere_is_refused(client: BrokerClient, cursor: tuple[str, int]) -> None:
+def test_an_invalid_cursor_is_refused(client: BrokerClient, cursor: tuple[str, int]) -> None:
     response = ask(client, "a", "c", cursor=Cursor(topic_name=cursor[0], partition_index=cursor[1]))
 
     assert shown(response) == [("a", ErrorCode.INVALID_REQUEST, []), ("c", ErrorCode.INVALID_REQUEST, [])]

@@ -31,7 +31,7 @@ def described(client: BrokerClient, *transactional_ids: str) -> list[Transaction
     return states
 
 
-def test_an_open_transaction_with_its_partitions(client: BrokerClient) -> None:
+def test_an_open_transaction_is_described_with_its_partitions(client: BrokerClient) -> None:
     producer = begin(client)
 
     (state,) = described(client, "tx")
@@ -48,9 +48,7 @@ def test_an_open_transaction_with_its_partitions(client: BrokerClient) -> None:
 
 
 @pytest.mark.parametrize(("committed", "state"), [(True, "CompleteCommit"), (False, "CompleteAbort")])
-def test_a_transaction_that_ended_has_no_partitions(
-    client: BrokerClient, committed: bool, state: str
-) -> None:
+def test_a_finished_transaction_has_no_partitions(client: BrokerClient, committed: bool, state: str) -> None:
     producer = begin(client)
     client.broker.transactions.end("tx", producer, committed=committed, version_2=True)
 

@@ -1,4 +1,4 @@
-"""Limits of connections and rates of replication, set at run time on brokers and topics."""
+"""Connection limits and replication rates that are changed at run time, on brokers and topics."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def alter(
     operation: ConfigOperation = ConfigOperation.SET,
     kind: ResourceType = ResourceType.BROKER,
 ) -> tuple[int, str | None]:
-    """Code and words; None deletes the key."""
+    """The error code and message; None deletes the key."""
     if value is None:
         operation = ConfigOperation.DELETE
     config = AlterableConfig(name=key, config_operation=operation, value=value)
@@ -76,7 +76,7 @@ def described(
     return {row.name: row for row in result.configs}
 
 
-def behind(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
+def synonyms(row: DescribeConfigsResourceResult) -> list[tuple[str, str | None, int]]:
     return [(synonym.name, synonym.value, synonym.source) for synonym in row.synonyms]
 
 
@@ -90,7 +90,7 @@ def broker() -> Broker:
 
 
 @pytest.mark.parametrize("name", [NODE, CLUSTER])
-def test_limits_of_connections_hold_at_once(broker: Broker, name: str) -> None:
+def test_connection_limits_take_effect_at_once(broker: Broker, name: str) -> None:
     answers = [
         alter(broker, name, "max.connections", "7"),
         alter(broker, name, "max.connections.per.ip", " 5 "),
@@ -107,7 +107,7 @@ def test_limits_of_connections_hold_at_once(broker: Broker, name: str) -> None:
     assert [quotas.listeners[each].max_connections for each in ("PLAINTEXT", "INTERNAL")] == [2, 7]
 
 
-def test_the_node_is_stronger_than_the_cluster_and_both_than_the_file(broker: Broker) -> None:
+def test_the_node_overrides_the_cluster_and_both_override_the_file(broker: Broker) -> None:
     quotas = broker.connection_quotas
     quotas.configured["max.connections"] = "100"
     found = []
@@ -119,7 +119,7 @@ def test_the_node_is_stronger_than_the_cluster_and_both_than_the_file(broker: Br
     assert found == [(10, "10", COMMON), (20, "20", OWN), (20, "20", OWN), (100, "100", STATIC)]
 
 
-def test_everything_that_stands_behind_a_listeners_limit_is_shown(broker: Broker) -> None:
+def test_all_synonyms_of_a_listener_limit_are_shown(broker: Broker) -> None:
     broker.connection_quotas.configured["max.connections"] = "100"
     alter(broker, CLUSTER, "max.connections", "10")
     alter(broker, NODE, PLAINTEXT, "5")
@@ -127,7 +127,7 @@ def test_everything_that_stands_behind_a_listeners_limit_is_shown(broker: Broker
     row = described(broker, NODE)[PLAINTEXT]
 
     assert (row.value, row.config_source) == ("5", OWN)
-    assert behind(row) == [
+    assert synonyms(row) == [
         (PLAINTEXT, "5", OWN),
         ("max.connections", "10", COMMON),
         ("max.connections", "100", STATIC),
@@ -135,14 +135,14 @@ def test_everything_that_stands_behind_a_listeners_limit_is_shown(broker: Broker
     ]
 
 
-def test_the_cluster_shows_what_was_set_on_it(broker: Broker) -> None:
+def test_the_cluster_shows_its_own_limits(broker: Broker) -> None:
     rate = "leader.replication.throttled.rate"
     for key, value in (("max.connections", "6"), (PLAINTEXT, "7"), (rate, "8")):
         alter(broker, CLUSTER, key, value)
 
     rows = described(broker, CLUSTER)
 
-    assert {name: (row.value, behind(row)) for name, row in rows.items()} == {
+    assert {name: (row.value, synonyms(row)) for name, row in rows.items()} == {
         "max.connections": ("6", [("max.connections", "6", COMMON)]),
         PLAINTEXT: ("7", [(PLAINTEXT, "7", COMMON), ("max.connections", "6", COMMON)]),
         rate: ("8", [(rate, "8", COMMON)]),
@@ -198,7 +198,7 @@ def test_the_cluster_shows_what_was_set_on_it(broker: Broker) -> None:
         ("quota.window.num", "5", "Cannot update these configs dynamically: [quota.window.num]"),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(
+def test_an_invalid_limit_is_refused_and_changes_nothing(
     broker: Broker, key: str, value: str, message: str
 ) -> None:
     before = broker.connection_quotas.limits
@@ -215,7 +215,7 @@ def test_a_limit_may_be_zero(broker: Broker) -> None:
     assert broker.connection_quotas.limits.max_connections == 0
 
 
-def test_windows_of_quotas_are_shown_as_they_are() -> None:
+def test_quota_windows_are_described() -> None:
     rows = described(make_broker(), NODE)
 
     assert (rows["quota.window.num"].value, rows["controller.quota.window.size.seconds"].value) == ("11", "1")
@@ -224,7 +224,7 @@ def test_windows_of_quotas_are_shown_as_they_are() -> None:
 
 @pytest.mark.parametrize("name", [NODE, CLUSTER])
 @pytest.mark.parametrize(("key", "manager"), RATES.items())
-def test_rates_of_replication_hold_at_once(broker: Broker, name: str, key: str, manager: str) -> None:
+def test_replication_rates_take_effect_at_once(broker: Broker, name: str, key: str, manager: str) -> None:
     bounds = []
     for value in ("1000", "0", None):
         assert alter(broker, name, key, value) == OK
@@ -234,7 +234,7 @@ def test_rates_of_replication_hold_at_once(broker: Broker, name: str, key: str, 
     assert key not in described(broker, NODE)
 
 
-def test_a_rate_that_is_set_is_shown(broker: Broker) -> None:
+def test_a_configured_rate_is_described(broker: Broker) -> None:
     alter(broker, NODE, "leader.replication.throttled.rate", "1000")
 
     row = described(broker, NODE)["leader.replication.throttled.rate"]
@@ -246,7 +246,7 @@ def test_a_rate_that_is_set_is_shown(broker: Broker) -> None:
     ("text", "throttled"), [("*", [True, True]), ("0:1,1:2", [True, False]), ("0:2", [False, False])]
 )
 @pytest.mark.parametrize("key", [LEADER, FOLLOWER])
-def test_a_topic_names_its_throttled_replicas(
+def test_a_topic_lists_its_throttled_replicas(
     broker: Broker, key: str, text: str, throttled: list[bool]
 ) -> None:
     manager = broker.quotas.leader if key == LEADER else broker.quotas.follower
@@ -258,11 +258,11 @@ def test_a_topic_names_its_throttled_replicas(
 
     assert answer == OK
     assert marked == throttled
-    assert (row.value, behind(row)) == (text, [(key, text, ConfigSource.TOPIC)])
+    assert (row.value, synonyms(row)) == (text, [(key, text, ConfigSource.TOPIC)])
     assert not manager.is_throttled("t", 0)
 
 
-def test_replicas_are_added_and_taken_away(broker: Broker) -> None:
+def test_throttled_replicas_can_be_appended_and_subtracted(broker: Broker) -> None:
     for operation, value in (
         (ConfigOperation.SET, "0:1"),
         (ConfigOperation.APPEND, "1:1"),
@@ -273,7 +273,7 @@ def test_replicas_are_added_and_taken_away(broker: Broker) -> None:
     assert [broker.quotas.leader.is_throttled("t", index) for index in (0, 1)] == [False, True]
 
 
-def test_replicas_have_to_be_pairs(broker: Broker) -> None:
+def test_malformed_throttled_replicas_are_refused(broker: Broker) -> None:
     answer = alter(broker, "t", LEADER, "0", kind=ResourceType.TOPIC)
 
     assert answer == (
@@ -283,7 +283,7 @@ def test_replicas_have_to_be_pairs(broker: Broker) -> None:
     )
 
 
-def test_a_new_topic_may_be_throttled_and_a_deleted_one_is_forgotten(broker: Broker) -> None:
+def test_a_new_topic_can_be_throttled_and_a_deleted_one_is_forgotten(broker: Broker) -> None:
     topic = CreatableTopic(
         name="new",
         num_partitions=1,
@@ -303,7 +303,7 @@ def test_a_new_topic_may_be_throttled_and_a_deleted_one_is_forgotten(broker: Bro
     assert not broker.quotas.leader.marked
 
 
-def test_all_of_it_survives_a_restart(tmp_path: Path) -> None:
+def test_all_limits_survive_a_restart(tmp_path: Path) -> None:
     metadata = MetadataStore(":memory:")
     before = make_broker(tmp_path, metadata=metadata)
     before.topics.create("t", 1, {FOLLOWER: "0:1"})
@@ -320,7 +320,7 @@ def test_all_of_it_survives_a_restart(tmp_path: Path) -> None:
     assert after.topics.defaults.retention_ms == 9
 
 
-def test_a_move_between_directories_keeps_to_its_rate(tmp_path: Path) -> None:
+def test_a_move_between_directories_respects_its_rate(tmp_path: Path) -> None:
     broker = make_broker(
         tmp_path / "one", more_log_dirs=[tmp_path / "two"], log_defaults=LogConfig(segment_bytes=1 << 20)
     )
@@ -345,7 +345,7 @@ def test_a_move_between_directories_keeps_to_its_rate(tmp_path: Path) -> None:
     assert 10 < took_s < 14
 
 
-def test_a_follower_above_the_rate_gets_nothing_of_what_is_throttled(broker: Broker) -> None:
+def test_a_follower_above_the_rate_gets_no_throttled_partitions(broker: Broker) -> None:
     alter(broker, "t", LEADER, "0:1", kind=ResourceType.TOPIC)
     alter(broker, NODE, "leader.replication.throttled.rate", "10")
     for log in broker.topics.by_name["t"].partitions:

@@ -32,7 +32,7 @@ def outcomes(response: ElectLeadersResponse) -> list[tuple[str, int, int]]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_no_election_is_ever_needed(client: BrokerClient, version: int) -> None:
+def test_every_election_is_unnecessary(client: BrokerClient, version: int) -> None:
     wanted = [
         TopicPartitions(topic="t", partitions=[0, 2, -1]),
         TopicPartitions(topic="no", partitions=[0]),
@@ -50,7 +50,7 @@ def test_no_election_is_ever_needed(client: BrokerClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_all_partitions_have_nothing_to_say(client: BrokerClient, version: int) -> None:
+def test_electing_all_partitions_has_no_results(client: BrokerClient, version: int) -> None:
     response = ask(client, ElectLeadersRequest(topic_partitions=None), version)
 
     assert [topic.topic for topic in response.replica_election_results] == ["t"]
@@ -58,7 +58,7 @@ def test_all_partitions_have_nothing_to_say(client: BrokerClient, version: int) 
 
 
 @pytest.mark.parametrize("kind", [2, 7, -1])
-def test_a_type_that_does_not_exist_is_refused(client: BrokerClient, kind: int) -> None:
+def test_an_unknown_election_type_is_refused(client: BrokerClient, kind: int) -> None:
     wanted = [TopicPartitions(topic="t", partitions=[0])]
 
     response = ask(client, ElectLeadersRequest(election_type=kind, topic_partitions=wanted), 2)

@@ -9,7 +9,7 @@ from support.broker import BrokerClient
 SOFTWARE = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
 
 
-def test_the_consumer_protocol_is_on_from_the_start() -> None:
+def test_the_consumer_protocol_is_enabled_by_default() -> None:
     features = Features()
 
     level = features.level(GROUP_VERSION)
@@ -18,7 +18,7 @@ def test_the_consumer_protocol_is_on_from_the_start() -> None:
     assert features.finalized()[GROUP_VERSION] == 1
 
 
-def test_a_feature_that_is_off_is_not_finalized() -> None:
+def test_a_disabled_feature_is_not_finalized() -> None:
     features = Features((Feature("some.version", 0, 2, 1),))
 
     features.finalize("some.version", 0)
@@ -36,7 +36,7 @@ def test_an_unknown_feature_has_level_0() -> None:
 
 
 @pytest.mark.parametrize(("name", "level"), [("unknown.version", 1), (GROUP_VERSION, 2), (GROUP_VERSION, -1)])
-def test_a_level_that_does_not_exist_is_refused(name: str, level: int) -> None:
+def test_an_unknown_level_is_refused(name: str, level: int) -> None:
     features = Features()
 
     with pytest.raises(ValueError, match="has no level"):
@@ -56,7 +56,7 @@ def test_api_versions_below_v4_hides_features_whose_minimum_is_0() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_api_versions_names_the_finalized_levels_and_an_epoch_that_clients_heed(version: int) -> None:
+def test_api_versions_returns_the_finalized_levels_and_a_valid_epoch(version: int) -> None:
     client = BrokerClient()
 
     answer = client.send(SOFTWARE, version)

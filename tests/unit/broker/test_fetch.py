@@ -38,7 +38,7 @@ class Consumer:
     answers: list[FetchResponse] = field(default_factory=list)
     pending: PendingAnswer | None = None
     idle_tasks: int = 0
-    """On the timer, whether anyone fetches or not."""
+    """The timers that exist whether a fetch waits or not."""
 
     def __post_init__(self) -> None:
         self.idle_tasks = len(self.clock.timer)
@@ -67,7 +67,7 @@ class Consumer:
     def fetch(
         self, *partitions: FetchPartition, version: int = LATEST, **fields: Any
     ) -> FetchResponse | None:
-        """The answer if it is there; else it will be in ``answers``."""
+        """The answer if it is immediate; otherwise it will be in ``answers``."""
         request = self.request(*partitions, **fields)
         header = RequestHeader(FetchRequest.API_KEY, version, 1, "consumer")
         frame = request_header(header, flexible_request_header(request, version)) + encode(request, version)
@@ -80,7 +80,7 @@ class Consumer:
         return None
 
     def fetched(self, *partitions: FetchPartition, version: int = LATEST, **fields: Any) -> FetchResponse:
-        """The answer, which must be there."""
+        """The immediate answer; fails if there is none."""
         response = self.fetch(*partitions, version=version, **fields)
         assert response is not None
         return response
@@ -91,7 +91,7 @@ class Consumer:
         return decode(FetchResponse, version, frame, start)
 
     def waits(self) -> bool:
-        """Whether anything of a fetch is left on the timer or on a log."""
+        """Whether a fetch still has a timer or a listener on a log."""
         topics = self.client.broker.topics
         return bool(
             len(self.clock.timer) > self.idle_tasks
@@ -111,7 +111,7 @@ def at(offset: int = 0, partition: int = 0, max_bytes: int = MANY, **fields: Any
 
 
 def sizes(response: FetchResponse) -> list[int]:
-    """Bytes of records per partition."""
+    """The number of record bytes in each partition."""
     return [len(partition.records or b"") for topic in response.responses for partition in topic.partitions]
 
 
@@ -120,13 +120,13 @@ def codes(response: FetchResponse) -> list[int]:
 
 
 def offsets(response: FetchResponse) -> list[int]:
-    """Offsets of all records of the first partition."""
+    """The offsets of all records of the first partition."""
     data = response.responses[0].partitions[0].records or b""
     return [record.offset for header, batch in record_batches(data) for record in records(batch, header)]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_partition_says_where_it_stands(consumer: Consumer, version: int) -> None:
+def test_a_partition_has_its_offsets(consumer: Consumer, version: int) -> None:
     consumer.append()
     consumer.append()
 
@@ -141,7 +141,7 @@ def test_a_partition_says_where_it_stands(consumer: Consumer, version: int) -> N
     assert response.session_id == 0
 
 
-def test_the_batch_that_holds_the_offset_comes_whole(consumer: Consumer) -> None:
+def test_the_batch_that_contains_the_offset_is_returned_whole(consumer: Consumer) -> None:
     consumer.append(0, b"a", b"b", b"c")
     consumer.append(0, b"d")
 
@@ -151,7 +151,7 @@ def test_the_batch_that_holds_the_offset_comes_whole(consumer: Consumer) -> None
 
 
 @pytest.mark.parametrize(("limit", "batches"), [(SIZE, 1), (2 * SIZE - 1, 1), (2 * SIZE, 2), (MANY, 3)])
-def test_max_bytes_takes_whole_batches(consumer: Consumer, limit: int, batches: int) -> None:
+def test_max_bytes_limits_whole_batches(consumer: Consumer, limit: int, batches: int) -> None:
     for _ in range(3):
         consumer.append()
 
@@ -162,7 +162,7 @@ def test_max_bytes_takes_whole_batches(consumer: Consumer, limit: int, batches: 
 
 
 @pytest.mark.parametrize("limit", [1, SIZE - 1, 0, -1, -(2**31)])
-def test_the_first_batch_comes_even_if_it_is_larger_than_every_limit(consumer: Consumer, limit: int) -> None:
+def test_the_first_batch_is_returned_even_if_larger_than_every_limit(consumer: Consumer, limit: int) -> None:
     consumer.append()
     consumer.append(1)
 
@@ -182,7 +182,7 @@ def test_partitions_share_the_limit_in_their_order(consumer: Consumer) -> None:
     assert sizes(response) == [2 * SIZE, SIZE, 0]
 
 
-def test_an_empty_partition_in_front_does_not_use_up_the_oversized_batch(consumer: Consumer) -> None:
+def test_an_empty_first_partition_does_not_consume_the_oversized_batch(consumer: Consumer) -> None:
     consumer.append(1)
 
     response = consumer.fetched(at(), at(partition=1), max_bytes=1)
@@ -190,7 +190,7 @@ def test_an_empty_partition_in_front_does_not_use_up_the_oversized_batch(consume
     assert sizes(response) == [0, SIZE]
 
 
-def test_the_hosts_own_limit_is_above_the_clients() -> None:
+def test_the_hosts_limit_overrides_a_larger_one_of_the_client() -> None:
     client = BrokerClient(make_broker(settings=BrokerSettings(fetch_max_bytes=SIZE)))
     client.broker.topics.create("t", 1, {})
     consumer = Consumer(client)
@@ -203,7 +203,7 @@ def test_the_hosts_own_limit_is_above_the_clients() -> None:
 
 
 @pytest.mark.parametrize("offset", [2, 99, -1, -2, 2**63 - 1, -(2**63)])
-def test_an_offset_that_is_not_there_answers_at_once(consumer: Consumer, offset: int) -> None:
+def test_an_offset_out_of_range_answers_at_once(consumer: Consumer, offset: int) -> None:
     consumer.append()
 
     response = consumer.fetched(at(offset), at(1, partition=1), at(partition=2), min_bytes=MANY)
@@ -213,7 +213,7 @@ def test_an_offset_that_is_not_there_answers_at_once(consumer: Consumer, offset:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_unknown_topic_is_told_as_the_version_can(consumer: Consumer, version: int) -> None:
+def test_an_unknown_topic_has_the_error_of_its_version(consumer: Consumer, version: int) -> None:
     topics = [FetchTopic(topic="no", topic_id=b"?" * 16, partitions=[at()])]
 
     response = consumer.fetched(version=version, topics=topics)
@@ -222,7 +222,7 @@ def test_an_unknown_topic_is_told_as_the_version_can(consumer: Consumer, version
 
 
 @pytest.mark.parametrize("partition", [3, -1, 2**31 - 1, -(2**31)])
-def test_an_unknown_partition_waits_with_the_others(consumer: Consumer, partition: int) -> None:
+def test_an_unknown_partition_does_not_end_the_wait(consumer: Consumer, partition: int) -> None:
     waiting = consumer.fetch(at(partition=partition), at())
 
     consumer.append()
@@ -232,7 +232,7 @@ def test_an_unknown_partition_waits_with_the_others(consumer: Consumer, partitio
     assert consumer.answers[0].responses[0].partitions[1].aborted_transactions == []
 
 
-def test_unknown_partitions_alone_answer_at_once(consumer: Consumer) -> None:
+def test_only_unknown_partitions_are_answered_at_once(consumer: Consumer) -> None:
     response = consumer.fetched(at(partition=8), at(partition=9))
 
     assert codes(response) == [UNKNOWN, UNKNOWN]
@@ -251,9 +251,7 @@ def test_a_partition_named_twice_is_answered_once(consumer: Consumer) -> None:
     ("version", "epoch", "code"),
     [(8, 5, 0), (9, 5, ErrorCode.UNKNOWN_LEADER_EPOCH), (LATEST, 0, 0), (LATEST, -1, 0), (LATEST, -7, 0)],
 )
-def test_the_leader_epoch_is_checked_where_it_is_sent(
-    consumer: Consumer, version: int, epoch: int, code: int
-) -> None:
+def test_the_leader_epoch_is_checked_if_sent(consumer: Consumer, version: int, epoch: int, code: int) -> None:
     consumer.append()
 
     response = consumer.fetched(at(current_leader_epoch=epoch), version=version)
@@ -262,7 +260,9 @@ def test_the_leader_epoch_is_checked_where_it_is_sent(
 
 
 @pytest.mark.parametrize(("version", "code"), [(11, 0), (12, OUT_OF_RANGE)])
-def test_an_epoch_of_the_last_record_that_never_was(consumer: Consumer, version: int, code: int) -> None:
+def test_an_unknown_last_fetched_epoch_is_answered_by_version(
+    consumer: Consumer, version: int, code: int
+) -> None:
     consumer.append()
 
     response = consumer.fetched(at(last_fetched_epoch=3), version=version)
@@ -272,7 +272,7 @@ def test_an_epoch_of_the_last_record_that_never_was(consumer: Consumer, version:
 
 @pytest.mark.parametrize(("epoch", "opened"), [(-1, 0), (0, 1)])
 @pytest.mark.parametrize("session_id", [0, 77])
-def test_a_whole_request_is_served_whatever_session_it_leaves(
+def test_a_full_request_is_served_whatever_session_it_closes(
     consumer: Consumer, session_id: int, epoch: int, opened: int
 ) -> None:
     consumer.append()
@@ -283,13 +283,13 @@ def test_a_whole_request_is_served_whatever_session_it_leaves(
 
 
 @pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (77, 3), (0, -9), (-1, 2**31 - 1)])
-def test_a_session_that_goes_on_is_not_there(consumer: Consumer, session_id: int, epoch: int) -> None:
+def test_an_incremental_request_needs_its_session(consumer: Consumer, session_id: int, epoch: int) -> None:
     response = consumer.fetched(at(), session_id=session_id, session_epoch=epoch)
 
     assert (response.error_code, response.responses) == (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, [])
 
 
-def test_nothing_asked_is_nothing_waited_for(consumer: Consumer) -> None:
+def test_an_empty_request_does_not_wait(consumer: Consumer) -> None:
     response = consumer.fetched(min_bytes=MANY)
 
     assert response.responses == []
@@ -297,20 +297,20 @@ def test_nothing_asked_is_nothing_waited_for(consumer: Consumer) -> None:
 
 
 @pytest.mark.parametrize("max_wait_ms", [0, -1, -(2**31)])
-def test_who_does_not_want_to_wait_gets_what_is_there(consumer: Consumer, max_wait_ms: int) -> None:
+def test_without_a_wait_available_records_are_returned(consumer: Consumer, max_wait_ms: int) -> None:
     response = consumer.fetched(at(), min_bytes=MANY, max_wait_ms=max_wait_ms)
 
     assert sizes(response) == [0]
 
 
 @pytest.mark.parametrize("min_bytes", [0, -1, -(2**31)])
-def test_who_wants_no_bytes_does_not_wait(consumer: Consumer, min_bytes: int) -> None:
+def test_without_min_bytes_a_fetch_does_not_wait(consumer: Consumer, min_bytes: int) -> None:
     response = consumer.fetched(at(), min_bytes=min_bytes)
 
     assert sizes(response) == [0]
 
 
-def test_more_bytes_than_may_come_are_not_waited_for(consumer: Consumer) -> None:
+def test_min_bytes_above_the_limit_are_not_waited_for(consumer: Consumer) -> None:
     consumer.append()
 
     response = consumer.fetched(at(), min_bytes=2**31 - 1, max_bytes=SIZE)
@@ -319,7 +319,7 @@ def test_more_bytes_than_may_come_are_not_waited_for(consumer: Consumer) -> None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_append_answers(consumer: Consumer, version: int) -> None:
+def test_an_append_answers_a_waiting_fetch(consumer: Consumer, version: int) -> None:
     waiting = consumer.fetch(at(), at(partition=1), version=version)
 
     consumer.append(1)
@@ -342,7 +342,7 @@ def test_several_small_appends_add_up(consumer: Consumer) -> None:
     assert not consumer.waits()
 
 
-def test_an_append_elsewhere_does_not_answer(consumer: Consumer) -> None:
+def test_an_append_to_another_partition_does_not_answer(consumer: Consumer) -> None:
     consumer.fetch(at())
 
     consumer.append(1)
@@ -350,7 +350,7 @@ def test_an_append_elsewhere_does_not_answer(consumer: Consumer) -> None:
     assert consumer.answers == []
 
 
-def test_time_answers_with_what_is_there(consumer: Consumer) -> None:
+def test_after_max_wait_available_records_are_returned(consumer: Consumer) -> None:
     consumer.append()
     consumer.fetch(at(), min_bytes=MANY, max_wait_ms=500)
     consumer.clock.advance(499)
@@ -363,7 +363,7 @@ def test_time_answers_with_what_is_there(consumer: Consumer) -> None:
     assert not consumer.waits()
 
 
-def test_nobody_waits_longer_than_five_minutes(consumer: Consumer) -> None:
+def test_a_fetch_waits_at_most_five_minutes(consumer: Consumer) -> None:
     consumer.fetch(at(), max_wait_ms=2**31 - 1)
 
     consumer.clock.advance(300_000)
@@ -373,7 +373,7 @@ def test_nobody_waits_longer_than_five_minutes(consumer: Consumer) -> None:
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_deleting_the_topic_answers(consumer: Consumer, version: int) -> None:
+def test_deleting_the_topic_answers_a_waiting_fetch(consumer: Consumer, version: int) -> None:
     consumer.fetch(at(), at(partition=1), version=version)
     topic = consumer.client.broker.topics.named("t")
     assert topic is not None
@@ -395,7 +395,7 @@ def test_a_lost_connection_leaves_nothing_behind(consumer: Consumer) -> None:
     assert consumer.answers == []
 
 
-def test_nothing_happens_for_a_connection_that_was_lost(consumer: Consumer) -> None:
+def test_a_lost_connection_gets_no_answer(consumer: Consumer) -> None:
     consumer.fetch(at())
     assert consumer.pending is not None
     consumer.pending.deferred.lost()
@@ -406,7 +406,7 @@ def test_nothing_happens_for_a_connection_that_was_lost(consumer: Consumer) -> N
     assert consumer.answers == []
 
 
-def test_a_host_that_stops_answers_with_what_is_there(consumer: Consumer) -> None:
+def test_a_stopping_host_answers_with_available_records(consumer: Consumer) -> None:
     consumer.append()
     consumer.fetch(at(), min_bytes=MANY)
     assert consumer.pending is not None
@@ -418,7 +418,7 @@ def test_a_host_that_stops_answers_with_what_is_there(consumer: Consumer) -> Non
     assert not consumer.waits()
 
 
-def test_one_append_answers_all_who_wait(consumer: Consumer) -> None:
+def test_one_append_answers_every_waiting_fetch(consumer: Consumer) -> None:
     for _ in range(3):
         consumer.fetch(at())
 
@@ -427,7 +427,7 @@ def test_one_append_answers_all_who_wait(consumer: Consumer) -> None:
     assert [sizes(answer) for answer in consumer.answers] == [[SIZE]] * 3
 
 
-def test_a_bug_while_answering_does_not_hit_the_producer(
+def test_a_bug_while_answering_does_not_affect_the_producer(
     consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     consumer.fetch(at())

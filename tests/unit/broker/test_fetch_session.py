@@ -65,7 +65,7 @@ class Reader:
         return response
 
     def opened(self, *partitions: FetchPartition, **fields: Any) -> int:
-        """A session's id."""
+        """The session id."""
         response = self.fetch(0, 0, self.wanted(*partitions), **fields)
         assert response.session_id
         return response.session_id
@@ -82,8 +82,8 @@ def at(partition: int = 0, offset: int = 0, **fields: Any) -> FetchPartition:
     )
 
 
-def said(response: FetchResponse) -> list[tuple[int, int, int]]:
-    """Partition, error and bytes of each row."""
+def returned(response: FetchResponse) -> list[tuple[int, int, int]]:
+    """Partition, error code and record bytes of each row."""
     return [
         (row.partition_index, row.error_code, len(row.records or b""))
         for topic in response.responses
@@ -91,16 +91,16 @@ def said(response: FetchResponse) -> list[tuple[int, int, int]]:
     ]
 
 
-def test_a_session_begins_with_everything(reader: Reader) -> None:
+def test_a_new_session_returns_every_partition(reader: Reader) -> None:
     reader.append()
 
     response = reader.fetch(0, 0, reader.wanted(at(0), at(1)))
 
     assert response.session_id == 1
-    assert said(response) == [(0, 0, SIZE), (1, 0, 0)]
+    assert returned(response) == [(0, 0, SIZE), (1, 0, 0)]
 
 
-def test_nothing_new_is_nothing_said(reader: Reader) -> None:
+def test_unchanged_partitions_are_not_returned(reader: Reader) -> None:
     session = reader.opened(at(0), at(1))
 
     response = reader.fetch(session, 1)
@@ -108,43 +108,43 @@ def test_nothing_new_is_nothing_said(reader: Reader) -> None:
     assert (response.error_code, response.session_id, response.responses) == (0, session, [])
 
 
-def test_what_was_not_fetched_on_is_said_again(reader: Reader) -> None:
+def test_unread_records_are_returned_again(reader: Reader) -> None:
     reader.append()
     session = reader.opened(at(0), at(1))
 
     again = reader.fetch(session, 1)
     moved_on = reader.fetch(session, 2, reader.wanted(at(0, 1)))
 
-    assert said(again) == [(0, 0, SIZE)]
-    assert said(moved_on) == []
+    assert returned(again) == [(0, 0, SIZE)]
+    assert returned(moved_on) == []
 
 
-def test_a_partition_with_records_is_named(reader: Reader) -> None:
+def test_a_partition_with_new_records_is_returned(reader: Reader) -> None:
     session = reader.opened(at(0), at(1))
     reader.append(1)
 
     response = reader.fetch(session, 1)
 
-    assert said(response) == [(1, 0, SIZE)]
+    assert returned(response) == [(1, 0, SIZE)]
 
 
-def test_a_high_watermark_is_news_without_records(reader: Reader) -> None:
+def test_a_new_high_watermark_is_returned_without_records(reader: Reader) -> None:
     session = reader.opened(at(0), at(1))
     reader.append(0)
     reader.append(1)
 
     response = reader.fetch(session, 1, max_bytes=SIZE)
 
-    assert said(response) == [(0, 0, SIZE), (1, 0, 0)]
+    assert returned(response) == [(0, 0, SIZE), (1, 0, 0)]
 
 
-def test_partitions_that_were_answered_go_to_the_end() -> None:
+def test_returned_partitions_move_to_the_end() -> None:
     reader = Reader()
     for partition in (0, 0, 1, 1, 2, 2):
         reader.append(partition)
     session = reader.opened(at(0), at(1), at(2), max_bytes=SIZE)
 
-    answered = [said(reader.fetch(session, epoch, max_bytes=SIZE)) for epoch in range(1, 6)]
+    answered = [returned(reader.fetch(session, epoch, max_bytes=SIZE)) for epoch in range(1, 6)]
 
     assert [rows[0][0] for rows in answered] == [0, 1, 2, 0, 1]
     assert all(len(rows) == 1 for rows in answered)
@@ -161,7 +161,7 @@ def test_many_partitions_take_turns() -> None:
 
     first, second = reader.fetch(session, 1), reader.fetch(session, 2)
 
-    with_records = [[index for index, _, size in said(answer) if size] for answer in (first, second)]
+    with_records = [[index for index, _, size in returned(answer) if size] for answer in (first, second)]
     assert [len(indexes) for indexes in with_records] == [MAX_READS, MAX_READS]
     assert {index for indexes in with_records for index in indexes} == set(range(len(many.partitions)))
 
@@ -175,12 +175,12 @@ def test_partitions_can_be_added_and_forgotten(reader: Reader) -> None:
         session, 1, reader.wanted(at(0), topic="u"), forgotten_topics_data=[reader.forgotten(0)]
     )
 
-    assert said(response) == [(0, 0, SIZE)]
+    assert returned(response) == [(0, 0, SIZE)]
     assert response.responses[0].topic_id == (reader.ids["u"] if reader.version == BY_ID else bytes(16))
-    assert said(reader.fetch(session, 2)) == [(0, 0, SIZE)]
+    assert returned(reader.fetch(session, 2)) == [(0, 0, SIZE)]
 
 
-def test_what_was_never_there_can_be_forgotten(reader: Reader) -> None:
+def test_a_partition_outside_the_session_can_be_forgotten(reader: Reader) -> None:
     session = reader.opened(at(0))
 
     response = reader.fetch(
@@ -190,7 +190,7 @@ def test_what_was_never_there_can_be_forgotten(reader: Reader) -> None:
     assert (response.error_code, response.session_id) == (0, session)
 
 
-def test_forgetting_everything_ends_the_session(reader: Reader) -> None:
+def test_forgetting_every_partition_ends_the_session(reader: Reader) -> None:
     session = reader.opened(at(0))
 
     response = reader.fetch(session, 1, forgotten_topics_data=[reader.forgotten(0)])
@@ -199,14 +199,14 @@ def test_forgetting_everything_ends_the_session(reader: Reader) -> None:
     assert reader.fetch(session, 2).error_code == NOT_FOUND
 
 
-def test_an_empty_session_is_one(reader: Reader) -> None:
+def test_a_session_may_be_empty(reader: Reader) -> None:
     response = reader.fetch(0, 0)
 
     assert (response.session_id, response.responses) == (1, [])
 
 
 @pytest.mark.parametrize("epoch", [1, 3, -2, INT32_MAX])
-def test_an_epoch_that_is_not_the_next_is_refused(reader: Reader, epoch: int) -> None:
+def test_an_epoch_other_than_the_next_is_refused(reader: Reader, epoch: int) -> None:
     session = reader.opened(at(0))
     reader.fetch(session, 1)
 
@@ -216,13 +216,13 @@ def test_an_epoch_that_is_not_the_next_is_refused(reader: Reader, epoch: int) ->
     assert reader.fetch(session, 2).error_code == 0
 
 
-def test_a_session_that_is_not_there(reader: Reader) -> None:
+def test_an_unknown_session_is_refused(reader: Reader) -> None:
     response = reader.fetch(99, 1)
 
     assert (response.error_code, response.session_id) == (NOT_FOUND, 0)
 
 
-def test_epochs_begin_again_after_the_largest(reader: Reader) -> None:
+def test_epochs_restart_after_the_largest(reader: Reader) -> None:
     session = reader.opened(at(0))
     reader.client.broker.fetch_sessions.sessions[session].epoch = INT32_MAX
 
@@ -233,7 +233,7 @@ def test_epochs_begin_again_after_the_largest(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize(("opened", "used"), [(BY_NAME, BY_ID), (BY_ID, BY_NAME)])
-def test_a_session_does_not_change_how_topics_are_named(opened: int, used: int) -> None:
+def test_a_session_cannot_change_between_names_and_ids(opened: int, used: int) -> None:
     reader = Reader(version=opened)
     session = reader.opened(at(0))
 
@@ -245,7 +245,7 @@ def test_a_session_does_not_change_how_topics_are_named(opened: int, used: int) 
 
 
 @pytest.mark.parametrize("epoch", [0, -1])
-def test_a_whole_request_ends_the_session_it_names(reader: Reader, epoch: int) -> None:
+def test_a_full_request_closes_the_named_session(reader: Reader, epoch: int) -> None:
     session = reader.opened(at(0))
 
     reader.fetch(session, epoch, reader.wanted(at(0)))
@@ -253,46 +253,46 @@ def test_a_whole_request_ends_the_session_it_names(reader: Reader, epoch: int) -
     assert reader.fetch(session, 1).error_code == NOT_FOUND
 
 
-def test_errors_are_said_each_time_and_their_end_too(reader: Reader) -> None:
+def test_errors_are_returned_each_time_and_so_is_their_end(reader: Reader) -> None:
     session = reader.opened(at(0, 5))
 
-    wrong = [said(reader.fetch(session, epoch)) for epoch in (1, 2)]
+    wrong = [returned(reader.fetch(session, epoch)) for epoch in (1, 2)]
     right = reader.fetch(session, 3, reader.wanted(at(0, 0)))
     later = reader.fetch(session, 4)
 
     assert wrong == [[(0, ErrorCode.OFFSET_OUT_OF_RANGE, 0)]] * 2
-    assert said(right) == [(0, 0, 0)]
-    assert said(later) == []
+    assert returned(right) == [(0, 0, 0)]
+    assert returned(later) == []
 
 
-def test_a_topic_that_comes_later_is_found(reader: Reader) -> None:
+def test_a_topic_created_later_is_found(reader: Reader) -> None:
     reader.ids["new"] = (7).to_bytes(16)
     session = reader.fetch(0, 0, reader.wanted(at(0), topic="new")).session_id
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if reader.version == BY_ID else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    before = said(reader.fetch(session, 1))
+    before = returned(reader.fetch(session, 1))
     reader.topics.random_uuid = lambda: reader.ids["new"]
     reader.topics.create("new", 1, {})
 
     after = reader.fetch(session, 2)
 
     assert before == [(0, unknown, 0)]
-    assert said(after) == [(0, 0, 0)]
+    assert returned(after) == [(0, 0, 0)]
 
 
 @pytest.mark.parametrize(("version", "code"), [(BY_NAME, 0), (BY_ID, ErrorCode.INCONSISTENT_TOPIC_ID)])
-def test_another_topic_of_the_same_name_is_told_apart_by_its_id(version: int, code: int) -> None:
+def test_a_recreated_topic_is_distinguished_by_its_id(version: int, code: int) -> None:
     reader = Reader(version=version)
     session = reader.opened(at(0))
     topic = reader.topics.named("t")
     assert topic is not None
     reader.topics.delete(topic)
-    gone = said(reader.fetch(session, 1))
+    gone = returned(reader.fetch(session, 1))
     reader.topics.create("t", 3, {})
 
     response = reader.fetch(session, 2)
 
     assert gone == [(0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0)]
-    assert said(response) == [(0, code, 0)]
+    assert returned(response) == [(0, code, 0)]
 
 
 def test_old_versions_have_no_sessions() -> None:
@@ -304,13 +304,13 @@ def test_old_versions_have_no_sessions() -> None:
     assert len(reader.client.broker.fetch_sessions) == 0
 
 
-def test_without_slots_clients_work_without_sessions() -> None:
+def test_without_slots_fetches_work_without_sessions() -> None:
     reader = Reader(BrokerSettings(max_incremental_fetch_session_cache_slots=0))
     reader.append()
 
     response = reader.fetch(0, 0, reader.wanted(at(0)))
 
-    assert (response.session_id, said(response)) == (0, [(0, 0, SIZE)])
+    assert (response.session_id, returned(response)) == (0, [(0, 0, SIZE)])
 
 
 def test_a_session_that_grows_too_large_is_closed(reader: Reader) -> None:
@@ -333,7 +333,7 @@ def partitions_of(size: int) -> dict[PartitionKey, CachedPartition]:
 
 
 class SmallCache:
-    """Two slots, and sessions of a size at a time."""
+    """Two slots, and sessions that are created one at a time."""
 
     def __init__(self) -> None:
         self.cache = FetchSessionCache(2, count(1).__next__)
@@ -342,7 +342,7 @@ class SmallCache:
         return self.cache.open(partitions_of(size), True, now_ms)
 
 
-def test_a_young_session_is_not_replaced() -> None:
+def test_a_recent_session_is_not_replaced() -> None:
     small = SmallCache()
     small.open(1, 0)
     small.open(1, 0)
@@ -352,7 +352,7 @@ def test_a_young_session_is_not_replaced() -> None:
     assert third == NO_SESSION
 
 
-def test_a_session_that_fell_silent_is_replaced_by_any() -> None:
+def test_an_inactive_session_is_replaced_by_any() -> None:
     small = SmallCache()
     small.open(9, 0)
     small.open(9, 1)
@@ -364,7 +364,7 @@ def test_a_session_that_fell_silent_is_replaced_by_any() -> None:
 
 
 @pytest.mark.parametrize(("size", "opened"), [(4, NO_SESSION), (5, NO_SESSION), (6, 3)])
-def test_an_old_session_in_use_is_replaced_by_a_larger_one(size: int, opened: int) -> None:
+def test_an_old_active_session_is_replaced_by_a_larger_one(size: int, opened: int) -> None:
     small = SmallCache()
     for session_id in (small.open(5, 0), small.open(8, 0)):
         small.cache.touch(small.cache.sessions[session_id], MIN_EVICTION_MS + 1)
@@ -376,7 +376,7 @@ def test_an_old_session_in_use_is_replaced_by_a_larger_one(size: int, opened: in
     assert small.cache.evictions == (opened != NO_SESSION)
 
 
-def test_an_id_that_is_taken_is_drawn_again() -> None:
+def test_a_session_id_in_use_is_drawn_again() -> None:
     drawn = iter([5, 5, 5, 6])
     cache = FetchSessionCache(9, lambda: next(drawn))
 
@@ -385,7 +385,7 @@ def test_an_id_that_is_taken_is_drawn_again() -> None:
     assert ids == [5, 6]
 
 
-def test_removing_what_is_not_there_is_harmless() -> None:
+def test_removing_an_unknown_session_is_harmless() -> None:
     cache = FetchSessionCache(9, count(1).__next__)
 
     cache.remove(3)
@@ -403,7 +403,7 @@ def test_removing_what_is_not_there_is_harmless() -> None:
         (PartitionData(high_watermark=5, log_start_offset=2, error_code=1), True),
     ],
 )
-def test_what_is_news(answer: PartitionData, differs: bool) -> None:
+def test_a_changed_answer_is_returned(answer: PartitionData, differs: bool) -> None:
     partition = CachedPartition("t", bytes(16), FetchPartition(), 5, 2)
 
     news = partition.differs(answer)
@@ -411,5 +411,5 @@ def test_what_is_news(answer: PartitionData, differs: bool) -> None:
     assert news == differs
 
 
-def test_epochs_go_round() -> None:
+def test_epochs_wrap_around() -> None:
     assert [next_epoch(1), next_epoch(INT32_MAX)] == [2, 1]

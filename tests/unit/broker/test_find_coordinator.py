@@ -21,7 +21,9 @@ def client() -> BrokerClient:
 @pytest.mark.parametrize(
     ("kind", "expected"), [(0, HERE), (1, HERE), (2, REFUSED), (3, REFUSED), (-1, REFUSED)]
 )
-def test_one_key(client: BrokerClient, version: int, kind: int, expected: tuple[int, int, str, int]) -> None:
+def test_one_key_is_answered_with_this_node(
+    client: BrokerClient, version: int, kind: int, expected: tuple[int, int, str, int]
+) -> None:
     response = client.send(FindCoordinatorRequest(key="g", key_type=kind), version)
 
     known = version >= 1  # version 0 asks for groups only
@@ -34,7 +36,7 @@ def test_one_key(client: BrokerClient, version: int, kind: int, expected: tuple[
 @pytest.mark.parametrize(
     ("kind", "expected"), [(0, HERE), (1, HERE), (2, REFUSED), (3, REFUSED), (127, REFUSED)]
 )
-def test_several_keys(
+def test_several_keys_are_answered_each(
     client: BrokerClient, version: int, kind: int, expected: tuple[int, int, str, int]
 ) -> None:
     response = client.send(FindCoordinatorRequest(coordinator_keys=["g", "", "g"], key_type=kind), version)
@@ -46,7 +48,7 @@ def test_several_keys(
 
 
 @pytest.mark.parametrize("version", SEVERAL_KEYS)
-def test_no_keys(client: BrokerClient, version: int) -> None:
+def test_an_empty_request_has_an_empty_answer(client: BrokerClient, version: int) -> None:
     response = client.send(FindCoordinatorRequest(coordinator_keys=[]), version)
 
     assert response.coordinators == []

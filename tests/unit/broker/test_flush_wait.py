@@ -1,4 +1,4 @@
-"""Topics with ``flush.messages``: what is answered is on the disk."""
+"""Topics with ``flush.messages``: an answered record is on disk."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_answer_comes_after_the_flush(client: BrokerClient) -> None:
     assert asked == [client.broker.topics.log("a", 0)]
 
 
-def test_a_flush_that_is_not_due_holds_nobody_up(client: BrokerClient) -> None:
+def test_a_flush_that_is_not_due_delays_no_answer(client: BrokerClient) -> None:
     client.broker.logs.flush_wanted = lambda _log, _due_ms: None
 
     answers = [produce(client, "b"), produce(client, "b")]
@@ -59,7 +59,9 @@ def test_a_flush_that_is_not_due_holds_nobody_up(client: BrokerClient) -> None:
     assert answers[1] is None
 
 
-def test_a_flush_at_once_is_answered_at_once(client: BrokerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_immediate_flush_is_answered_at_once(
+    client: BrokerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
 
@@ -69,7 +71,7 @@ def test_a_flush_at_once_is_answered_at_once(client: BrokerClient, monkeypatch: 
     assert flushed
 
 
-def test_a_flush_that_fails_is_a_storage_error(client: BrokerClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_flush_is_a_storage_error(client: BrokerClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(_descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 

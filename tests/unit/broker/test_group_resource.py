@@ -1,4 +1,4 @@
-"""GROUP resources: shown as Kafka 4.3.1 shows them, and in force for running groups."""
+"""GROUP resources: described as by Kafka 4.3.1, and in force for existing groups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval
 
 
 def put(broker: Broker, **properties: str) -> None:
-    """Make these the keys of group ``g``."""
+    """Replace the keys of group ``g``."""
     keys = [
         KeyChange(name.replace("_", "."), ConfigOperation.SET, value) for name, value in properties.items()
     ]
@@ -39,7 +39,7 @@ def shown(broker: Broker) -> dict[str, DescribeConfigsResourceResult]:
 
 
 def beat(broker: Broker, epoch: int = 0) -> ConsumerGroupHeartbeatResponse:
-    """The only member of group ``g``; it joins, or says that it is there."""
+    """The only member of group ``g``; it joins, or sends a heartbeat."""
     joins = epoch == 0
     request = ConsumerGroupHeartbeatRequest(
         group_id="g",
@@ -54,7 +54,7 @@ def beat(broker: Broker, epoch: int = 0) -> ConsumerGroupHeartbeatResponse:
     return answer
 
 
-def test_a_group_that_nobody_configured_shows_what_it_goes_by() -> None:
+def test_an_unconfigured_group_shows_the_values_in_force() -> None:
     broker = make_broker(groups=GroupConfig(consumer_session_timeout_ms=50_000))
 
     rows = shown(broker)
@@ -67,7 +67,7 @@ def test_a_group_that_nobody_configured_shows_what_it_goes_by() -> None:
     ]
 
 
-def test_what_is_set_is_shown_before_the_hosts() -> None:
+def test_a_groups_own_value_comes_before_the_hosts() -> None:
     broker = make_broker()
 
     put(broker, consumer_session_timeout_ms=" 51000 ")
@@ -80,7 +80,7 @@ def test_what_is_set_is_shown_before_the_hosts() -> None:
     ]
 
 
-def test_members_that_are_there_learn_of_it_with_their_next_heartbeat() -> None:
+def test_members_get_a_change_with_their_next_heartbeat() -> None:
     broker = make_broker()
     joined = beat(broker)
 
@@ -90,7 +90,7 @@ def test_members_that_are_there_learn_of_it_with_their_next_heartbeat() -> None:
     assert beat(broker, joined.member_epoch).heartbeat_interval_ms == 9_000
 
 
-def test_a_group_that_comes_later_goes_by_it_too() -> None:
+def test_a_group_created_later_uses_its_keys() -> None:
     broker = make_broker()
     put(broker, consumer_session_timeout_ms="60000", consumer_heartbeat_interval_ms="9000")
 
@@ -103,7 +103,7 @@ def test_a_group_that_comes_later_goes_by_it_too() -> None:
     assert broker.groups.group("g").is_empty
 
 
-def test_a_group_without_keys_goes_by_the_hosts_again() -> None:
+def test_a_group_whose_keys_are_deleted_uses_the_hosts_again() -> None:
     broker = make_broker()
     put(broker, consumer_heartbeat_interval_ms="9000")
     joined = beat(broker)
@@ -114,7 +114,7 @@ def test_a_group_without_keys_goes_by_the_hosts_again() -> None:
     assert not broker.groups.own_configs
 
 
-def test_it_survives_a_restart() -> None:
+def test_the_keys_of_a_group_survive_a_restart() -> None:
     before = make_broker()
     put(before, consumer_heartbeat_interval_ms="9000")
 

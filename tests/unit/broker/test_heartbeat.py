@@ -1,4 +1,4 @@
-"""Heartbeat as a handler."""
+"""The Heartbeat handler."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def setting(name: str, **values: str) -> AlterConfigsResource:
 def ask(
     broker: Broker, *resources: AlterConfigsResource, validate_only: bool = False
 ) -> list[tuple[int, str | None]]:
-    """Code and message per resource."""
+    """The error code and message of each resource."""
     request = IncrementalAlterConfigsRequest(resources=list(resources), validate_only=validate_only)
     response = BrokerClient(broker).send(request)
     assert [(row.resource_type, row.resource_name) for row in response.responses] == [
@@ -69,7 +69,7 @@ def test_a_subscription_is_stored_and_in_force_at_once() -> None:
     assert broker.telemetry.subscriptions.by_name["sub-1"].interval_ms == 1000
 
 
-def test_keys_that_are_not_named_stay() -> None:
+def test_omitted_keys_stay() -> None:
     broker = make_broker()
     ask(broker, setting("sub-1", metrics="a", interval_ms="1000"))
 
@@ -79,7 +79,7 @@ def test_keys_that_are_not_named_stay() -> None:
     assert broker.telemetry.subscriptions.by_name["sub-1"].interval_ms == 300_000
 
 
-def test_a_subscription_without_keys_is_gone() -> None:
+def test_a_subscription_without_keys_is_deleted() -> None:
     broker = make_broker()
     ask(broker, setting("sub-1", metrics="a"))
 
@@ -100,7 +100,7 @@ def test_a_subscription_without_keys_is_gone() -> None:
         change("sub-1", ("nonsense", DELETE, None)),
     ],
 )
-def test_a_change_that_changes_nothing_re_evaluates_no_client(resource: AlterConfigsResource) -> None:
+def test_an_alteration_without_effect_re_evaluates_no_client(resource: AlterConfigsResource) -> None:
     broker = make_broker()
     ask(broker, setting("sub-1", metrics="a"))
     version = broker.telemetry.subscriptions.version
@@ -111,7 +111,7 @@ def test_a_change_that_changes_nothing_re_evaluates_no_client(resource: AlterCon
     assert broker.telemetry.subscriptions.version == version
 
 
-def test_the_merged_result_is_checked_not_the_change_alone() -> None:
+def test_the_merged_result_is_validated() -> None:
     broker = make_broker()
     broker.metadata.put_resource(CLIENT_METRICS, "old", {"random": "left by an older host"})
 
@@ -143,7 +143,7 @@ def test_one_bad_key_refuses_its_resource_and_no_other() -> None:
         ({"random": "x"}, ErrorCode.INVALID_REQUEST, "Unknown client metrics configuration: random"),
     ],
 )
-def test_bad_values_are_refused_in_kafkas_words(
+def test_bad_values_are_refused_with_kafkas_messages(
     values: dict[str, str], code: ErrorCode, message: str
 ) -> None:
     broker = make_broker()
@@ -155,7 +155,7 @@ def test_bad_values_are_refused_in_kafkas_words(
     assert broker.telemetry.subscription_names() == []
 
 
-def test_empty_metrics_and_both_keys_deleted() -> None:
+def test_metrics_can_be_empty_and_both_keys_deleted() -> None:
     broker = make_broker()
 
     empty = ask(broker, setting("sub-1", metrics="", interval_ms="6000"))
@@ -165,7 +165,7 @@ def test_empty_metrics_and_both_keys_deleted() -> None:
     assert broker.telemetry.subscription_names() == []
 
 
-def test_the_same_resource_twice_is_refused_and_its_sibling_is_not() -> None:
+def test_a_repeated_resource_is_refused_and_its_sibling_is_not() -> None:
     broker = make_broker()
 
     answers = ask(
@@ -203,7 +203,7 @@ def test_an_unknown_resource_type_is_refused(kind: int) -> None:
 
 
 @pytest.mark.parametrize(("operation", "verb"), [(APPEND, "APPEND"), (SUBTRACT, "SUBTRACT")])
-def test_nobody_appends_to_a_subscription(operation: int, verb: str) -> None:
+def test_appending_to_a_subscription_is_refused(operation: int, verb: str) -> None:
     broker = make_broker()
 
     answer = ask(broker, change("sub-1", ("metrics", operation, "a")))
@@ -213,7 +213,7 @@ def test_nobody_appends_to_a_subscription(operation: int, verb: str) -> None:
     ]
 
 
-def test_an_operation_that_does_not_exist_is_kafkas_unknown_error() -> None:
+def test_an_unknown_operation_is_kafkas_unknown_error() -> None:
     broker = make_broker()
 
     answers = ask(broker, change("sub-1", ("metrics", 9, "a")), setting("sub-2", metrics="a"))
@@ -221,7 +221,7 @@ def test_an_operation_that_does_not_exist_is_kafkas_unknown_error() -> None:
     assert answers == [(ErrorCode.UNKNOWN_SERVER_ERROR, None), OK]
 
 
-def test_validate_only_gives_the_verdict_and_stores_nothing() -> None:
+def test_validate_only_returns_the_result_and_stores_nothing() -> None:
     broker = make_broker()
 
     good, bad = ask(broker, setting("good", metrics="*"), setting("bad", interval_ms="1"), validate_only=True)
@@ -232,7 +232,7 @@ def test_validate_only_gives_the_verdict_and_stores_nothing() -> None:
     assert broker.metadata.resource_names(CLIENT_METRICS) == []
 
 
-def test_what_was_answered_is_in_the_file(tmp_path: Path) -> None:
+def test_an_answered_change_is_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "metadata.db"
     broker = make_broker(metadata=MetadataStore(file))
 
@@ -310,7 +310,9 @@ def test_a_topics_bad_change_is_refused(
         (GROUP, "", ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
     ],
 )
-def test_what_cannot_be_changed_is_said(kind: int, name: str, code: ErrorCode, message: str) -> None:
+def test_a_resource_that_cannot_be_altered_is_refused(
+    kind: int, name: str, code: ErrorCode, message: str
+) -> None:
     broker = make_broker()
 
     answer = ask(broker, change(name, ("num.partitions", SET, "3"), kind=kind))
@@ -318,7 +320,7 @@ def test_what_cannot_be_changed_is_said(kind: int, name: str, code: ErrorCode, m
     assert answer == [(code, message)]
 
 
-def test_a_bug_half_way_leaves_the_file_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_half_way_leaves_the_file_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = make_broker()
     put = MetadataStore.put_resource
 

@@ -20,7 +20,7 @@ def ask(client: BrokerClient, version: int = LAST_SERVED, **fields: Any) -> tupl
 
 
 @pytest.mark.parametrize("version", range(LAST_SERVED + 1))
-def test_every_producer_gets_an_id_of_its_own_in_epoch_0(version: int) -> None:
+def test_every_producer_gets_its_own_id_in_epoch_0(version: int) -> None:
     client = BrokerClient()
 
     answers = [ask(client, version) for _ in range(3)]
@@ -29,27 +29,27 @@ def test_every_producer_gets_an_id_of_its_own_in_epoch_0(version: int) -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 2**31 - 1, -(2**31)])
-def test_without_transactions_their_time_out_does_not_matter(timeout_ms: int) -> None:
+def test_without_a_transactional_id_the_timeout_is_ignored(timeout_ms: int) -> None:
     answer = ask(BrokerClient(), transaction_timeout_ms=timeout_ms)
 
     assert answer == (0, 0, 0)
 
 
-def test_what_the_producer_was_does_not_matter() -> None:
+def test_without_a_transactional_id_the_previous_producer_is_ignored() -> None:
     answer = ask(BrokerClient(), producer_id=77, producer_epoch=3)
 
     assert answer == (0, 0, 0)
 
 
 @pytest.mark.parametrize(("producer_id", "epoch"), [(77, -1), (-1, 3)])
-def test_half_of_what_the_producer_was_is_no_request(producer_id: int, epoch: int) -> None:
+def test_a_producer_id_without_an_epoch_is_refused(producer_id: int, epoch: int) -> None:
     answer = ask(BrokerClient(), producer_id=producer_id, producer_epoch=epoch)
 
     assert answer == INVALID
 
 
 @pytest.mark.parametrize("version", range(LAST_SERVED + 1))
-def test_the_empty_transactional_id_is_no_request(version: int) -> None:
+def test_an_empty_transactional_id_is_refused(version: int) -> None:
     answer = ask(BrokerClient(), version, transactional_id="", transaction_timeout_ms=1_000)
 
     assert answer == INVALID
@@ -65,7 +65,7 @@ def test_a_transactional_id_keeps_its_producer_id_and_gets_the_next_epoch(versio
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1, 900_001, 2**31 - 1])
-def test_a_time_out_that_is_not_allowed(timeout_ms: int) -> None:
+def test_an_invalid_transaction_timeout_is_refused(timeout_ms: int) -> None:
     answer = ask(BrokerClient(), transactional_id="tx", transaction_timeout_ms=timeout_ms)
 
     assert answer == (ErrorCode.INVALID_TRANSACTION_TIMEOUT, -1, -1)
@@ -74,7 +74,7 @@ def test_a_time_out_that_is_not_allowed(timeout_ms: int) -> None:
 @pytest.mark.parametrize(
     ("version", "code"), [(3, ErrorCode.INVALID_PRODUCER_EPOCH), (4, ErrorCode.PRODUCER_FENCED)]
 )
-def test_a_producer_that_was_fenced_cannot_go_on(version: int, code: ErrorCode) -> None:
+def test_a_fenced_producer_cannot_continue(version: int, code: ErrorCode) -> None:
     client = BrokerClient()
     wanted: dict[str, Any] = {"transactional_id": "tx", "transaction_timeout_ms": 1_000}
     for _ in range(2):
@@ -98,7 +98,7 @@ def test_a_transactional_id_survives_a_restart(tmp_path: Any) -> None:
     assert answers == [(0, 0, 0), (0, 0, 1), (0, 0, 2)]
 
 
-def test_a_restart_does_not_give_an_id_again(tmp_path: Any) -> None:
+def test_a_restart_never_reuses_an_id(tmp_path: Any) -> None:
     store = MetadataStore(tmp_path / "metadata.db")
     before = {ask(BrokerClient(make_broker(metadata=store)))[1] for _ in range(3)}
     store.close()
@@ -109,7 +109,7 @@ def test_a_restart_does_not_give_an_id_again(tmp_path: Any) -> None:
     again.close()
 
 
-def test_an_id_that_cannot_be_stored_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_that_cannot_be_stored_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     client = BrokerClient()
 
     def fail(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""JoinGroup as a handler: refusals, lost connections, the end of the host."""
+"""The JoinGroup handler: refusals, lost connections, a stopping host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def parked(client: GroupClient, member_id: str) -> Deferred:
     return join_group(client.joining(member_id=member_id), context, client.broker)
 
 
-def test_a_refusal_has_the_clients_own_member_id() -> None:
+def test_a_refusal_returns_the_clients_member_id() -> None:
     client = GroupClient()
 
     (answer,) = client.post(client.joining(member_id="mine"))
@@ -23,13 +23,13 @@ def test_a_refusal_has_the_clients_own_member_id() -> None:
     assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "mine")
 
 
-def test_an_id_begins_with_the_client_id() -> None:
+def test_a_member_id_starts_with_the_client_id() -> None:
     client = GroupClient(client_id="reader")
 
     assert client.member_id().startswith("reader-")
 
 
-def test_a_client_without_an_id_is_given_one_too() -> None:
+def test_a_client_without_a_client_id_gets_a_member_id_too() -> None:
     client = GroupClient(client_id=None)
 
     (answer,) = client.post(client.joining())
@@ -37,7 +37,7 @@ def test_a_client_without_an_id_is_given_one_too() -> None:
     assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
 
 
-def test_a_client_that_goes_away_while_it_waits_stays_a_member_until_its_session_ends() -> None:
+def test_a_client_that_disconnects_while_waiting_stays_a_member_until_its_session_ends() -> None:
     client = GroupClient()
     deferred = parked(client, client.member_id())
 
@@ -48,7 +48,7 @@ def test_a_client_that_goes_away_while_it_waits_stays_a_member_until_its_session
     assert client.broker.groups.group("g").state_name == "CompletingRebalance"
 
 
-def test_a_host_that_stops_answers_what_waits() -> None:
+def test_a_stopping_host_answers_waiting_joins() -> None:
     client = GroupClient()
     deferred = parked(client, client.member_id())
     assert deferred.hurry is not None

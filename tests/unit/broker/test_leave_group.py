@@ -1,4 +1,4 @@
-"""LeaveGroup as a handler: where the error stands."""
+"""The LeaveGroup handler: the place of the error code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_before_v3_the_members_error_is_at_the_top(version: int) -> None:
     assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_from_v3_on_every_member_has_its_own() -> None:
+def test_from_v3_on_every_member_has_its_own_error() -> None:
     client = GroupClient()
     (member,) = client.stable_group()
     members = [MemberIdentity(member_id=name) for name in ("stranger", member.member_id)]
@@ -34,7 +34,7 @@ def test_from_v3_on_every_member_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 5])
-def test_leaving_a_group_that_is_not_there_is_refused_at_the_top(version: int) -> None:
+def test_leaving_an_unknown_group_is_refused_at_the_top(version: int) -> None:
     client = GroupClient()
 
     (answer,) = client.post(LeaveGroupRequest(group_id="g", member_id="m"), version)

@@ -10,7 +10,7 @@ from support.broker import BrokerClient, make_broker
 
 
 def client() -> BrokerClient:
-    """Node 5 with two subscriptions and two topics, one of them configured."""
+    """Node 5 with two subscriptions and two topics, one of which is configured."""
     broker = make_broker(settings=BrokerSettings(node_id=5))
     for name in ("test1", "test2"):
         broker.metadata.put_resource(ResourceType.CLIENT_METRICS, name, {"metrics": "*"})
@@ -53,14 +53,14 @@ def test_a_bug_is_an_unknown_server_error(monkeypatch: pytest.MonkeyPatch) -> No
         ([], [(2, "configured"), (2, "plain"), (4, "5"), (8, "5"), (16, "test1"), (16, "test2")]),
     ],
 )
-def test_version_1_lists_the_types_asked_for(types: list[int], expected: list[tuple[int, str]]) -> None:
+def test_version_1_lists_the_requested_types(types: list[int], expected: list[tuple[int, str]]) -> None:
     response = client().send(ListConfigResourcesRequest(resource_types=types))
 
     assert [(row.resource_type, row.resource_name) for row in response.config_resources] == expected
 
 
 @pytest.mark.parametrize("types", [[0], [1], [99], [16, 99], [-1]])
-def test_a_type_the_version_does_not_know_refuses_the_whole_request(types: list[int]) -> None:
+def test_a_type_unknown_to_the_version_refuses_the_whole_request(types: list[int]) -> None:
     response = client().send(ListConfigResourcesRequest(resource_types=types))
 
     assert (response.error_code, response.config_resources) == (ErrorCode.UNSUPPORTED_VERSION, [])

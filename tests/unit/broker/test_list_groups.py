@@ -1,4 +1,4 @@
-"""ListGroups: both kinds of groups, filters."""
+"""ListGroups: both kinds of groups, and filters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.group_client import GroupClient
 
 @pytest.fixture
 def client() -> GroupClient:
-    """Groups: ``stable`` and ``empty`` of classic members, ``modern`` of the other protocol."""
+    """Groups ``stable`` and ``empty`` of classic members, and ``modern`` of the other protocol."""
     client = GroupClient()
     client.stable_group("stable")
     client.broker.groups.make_simple_group("empty")
@@ -37,7 +37,7 @@ def listed(client: GroupClient, states: list[str], types: list[str]) -> list[str
         ([], ["share"], []),
     ],
 )
-def test_filters_let_through_what_they_name(
+def test_filters_select_groups(
     client: GroupClient, states: list[str], types: list[str], groups: list[str]
 ) -> None:
     found = listed(client, states, types)

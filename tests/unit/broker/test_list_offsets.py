@@ -14,7 +14,7 @@ VERSIONS = range(ListOffsetsRequest.VERSIONS.first, ListOffsetsRequest.VERSIONS.
 LATEST = ListOffsetsRequest.VERSIONS.last
 T = 1_700_000_000_000
 NONE = (ErrorCode.NONE, -1, -1, -1)
-"""Code, timestamp, offset and leader epoch of "there is none"."""
+"""Error code, timestamp, offset and leader epoch if there is no such record."""
 
 
 def refused(code: ErrorCode) -> tuple[int, int, int, int]:
@@ -69,7 +69,7 @@ def at(timestamp: int, index: int = 0, epoch: int = -1) -> ListOffsetsPartition:
         (-(2**63), refused(ErrorCode.UNSUPPORTED_VERSION)),
     ],
 )
-def test_what_a_timestamp_asks_for(
+def test_a_timestamp_selects_an_offset(
     client: BrokerClient, timestamp: int, expected: tuple[int, int, int, int]
 ) -> None:
     response = ask(client, at(timestamp))
@@ -80,7 +80,7 @@ def test_what_a_timestamp_asks_for(
 @pytest.mark.parametrize(
     ("timestamp", "expected"), [(-1, (0, -1, 0, 0)), (-2, (0, -1, 0, 0)), (-3, NONE), (0, NONE), (T, NONE)]
 )
-def test_an_empty_partition(
+def test_an_empty_partition_has_both_ends_and_no_timestamp(
     client: BrokerClient, timestamp: int, expected: tuple[int, int, int, int]
 ) -> None:
     response = ask(client, at(timestamp, 1))
@@ -90,7 +90,7 @@ def test_an_empty_partition(
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 99)])
-def test_a_timestamp_that_the_version_does_not_know(
+def test_a_special_timestamp_unknown_to_the_version_is_refused(
     client: BrokerClient, version: int, timestamp: int, since: int
 ) -> None:
     response = ask(client, at(timestamp), version=version)
@@ -100,7 +100,7 @@ def test_a_timestamp_that_the_version_does_not_know(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_leader_epoch_is_told_from_version_4_on(client: BrokerClient, version: int) -> None:
+def test_the_leader_epoch_is_returned_from_version_4_on(client: BrokerClient, version: int) -> None:
     response = ask(client, at(-1), version=version)
 
     assert found(response) == [(0, -1, 3, 0 if version >= 4 else -1)]
@@ -117,13 +117,13 @@ def test_the_leader_epoch_is_checked(client: BrokerClient, epoch: int, code: int
 
 
 @pytest.mark.parametrize("index", [2, -1, 2**31 - 1, -(2**31)])
-def test_an_unknown_partition_leaves_the_others_alone(client: BrokerClient, index: int) -> None:
+def test_an_unknown_partition_does_not_affect_the_others(client: BrokerClient, index: int) -> None:
     response = ask(client, at(-1), at(-1, index))
 
     assert found(response) == [(0, -1, 3, 0), refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
 
 
-def test_an_unknown_topic(client: BrokerClient) -> None:
+def test_an_unknown_topic_is_refused(client: BrokerClient) -> None:
     response = ask(client, at(-1), topic="nowhere")
 
     assert found(response) == [refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
@@ -143,7 +143,7 @@ def test_a_partition_named_in_two_topics_of_the_request_is_refused(client: Broke
     assert found(response) == [refused(ErrorCode.INVALID_REQUEST)] * 2
 
 
-def test_nothing_asked_nothing_told(client: BrokerClient) -> None:
+def test_an_empty_request_has_an_empty_answer(client: BrokerClient) -> None:
     response = client.send(ListOffsetsRequest(replica_id=-1))
 
     assert response.topics == []

@@ -13,7 +13,7 @@ from support.broker import BrokerClient, make_broker
 @pytest.mark.parametrize(
     "topics", [None, [], [ListPartitionReassignmentsTopics(name="t", partition_indexes=[0, 9])]]
 )
-def test_nothing_is_on_the_move(topics: list[ListPartitionReassignmentsTopics] | None) -> None:
+def test_no_partition_is_being_reassigned(topics: list[ListPartitionReassignmentsTopics] | None) -> None:
     client = BrokerClient(make_broker())
     client.broker.topics.create("t", 1, {})
 

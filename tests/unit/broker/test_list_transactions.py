@@ -46,7 +46,9 @@ def ask(client: BrokerClient, version: int = 2, **fields: Any) -> ListTransactio
         ({"transactional_id_pattern": ".*-new", "producer_id_filters": [1]}, set()),
     ],
 )
-def test_all_filters_must_be_passed(client: BrokerClient, fields: dict[str, Any], expected: set[str]) -> None:
+def test_a_transaction_must_pass_all_filters(
+    client: BrokerClient, fields: dict[str, Any], expected: set[str]
+) -> None:
     answer = ask(client, **fields)
 
     assert {state.transactional_id for state in answer.transaction_states} == expected
@@ -54,21 +56,21 @@ def test_all_filters_must_be_passed(client: BrokerClient, fields: dict[str, Any]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_what_is_said_of_a_transaction(client: BrokerClient, version: int) -> None:
+def test_a_listed_transaction_has_its_state_and_producer(client: BrokerClient, version: int) -> None:
     answer = ask(client, version, producer_id_filters=[1])
 
     (state,) = answer.transaction_states
     assert (state.transactional_id, state.producer_id, state.transaction_state) == ("open-old", 1, "Ongoing")
 
 
-def test_states_that_do_not_exist_are_named(client: BrokerClient) -> None:
+def test_unknown_states_are_returned(client: BrokerClient) -> None:
     answer = ask(client, state_filters=["Ongoing", "Sleeping"])
 
     assert answer.unknown_state_filters == ["Sleeping"]
     assert len(answer.transaction_states) == 2
 
 
-def test_a_pattern_that_is_none(client: BrokerClient) -> None:
+def test_an_invalid_pattern_is_refused(client: BrokerClient) -> None:
     answer = ask(client, transactional_id_pattern="(")
 
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

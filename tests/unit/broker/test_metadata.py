@@ -39,7 +39,7 @@ def topics(response: Any) -> list[tuple[int, str | None]]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_this_node_is_everything(client: BrokerClient, version: int) -> None:
+def test_this_node_is_broker_controller_and_leader(client: BrokerClient, version: int) -> None:
     response = client.send(MetadataRequest(topics=named("a")), version)
 
     (topic,) = response.topics
@@ -57,20 +57,20 @@ def test_this_node_is_everything(client: BrokerClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_empty_list_asks_for_none_except_in_version_0(client: BrokerClient, version: int) -> None:
+def test_an_empty_list_asks_for_no_topics_except_in_version_0(client: BrokerClient, version: int) -> None:
     response = client.send(MetadataRequest(topics=[]), version)
 
     assert topics(response) == ([(0, "a"), (0, "b")] if version == 0 else [])
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_null_asks_for_all(client: BrokerClient, version: int) -> None:
+def test_null_asks_for_all_topics(client: BrokerClient, version: int) -> None:
     response = client.send(MetadataRequest(topics=None), version)
 
     assert topics(response) == [(0, "a"), (0, "b")]
 
 
-def test_an_address_is_that_of_the_listener_the_client_came_through(client: BrokerClient) -> None:
+def test_the_address_is_that_of_the_clients_listener(client: BrokerClient) -> None:
     client.broker.endpoints["OTHER"] = Endpoint("other.example", 1234)
     client.connection.listener_name = "OTHER"
 
@@ -80,7 +80,7 @@ def test_an_address_is_that_of_the_listener_the_client_came_through(client: Brok
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_unknown_topic_is_created_and_there_at_once(version: int) -> None:
+def test_an_unknown_topic_is_created_and_usable_at_once(version: int) -> None:
     client = make_client(num_partitions=3)
 
     response = client.send(MetadataRequest(topics=named("new", "a")), version)
@@ -91,7 +91,7 @@ def test_an_unknown_topic_is_created_and_there_at_once(version: int) -> None:
 
 
 @pytest.mark.parametrize(("asked", "enabled"), [(False, True), (True, False), (False, False)])
-def test_an_unknown_topic_is_not_created_when_one_side_does_not_want_it(asked: bool, enabled: bool) -> None:
+def test_an_unknown_topic_is_not_created_unless_client_and_host_allow_it(asked: bool, enabled: bool) -> None:
     client = make_client(auto_create_topics_enable=enabled)
 
     response = client.send(MetadataRequest(topics=named("new", "bad name"), allow_auto_topic_creation=asked))
@@ -101,13 +101,13 @@ def test_an_unknown_topic_is_not_created_when_one_side_does_not_want_it(asked: b
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "ä", "x" * 250])
-def test_a_name_that_is_not_legal_is_not_created(client: BrokerClient, name: str) -> None:
+def test_a_topic_with_an_illegal_name_is_not_created(client: BrokerClient, name: str) -> None:
     response = client.send(MetadataRequest(topics=named(name, "a")))
 
     assert topics(response) == [(ILLEGAL, name), (0, "a")]
 
 
-def test_a_name_that_collides_is_not_created(client: BrokerClient) -> None:
+def test_a_topic_whose_name_collides_is_not_created(client: BrokerClient) -> None:
     client.broker.topics.create("x.y", 1, {})
 
     response = client.send(MetadataRequest(topics=named("x_y")))
@@ -115,7 +115,7 @@ def test_a_name_that_collides_is_not_created(client: BrokerClient) -> None:
     assert topics(response) == [(ILLEGAL, "x_y")]
 
 
-def test_a_default_that_is_not_legal_creates_nothing() -> None:
+def test_an_illegal_default_creates_no_topic() -> None:
     client = make_client(num_partitions=2_000)
 
     response = client.send(MetadataRequest(topics=named("new")))
@@ -133,14 +133,14 @@ def test_too_many_unknown_topics_are_not_created() -> None:
     assert len(list(client.broker.topics)) == 2
 
 
-def test_one_topic_that_cannot_be_created_leaves_the_others_alone(client: BrokerClient) -> None:
+def test_one_topic_that_cannot_be_created_does_not_affect_the_others(client: BrokerClient) -> None:
     response = client.send(MetadataRequest(topics=named("x.y", "x_y", "z")))
 
     assert topics(response) == [(0, "x.y"), (ILLEGAL, "x_y"), (0, "z")]
     assert [row.name for row in client.broker.metadata.topics()] == ["a", "b", "x.y", "z"]
 
 
-def test_a_look_up_writes_nothing(client: BrokerClient) -> None:
+def test_a_lookup_writes_nothing(client: BrokerClient) -> None:
     client.broker.metadata.close()
 
     response = client.send(MetadataRequest(topics=named("a", "b")))
@@ -155,7 +155,7 @@ def test_a_topic_named_twice_is_answered_once(client: BrokerClient) -> None:
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_topics_by_id(client: BrokerClient, version: int) -> None:
+def test_topics_can_be_requested_by_id(client: BrokerClient, version: int) -> None:
     a = client.broker.topics.by_name["a"]
     wanted = [MetadataRequestTopic(name=None, topic_id=each) for each in (a.id, NOWHERE, a.id)]
 
@@ -166,7 +166,7 @@ def test_topics_by_id(client: BrokerClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_beside_ids_names_do_not_count(client: BrokerClient, version: int) -> None:
+def test_names_next_to_ids_are_ignored(client: BrokerClient, version: int) -> None:
     wanted = [MetadataRequestTopic(name="a", topic_id=NOWHERE), *named("b", None)]
 
     response = client.send(MetadataRequest(topics=wanted), version)
@@ -176,7 +176,7 @@ def test_beside_ids_names_do_not_count(client: BrokerClient, version: int) -> No
 
 @pytest.mark.parametrize("version", [10, 11])
 @pytest.mark.parametrize("topic_id", [NIL_UUID, NOWHERE])
-def test_versions_that_cannot_answer_ids_refuse_the_request(
+def test_versions_that_cannot_return_ids_refuse_the_request(
     client: BrokerClient, version: int, topic_id: bytes
 ) -> None:
     wanted = [MetadataRequestTopic(name=None, topic_id=topic_id), *named("a", "new")]
@@ -188,13 +188,13 @@ def test_versions_that_cannot_answer_ids_refuse_the_request(
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_neither_name_nor_id(client: BrokerClient, version: int) -> None:
+def test_a_topic_without_name_and_id_is_refused(client: BrokerClient, version: int) -> None:
     response = client.send(MetadataRequest(topics=named(None)), version)
 
     assert topics(response) == [(ILLEGAL, "")]
 
 
-def test_internal_topics_say_so(client: BrokerClient) -> None:
+def test_internal_topics_are_marked(client: BrokerClient) -> None:
     client.broker.topics.create("__consumer_offsets", 1, {})
 
     response = client.send(MetadataRequest(topics=named("__consumer_offsets", "a")))
@@ -204,7 +204,9 @@ def test_internal_topics_say_so(client: BrokerClient) -> None:
 
 @pytest.mark.parametrize("version", range(8, 14))
 @pytest.mark.parametrize("asked", [True, False])
-def test_operations_are_told_when_asked_for(client: BrokerClient, version: int, asked: bool) -> None:
+def test_authorized_operations_are_returned_on_request(
+    client: BrokerClient, version: int, asked: bool
+) -> None:
     request = MetadataRequest(
         topics=named("a"),
         include_cluster_authorized_operations=asked,

@@ -1,4 +1,4 @@
-"""OffsetCommit as a handler: one answer per partition."""
+"""The OffsetCommit handler: one answer per partition."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def topic_id(client: GroupClient) -> bytes:
 def request(
     *partitions: int, name: str = "t", metadata: str | None = None, **fields: Any
 ) -> OffsetCommitRequest:
-    """Offset 5 of each partition."""
+    """Commit offset 5 of each partition."""
     wanted = [
         OffsetCommitRequestPartition(partition_index=index, committed_offset=5, committed_metadata=metadata)
         for index in partitions
@@ -53,7 +53,7 @@ def committed(client: GroupClient, index: int = 0) -> CommittedOffset | None:
     return client.broker.groups.offsets.offset("g", (topic_id(client), index))
 
 
-def test_partitions_that_are_not_there_do_not_keep_the_others(client: GroupClient) -> None:
+def test_unknown_partitions_do_not_affect_the_others(client: GroupClient) -> None:
     (answer,) = client.post(request(0, 2, -1, 1), 9)
 
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -61,14 +61,14 @@ def test_partitions_that_are_not_there_do_not_keep_the_others(client: GroupClien
     assert committed(client, 1) == committed(client)
 
 
-def test_a_topic_that_is_not_there_is_unknown(client: GroupClient) -> None:
+def test_an_unknown_topic_is_refused(client: GroupClient) -> None:
     (answer,) = client.post(request(0, name="other"), 9)
 
     assert codes(answer) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert not client.broker.groups.groups
 
 
-def test_an_id_that_is_not_there_is_unknown(client: GroupClient) -> None:
+def test_an_unknown_topic_id_is_refused(client: GroupClient) -> None:
     (answer,) = client.post(request(0, topic_id=b"?" * 16), 10)
 
     assert codes(answer) == [ErrorCode.UNKNOWN_TOPIC_ID]
@@ -83,14 +83,14 @@ def test_metadata_is_bounded(client: GroupClient, metadata: str | None, code: in
     assert codes(answer) == [code]
 
 
-def test_a_refusal_is_the_answer_of_every_partition(client: GroupClient) -> None:
+def test_a_refusal_is_returned_for_every_partition(client: GroupClient) -> None:
     (answer,) = client.post(request(0, 1, 7, member_id="m", generation_id_or_member_epoch=3), 9)
 
     assert codes(answer) == [ErrorCode.GROUP_ID_NOT_FOUND] * 3
 
 
 @pytest.mark.parametrize("version", [2, 4])
-def test_a_retention_time_is_kept_with_the_offset(client: GroupClient, version: int) -> None:
+def test_a_retention_time_is_stored_with_the_offset(client: GroupClient, version: int) -> None:
     client.post(request(0, retention_time_ms=60_000), version)
 
     offset = committed(client)
@@ -99,7 +99,7 @@ def test_a_retention_time_is_kept_with_the_offset(client: GroupClient, version: 
 
 
 @pytest.mark.parametrize("version", [2, 5, 9])
-def test_without_a_retention_time_the_brokers_counts(client: GroupClient, version: int) -> None:
+def test_without_a_retention_time_the_brokers_applies(client: GroupClient, version: int) -> None:
     client.post(request(0), version)
 
     offset = committed(client)
@@ -115,7 +115,7 @@ def test_an_endless_retention_time_does_not_overflow(client: GroupClient) -> Non
     assert offset.expire_timestamp_ms == 2**63 - 1
 
 
-def test_a_group_without_a_name_may_have_offsets(client: GroupClient) -> None:
+def test_the_empty_group_id_can_have_offsets(client: GroupClient) -> None:
     asked = request(0)
     asked.group_id = ""
 
@@ -124,7 +124,7 @@ def test_a_group_without_a_name_may_have_offsets(client: GroupClient) -> None:
     assert codes(answer) == [0]
 
 
-def test_what_cannot_be_stored_is_refused_and_not_remembered(
+def test_an_offset_that_cannot_be_stored_is_refused_and_not_remembered(
     client: GroupClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""OffsetDelete as a handler: what members read stays."""
+"""The OffsetDelete handler: offsets of subscribed topics cannot be deleted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def left(client: GroupClient) -> int:
 @pytest.mark.parametrize(
     ("group_id", "code"), [("", ErrorCode.INVALID_GROUP_ID), ("other", ErrorCode.GROUP_ID_NOT_FOUND)]
 )
-def test_a_group_that_is_not_there_is_refused(client: GroupClient, group_id: str, code: ErrorCode) -> None:
+def test_an_unknown_group_is_refused(client: GroupClient, group_id: str, code: ErrorCode) -> None:
     assert delete(client, "t", group_id=group_id).error_code == code
 
 
@@ -65,12 +65,12 @@ def test_offsets_of_an_empty_group_are_deleted(client: GroupClient) -> None:
     assert left(client) == 0
 
 
-def test_what_is_not_there_is_unknown(client: GroupClient) -> None:
+def test_an_unknown_partition_is_refused(client: GroupClient) -> None:
     assert codes(delete(client, "other")) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert codes(delete(client, "t", partition=1)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_a_topic_that_members_read_is_refused(client: GroupClient) -> None:
+def test_a_subscribed_topic_is_refused(client: GroupClient) -> None:
     client.stable_group(protocols=[JoinGroupRequestProtocol(name="range", metadata=READS_T)])
 
     answer = delete(client, "t", "u")
@@ -79,19 +79,19 @@ def test_a_topic_that_members_read_is_refused(client: GroupClient) -> None:
     assert left(client) == 1
 
 
-def test_members_that_do_not_say_what_they_read_may_read_anything(client: GroupClient) -> None:
+def test_members_with_an_unreadable_subscription_may_read_any_topic(client: GroupClient) -> None:
     client.stable_group()
 
     assert codes(delete(client, "t", "u")) == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC] * 2
 
 
-def test_members_that_are_no_consumers_keep_everything(client: GroupClient) -> None:
+def test_members_of_another_protocol_type_keep_all_offsets(client: GroupClient) -> None:
     client.post(client.joining(group_instance_id="one", protocol_type="connect"))
 
     assert delete(client, "t").error_code == ErrorCode.NON_EMPTY_GROUP
 
 
-def test_a_group_that_was_full_may_be_cleared_when_it_is_empty(client: GroupClient) -> None:
+def test_offsets_can_be_deleted_once_the_group_is_empty(client: GroupClient) -> None:
     (member,) = client.stable_group(protocols=[JoinGroupRequestProtocol(name="range", metadata=READS_T)])
     client.post(LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=member.member_id)]))
 

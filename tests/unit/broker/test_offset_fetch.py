@@ -1,4 +1,4 @@
-"""OffsetFetch as a handler: what is there, what is not, what is not yet."""
+"""The OffsetFetch handler: committed, missing and unstable offsets."""
 
 from __future__ import annotations
 
@@ -55,23 +55,23 @@ def test_a_partition_without_a_commit_has_minus_one(client: GroupClient) -> None
     assert ask(client, wanted(1)) == [nothing(1)]
 
 
-def test_a_group_that_is_not_there_has_committed_nothing(client: GroupClient) -> None:
+def test_an_unknown_group_has_no_commits(client: GroupClient) -> None:
     assert ask(client, wanted(0), group_id="other") == [nothing(0)]
     assert ask(client, None, group_id="other") == []
 
 
-def test_a_topic_that_is_not_there_has_no_commit(client: GroupClient) -> None:
+def test_an_unknown_topic_has_no_commit(client: GroupClient) -> None:
     assert ask(client, wanted(0, name="other")) == [nothing(0)]
 
 
-def test_an_id_that_is_not_there_is_unknown(client: GroupClient) -> None:
+def test_an_unknown_topic_id_is_refused(client: GroupClient) -> None:
     partitions = ask(client, wanted(0, topic_id=b"?" * 16), version=10)
 
     assert partitions == [nothing(0, ErrorCode.UNKNOWN_TOPIC_ID)]
 
 
 @pytest.mark.parametrize("version", [8, 9, 10])
-def test_null_topics_ask_for_everything(client: GroupClient, version: int) -> None:
+def test_null_topics_ask_for_all_topics(client: GroupClient, version: int) -> None:
     client.broker.groups.commit("g", {(topic_id(client, "u"), 1): CommittedOffset(offset=6)})
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)])
 
@@ -86,18 +86,18 @@ def test_null_topics_ask_for_everything(client: GroupClient, version: int) -> No
 
 
 @pytest.mark.parametrize("version", [2, 7])
-def test_null_topics_of_old_clients_ask_for_everything(client: GroupClient, version: int) -> None:
+def test_null_topics_of_old_versions_ask_for_all_topics(client: GroupClient, version: int) -> None:
     (answer,) = client.post(OffsetFetchRequest(group_id="g", topics=None), version)
 
     (topic,) = answer.topics
     assert (topic.name, topic.partitions[0].committed_offset) == ("t", 5)
 
 
-def test_no_topics_ask_for_nothing(client: GroupClient) -> None:
+def test_an_empty_list_of_topics_asks_for_none(client: GroupClient) -> None:
     assert ask(client, []) == []
 
 
-def test_several_groups_are_answered_apart(client: GroupClient) -> None:
+def test_several_groups_have_separate_answers(client: GroupClient) -> None:
     groups = [OffsetFetchRequestGroup(group_id=name, topics=wanted(0)) for name in ("g", "other")]
 
     (answer,) = client.post(OffsetFetchRequest(groups=groups), 8)
@@ -117,7 +117,7 @@ def test_offsets_of_an_open_transaction_are_unstable(client: GroupClient, versio
     assert first(answer) == (ErrorCode.UNSTABLE_OFFSET_COMMIT, -1)
 
 
-def test_who_does_not_ask_for_stable_offsets_sees_those_of_before(client: GroupClient) -> None:
+def test_without_require_stable_the_previous_offset_is_returned(client: GroupClient) -> None:
     client.broker.groups.offsets.add_pending(7, "g", {(topic_id(client), 0): CommittedOffset(offset=9)})
 
     (partition,) = ask(client, wanted(0))
@@ -125,7 +125,7 @@ def test_who_does_not_ask_for_stable_offsets_sees_those_of_before(client: GroupC
     assert (partition.error_code, partition.committed_offset) == (0, 5)
 
 
-def test_a_member_of_the_other_protocol_has_to_be_one(client: GroupClient) -> None:
+def test_a_consumer_member_must_exist_in_the_group(client: GroupClient) -> None:
     client.broker.groups.put(client.broker.groups.consumer_group("modern", 1))
     groups = [
         OffsetFetchRequestGroup(group_id="modern", member_id="m", member_epoch=1, topics=wanted(0)),
@@ -138,13 +138,13 @@ def test_a_member_of_the_other_protocol_has_to_be_one(client: GroupClient) -> No
 
 
 def first(answer: OffsetFetchResponse) -> tuple[int, int]:
-    """Error and offset of the only partition, in old and new answers."""
+    """Error code and offset of the only partition, in old and new answers."""
     topics = answer.topics or answer.groups[0].topics
     partition = topics[0].partitions[0]
     return partition.error_code, partition.committed_offset
 
 
-def test_what_is_named_twice_is_answered_once(client: GroupClient) -> None:
+def test_a_repeated_partition_is_answered_once(client: GroupClient) -> None:
     topics = wanted(0, 1, 0) + wanted(1) + wanted(0, name="u")
     groups = [OffsetFetchRequestGroup(group_id="g", topics=topics)] * 2
 

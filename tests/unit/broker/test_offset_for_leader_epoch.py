@@ -26,7 +26,7 @@ def client() -> BrokerClient:
 def ask(
     client: BrokerClient, *partitions: OffsetForLeaderPartition, topic: str = "t", version: int = 4
 ) -> list[tuple[int, int, int]]:
-    """Error, epoch and offset of each answer."""
+    """Error code, epoch and end offset of each answer."""
     topics = [OffsetForLeaderTopic(topic=topic, partitions=list(partitions))]
     response = client.send(OffsetForLeaderEpochRequest(topics=topics), version)
     assert isinstance(response, OffsetForLeaderEpochResponse)
@@ -38,7 +38,7 @@ def ask(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_only_epoch_ends_where_the_log_does(client: BrokerClient, version: int) -> None:
+def test_the_only_epoch_ends_at_the_log_end(client: BrokerClient, version: int) -> None:
     answers = ask(
         client, OffsetForLeaderPartition(partition=0), OffsetForLeaderPartition(partition=1), version=version
     )
@@ -47,7 +47,7 @@ def test_the_only_epoch_ends_where_the_log_does(client: BrokerClient, version: i
 
 
 @pytest.mark.parametrize(("epoch", "answer"), [(1, (0, -1, -1)), (-1, (0, -1, -1)), (-5, (0, -5, 0))])
-def test_an_epoch_that_never_was(client: BrokerClient, epoch: int, answer: tuple[int, int, int]) -> None:
+def test_an_unknown_epoch_has_no_end(client: BrokerClient, epoch: int, answer: tuple[int, int, int]) -> None:
     assert ask(client, OffsetForLeaderPartition(partition=0, leader_epoch=epoch)) == [answer]
 
 
@@ -62,7 +62,7 @@ def test_the_clients_own_epoch_is_checked(client: BrokerClient, epoch: int, code
 
 
 @pytest.mark.parametrize(("topic", "partition"), [("t", 2), ("t", -1), ("no", 0)])
-def test_what_is_not_there_is_unknown(client: BrokerClient, topic: str, partition: int) -> None:
+def test_an_unknown_partition_is_refused(client: BrokerClient, topic: str, partition: int) -> None:
     answers = ask(client, OffsetForLeaderPartition(partition=partition), topic=topic)
 
     assert answers == [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)]

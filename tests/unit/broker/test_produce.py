@@ -52,13 +52,13 @@ def outcomes(response: Any) -> list[PartitionProduceResponse]:
 def outcome(
     client: BrokerClient, records: bytes | None, version: int = 13, **where: Any
 ) -> PartitionProduceResponse:
-    """What becomes of one batch."""
+    """The result of one batch."""
     (only,) = outcomes(produce(client, data(client, records, **where), version=version))
     return only
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_answer_says_where_the_batch_stands(client: BrokerClient, version: int) -> None:
+def test_the_answer_has_the_offset_of_the_batch(client: BrokerClient, version: int) -> None:
     outcome(client, batch_of(b"a", b"b"), version)
 
     second = outcome(client, batch_of(b"c"), version)
@@ -69,7 +69,7 @@ def test_the_answer_says_where_the_batch_stands(client: BrokerClient, version: i
     assert values_from(client.broker.topics.log("t", 0)) == [(0, b"a"), (1, b"b"), (2, b"c")]
 
 
-def test_log_append_time_is_told(client: BrokerClient) -> None:
+def test_log_append_time_is_returned(client: BrokerClient) -> None:
     client.broker.topics.create("stamped", 1, {"message.timestamp.type": "LogAppendTime"})
 
     answer = outcome(client, batch_of(b"a", timestamp_ms=5), topic="stamped")
@@ -78,7 +78,7 @@ def test_log_append_time_is_told(client: BrokerClient) -> None:
 
 
 @pytest.mark.parametrize("acks", [1, -1])
-def test_partitions_are_appended_or_refused_on_their_own(client: BrokerClient, acks: int) -> None:
+def test_partitions_are_appended_or_refused_independently(client: BrokerClient, acks: int) -> None:
     good, bad = batch_of(b"a"), b"\0" * 70
 
     response = produce(
@@ -101,7 +101,7 @@ def test_version_13_answers_with_the_id(client: BrokerClient) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_unknown_topic(client: BrokerClient, version: int) -> None:
+def test_an_unknown_topic_is_refused(client: BrokerClient, version: int) -> None:
     answer = outcome(client, batch_of(b"a"), version, topic="nowhere")
 
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if version >= 13 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -109,20 +109,20 @@ def test_an_unknown_topic(client: BrokerClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("index", [2, -1, 2**31 - 1, -(2**31)])
-def test_an_unknown_partition(client: BrokerClient, index: int) -> None:
+def test_an_unknown_partition_is_refused(client: BrokerClient, index: int) -> None:
     answer = outcome(client, batch_of(b"a"), index=index)
 
     assert (answer.error_code, answer.index) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, index)
 
 
-def test_nothing_to_append_is_nothing_refused(client: BrokerClient) -> None:
+def test_an_empty_request_has_an_empty_answer(client: BrokerClient) -> None:
     response = produce(client)
 
     assert response.responses == []
 
 
 @pytest.mark.parametrize("acks", [2, -2, 5, 32_767, -32_768])
-def test_an_unknown_kind_of_acknowledgment_refuses_every_partition(client: BrokerClient, acks: int) -> None:
+def test_unknown_acks_refuse_every_partition(client: BrokerClient, acks: int) -> None:
     response = produce(client, data(client, batch_of(b"a")), data(client, batch_of(b"a"), index=1), acks=acks)
 
     assert [answer.error_code for answer in outcomes(response)] == [ErrorCode.INVALID_REQUIRED_ACKS] * 2
@@ -158,7 +158,7 @@ GOOD = batch_of(b"a")
         "control", "transactional", "no-sequence", "log-append-time",
     ],
 )  # fmt: skip
-def test_a_batch_that_is_refused(client: BrokerClient, records: bytes | None, code: ErrorCode) -> None:
+def test_an_invalid_batch_is_refused(client: BrokerClient, records: bytes | None, code: ErrorCode) -> None:
     answer = outcome(client, records)
 
     assert (answer.error_code, answer.base_offset) == (code, -1)
@@ -175,7 +175,7 @@ def test_zstd_needs_version_7(client: BrokerClient, version: int, code: int) -> 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_records_without_a_key_are_named_in_a_compacted_topic(client: BrokerClient, version: int) -> None:
+def test_records_without_a_key_are_listed_for_a_compacted_topic(client: BrokerClient, version: int) -> None:
     batch = build_batch([Record(b"k", b"a", NOW_MS), Record(None, b"b", NOW_MS), Record(None, b"c", NOW_MS)])
 
     answer = outcome(client, batch, version, topic="compacted")
@@ -188,7 +188,7 @@ def test_records_without_a_key_are_named_in_a_compacted_topic(client: BrokerClie
     assert client.broker.topics.log("compacted", 0).log_end_offset == 0
 
 
-def test_records_out_of_time_are_named(client: BrokerClient) -> None:
+def test_records_with_a_wrong_timestamp_are_listed(client: BrokerClient) -> None:
     now_ms = client.broker.clock.now_ms()
     batch = build_batch([Record(b"k", b"a", now_ms), Record(b"k", b"b", 5), Record(b"k", b"c", -1)])
 
@@ -198,7 +198,7 @@ def test_records_out_of_time_are_named(client: BrokerClient) -> None:
     assert [error.batch_index for error in answer.record_errors] == [1]
 
 
-def test_a_batch_that_was_appended_before_has_its_old_offset(client: BrokerClient) -> None:
+def test_a_repeated_batch_gets_its_first_offset(client: BrokerClient) -> None:
     producer_id = client.send(InitProducerIdRequest(transactional_id=None), 5).producer_id
     first = batch_of(b"a", producer=(producer_id, 0, 0))
     second = batch_of(b"b", producer=(producer_id, 0, 1))
@@ -213,7 +213,7 @@ def test_a_batch_that_was_appended_before_has_its_old_offset(client: BrokerClien
     ("producer", "code"),
     [((7, 2, 5), ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), ((7, 1, 1), ErrorCode.INVALID_PRODUCER_EPOCH)],
 )
-def test_an_idempotent_producer_is_held_to_its_order(
+def test_an_idempotent_producer_must_send_in_order(
     client: BrokerClient, producer: tuple[int, int, int], code: ErrorCode
 ) -> None:
     outcome(client, batch_of(b"a", producer=(7, 2, 0)))
@@ -224,7 +224,7 @@ def test_an_idempotent_producer_is_held_to_its_order(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_without_acknowledgment_there_is_no_answer(client: BrokerClient, version: int) -> None:
+def test_without_acks_there_is_no_answer(client: BrokerClient, version: int) -> None:
     response = produce(client, data(client, batch_of(b"a")), version=version, acks=0)
 
     assert response is None
@@ -232,7 +232,7 @@ def test_without_acknowledgment_there_is_no_answer(client: BrokerClient, version
 
 
 @pytest.mark.parametrize("topic", ["t", "nowhere"])
-def test_without_acknowledgment_a_refusal_closes_the_connection(client: BrokerClient, topic: str) -> None:
+def test_without_acks_a_refusal_closes_the_connection(client: BrokerClient, topic: str) -> None:
     good, bad = data(client, batch_of(b"a"), index=1), data(client, b"bad", topic=topic)
 
     with pytest.raises(CloseConnection, match="acks=0"):
@@ -241,7 +241,7 @@ def test_without_acknowledgment_a_refusal_closes_the_connection(client: BrokerCl
     assert client.broker.topics.log("t", 1).log_end_offset == 1
 
 
-def test_without_acknowledgment_a_bug_closes_the_connection(
+def test_without_acks_a_bug_closes_the_connection(
     client: BrokerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("odradek.broker.handlers.produce.append", None)
@@ -262,7 +262,7 @@ def test_many_partitions_in_one_request(client: BrokerClient) -> None:
     assert {log.log_end_offset for log in client.broker.topics.by_name["wide"].partitions} == {1}
 
 
-def test_of_a_partition_that_is_there_twice_the_last_counts(client: BrokerClient) -> None:
+def test_of_a_repeated_partition_the_last_counts(client: BrokerClient) -> None:
     twice = data(client, batch_of(b"first"))
     twice.partition_data += data(client, batch_of(b"last")).partition_data
 

@@ -22,11 +22,11 @@ from support.broker import BrokerClient, make_broker
 INLINE_BYTES = 100
 SMALL = b"\x0a\x00"
 LARGE = SMALL * INLINE_BYTES
-"""MetricsData of empty ResourceMetrics, beyond what is opened on the loop."""
+"""MetricsData of empty ResourceMetrics, larger than the loop decompresses inline."""
 
 
 class Receiver:
-    """Keeps what it is given."""
+    """A receiver that stores every payload."""
 
     def __init__(self) -> None:
         self.payloads: list[bytes] = []
@@ -36,7 +36,7 @@ class Receiver:
 
 
 class Elsewhere:
-    """An `Offload` that works when it is told to."""
+    """An `Offload` that the test completes."""
 
     def __init__(self, broker: Broker) -> None:
         self.jobs: list[tuple[PayloadWork, Callable[[bytes | Exception], None]]] = []
@@ -57,7 +57,7 @@ def receiver() -> Receiver:
 
 @pytest.fixture
 def client(receiver: Receiver) -> BrokerClient:
-    """Of a host with a receiver and a subscription to everything."""
+    """A client of a host with a receiver and a subscription to all metrics."""
     broker = make_broker(telemetry=TelemetryConfig(inline_bytes=INLINE_BYTES))
     broker.telemetry.plugin.add_receiver("any", receiver)
     broker.telemetry.update_subscription("all", {"metrics": "*"})
@@ -70,7 +70,7 @@ def elsewhere(client: BrokerClient) -> Elsewhere:
 
 
 def push(client: BrokerClient, metrics: bytes = SMALL, **fields: Any) -> PushTelemetryRequest:
-    """A push that is in order, of an instance that has just asked for its subscription."""
+    """A valid push of an instance that has just got its subscription."""
     subscription = client.send(GetTelemetrySubscriptionsRequest())
     known = {
         "client_instance_id": subscription.client_instance_id,
@@ -80,7 +80,7 @@ def push(client: BrokerClient, metrics: bytes = SMALL, **fields: Any) -> PushTel
 
 
 def pending(client: BrokerClient, request: PushTelemetryRequest) -> PendingAnswer:
-    """The answer that comes later."""
+    """The deferred answer."""
     frame = request_header(RequestHeader(request.API_KEY, 0, 1, "test"), flexible=True) + encode(request, 0)
     answer = client.dispatcher.answer(frame, 0, client.connection)
     assert isinstance(answer, PendingAnswer)
@@ -88,7 +88,7 @@ def pending(client: BrokerClient, request: PushTelemetryRequest) -> PendingAnswe
 
 
 def code(answer: PendingAnswer) -> int:
-    """The error code of an answer that is there."""
+    """The error code of an immediate answer."""
     frames: list[bytes] = []
     answer.when_done(frames.append)
     (frame,) = frames
@@ -107,7 +107,7 @@ def test_a_small_push_is_answered_at_once(
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_a_large_push_is_answered_when_it_has_been_opened(
+def test_a_large_push_is_answered_after_its_decompression(
     client: BrokerClient, receiver: Receiver, elsewhere: Elsewhere, codec: Codec
 ) -> None:
     answer = pending(client, push(client, compress(codec, LARGE), compression_type=codec))
@@ -120,21 +120,23 @@ def test_a_large_push_is_answered_when_it_has_been_opened(
     assert receiver.payloads == [LARGE]
 
 
-def test_without_workers_a_large_push_is_opened_here(client: BrokerClient, receiver: Receiver) -> None:
+def test_without_workers_a_large_push_is_decompressed_inline(
+    client: BrokerClient, receiver: Receiver
+) -> None:
     response = client.send(push(client, LARGE))
 
     assert response.error_code == ErrorCode.NONE
     assert receiver.payloads == [LARGE]
 
 
-def test_a_large_push_that_is_not_otlp(client: BrokerClient, receiver: Receiver) -> None:
+def test_a_large_push_that_is_not_otlp_is_an_invalid_record(client: BrokerClient, receiver: Receiver) -> None:
     response = client.send(push(client, b"\xff" * 2 * INLINE_BYTES))
 
     assert response.error_code == ErrorCode.INVALID_RECORD
     assert receiver.payloads == []
 
 
-def test_a_push_is_delivered_even_if_its_client_has_gone(
+def test_a_push_is_delivered_even_if_its_client_disconnected(
     client: BrokerClient, receiver: Receiver, elsewhere: Elsewhere
 ) -> None:
     answer = pending(client, push(client, LARGE))
@@ -145,9 +147,7 @@ def test_a_push_is_delivered_even_if_its_client_has_gone(
     assert receiver.payloads == [LARGE]
 
 
-def test_a_failing_worker_is_our_problem_and_the_client_comes_again(
-    client: BrokerClient, elsewhere: Elsewhere
-) -> None:
+def test_a_push_whose_worker_fails_is_throttled(client: BrokerClient, elsewhere: Elsewhere) -> None:
     answer = pending(client, push(client, LARGE))
 
     elsewhere.finish(RuntimeError("worker died"))
@@ -155,7 +155,7 @@ def test_a_failing_worker_is_our_problem_and_the_client_comes_again(
     assert code(answer) == ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
-def test_a_bug_behind_the_worker_is_answered(
+def test_a_bug_after_the_worker_is_answered(
     client: BrokerClient, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("odradek.telemetry.receiver_plugin.ClientMetricsReceiverPlugin.export", None)
@@ -193,7 +193,7 @@ def test_a_bug_of_the_manager_is_an_invalid_request(
         ({"metrics": b""}, ErrorCode.NONE),
     ],
 )
-def test_the_ladder_reaches_the_client(
+def test_the_error_codes_of_the_manager_reach_the_client(
     client: BrokerClient, receiver: Receiver, fields: dict[str, Any], expected: ErrorCode
 ) -> None:
     response = client.send(push(client, **fields))
@@ -202,7 +202,7 @@ def test_the_ladder_reaches_the_client(
     assert receiver.payloads == []
 
 
-def test_a_second_handshake_is_throttled_by_its_code_alone(client: BrokerClient) -> None:
+def test_a_throttled_get_has_no_throttle_time(client: BrokerClient) -> None:
     first = client.send(GetTelemetrySubscriptionsRequest())
 
     second = client.send(GetTelemetrySubscriptionsRequest(client_instance_id=first.client_instance_id))

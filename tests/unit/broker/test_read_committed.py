@@ -1,4 +1,4 @@
-"""Fetch and ListOffsets with isolation level 1, while transactions begin, commit and abort."""
+"""Fetch and ListOffsets with read_committed, while transactions begin, commit and abort."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from support.batches import NOW_MS
 from support.broker import BrokerClient, make_broker
 
 A, B = 1, 2
-"""Two producers."""
+"""Two transactional producers."""
 
 
 @dataclass(slots=True)
 class Reader:
-    """Reads topic ``t``, of one partition, into which producers write."""
+    """Reads topic ``t``, of one partition, to which the producers write."""
 
     client: BrokerClient = field(default_factory=lambda: BrokerClient(make_broker()))
     sequences: dict[int, int] = field(default_factory=dict)
@@ -57,11 +57,11 @@ class Reader:
         return clock
 
     def plain(self) -> None:
-        """A record without a transaction."""
+        """Write a record outside any transaction."""
         self.log.append(build_batch([Record(b"k", b"v", NOW_MS)]), now_ms=NOW_MS)
 
     def write(self, producer: int) -> None:
-        """A record within the producer's transaction."""
+        """Write a record in the producer's transaction."""
         sequence = self.sequences.setdefault(producer, 0)
         self.sequences[producer] += 1
         batch = build_batch(
@@ -77,7 +77,7 @@ class Reader:
         self.log.append_marker(TransactionMarker(producer, 0, committed), NOW_MS)
 
     def fetch(self, offset: int = 0, **fields: Any) -> PartitionData | None:
-        """The partition's answer; None if it is to come."""
+        """The partition's answer; None if it is deferred."""
         request: Any = FetchRequest(
             **{"max_wait_ms": 0, "min_bytes": 1, "isolation_level": 1, **fields},
             topics=[
@@ -102,7 +102,7 @@ class Reader:
         return found
 
     def listed(self, timestamp: int, isolation_level: int = 1) -> tuple[int, int]:
-        """Error and offset."""
+        """Error code and offset."""
         partition = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
         request = ListOffsetsRequest(
             isolation_level=isolation_level, topics=[ListOffsetsTopic(name="t", partitions=[partition])]
@@ -117,7 +117,7 @@ def response_in(frame: bytes) -> FetchResponse:
 
 
 def offsets(partition: PartitionData) -> list[int]:
-    """First offset of each batch."""
+    """The first offset of each batch."""
     return [header.base_offset for header, _ in record_batches(partition.records or b"")]
 
 
@@ -131,7 +131,7 @@ def reader() -> Reader:
     return Reader()
 
 
-def test_without_transactions_everything_is_committed(reader: Reader) -> None:
+def test_without_transactions_every_record_is_committed(reader: Reader) -> None:
     reader.plain()
     reader.plain()
 
@@ -140,7 +140,7 @@ def test_without_transactions_everything_is_committed(reader: Reader) -> None:
     assert (offsets(found), aborted(found), found.last_stable_offset) == ([0, 1], [], 2)
 
 
-def test_an_open_transaction_holds_back_all_that_follows(reader: Reader) -> None:
+def test_an_open_transaction_holds_back_all_later_records(reader: Reader) -> None:
     reader.plain()
     reader.write(A)
     reader.plain()
@@ -151,7 +151,7 @@ def test_an_open_transaction_holds_back_all_that_follows(reader: Reader) -> None
     assert (offsets(everything), aborted(everything), everything.last_stable_offset) == ([0, 1, 2], None, 1)
 
 
-def test_behind_the_last_stable_offset_there_is_nothing_and_no_error(reader: Reader) -> None:
+def test_after_the_last_stable_offset_the_answer_is_empty_without_an_error(reader: Reader) -> None:
     reader.write(A)
     reader.plain()
 
@@ -160,13 +160,13 @@ def test_behind_the_last_stable_offset_there_is_nothing_and_no_error(reader: Rea
     assert [(row.error_code, row.records) for row in found] == [(0, b"")] * 3
 
 
-def test_an_offset_that_is_not_there_is_out_of_range_all_the_same(reader: Reader) -> None:
+def test_an_offset_outside_the_log_is_still_out_of_range(reader: Reader) -> None:
     reader.write(A)
 
     assert reader.fetched(2).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_aborted_transactions_are_named_with_their_records(reader: Reader) -> None:
+def test_aborted_transactions_are_returned_with_their_records(reader: Reader) -> None:
     reader.write(A)
     reader.write(B)
     reader.end(A, committed=False)
@@ -177,7 +177,7 @@ def test_aborted_transactions_are_named_with_their_records(reader: Reader) -> No
     assert (offsets(found), aborted(found)) == ([0, 1, 2, 3], [(A, 0)])
 
 
-def test_only_those_that_touch_the_records_are_named(reader: Reader) -> None:
+def test_only_aborted_transactions_within_the_records_are_returned(reader: Reader) -> None:
     for producer in (A, B):
         reader.write(producer)
         reader.end(producer, committed=False)
@@ -190,7 +190,7 @@ def test_only_those_that_touch_the_records_are_named(reader: Reader) -> None:
     assert (offsets(last), aborted(last)) == ([], [])
 
 
-def test_the_first_batch_comes_whatever_the_limit_but_not_if_it_is_open(reader: Reader) -> None:
+def test_the_first_batch_is_returned_whatever_the_limit_unless_it_is_open(reader: Reader) -> None:
     reader.plain()
     reader.write(A)
 
@@ -199,7 +199,7 @@ def test_the_first_batch_comes_whatever_the_limit_but_not_if_it_is_open(reader: 
     assert (offsets(committed), offsets(opened)) == ([0], [])
 
 
-def test_a_commit_answers_who_waits(reader: Reader) -> None:
+def test_a_commit_answers_a_waiting_fetch(reader: Reader) -> None:
     reader.write(A)
     waiting = reader.fetch(max_wait_ms=500)
     reader.write(A)
@@ -213,7 +213,7 @@ def test_a_commit_answers_who_waits(reader: Reader) -> None:
     assert reader.log.listeners == set()
 
 
-def test_records_behind_an_open_transaction_answer_nobody(reader: Reader) -> None:
+def test_records_after_an_open_transaction_answer_no_fetch(reader: Reader) -> None:
     reader.write(A)
     reader.fetch(max_wait_ms=500)
 
@@ -222,7 +222,7 @@ def test_records_behind_an_open_transaction_answer_nobody(reader: Reader) -> Non
     assert reader.answers == []
 
 
-def test_a_marker_that_frees_too_little_is_waited_on(reader: Reader) -> None:
+def test_a_marker_that_releases_too_few_bytes_does_not_answer(reader: Reader) -> None:
     reader.write(A)
     reader.write(B)
     reader.fetch(max_wait_ms=500, min_bytes=10_000)
@@ -237,7 +237,7 @@ def test_a_marker_that_frees_too_little_is_waited_on(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0, 3), (1, 1)])
-def test_the_end_that_is_listed_is_the_last_stable_offset(reader: Reader, level: int, expected: int) -> None:
+def test_the_latest_offset_is_the_last_stable_offset(reader: Reader, level: int, expected: int) -> None:
     reader.plain()
     reader.write(A)
     reader.plain()
@@ -245,7 +245,7 @@ def test_the_end_that_is_listed_is_the_last_stable_offset(reader: Reader, level:
     assert reader.listed(-1, level) == (0, expected)
 
 
-def test_a_record_that_is_not_stable_is_not_listed(reader: Reader) -> None:
+def test_a_timestamp_of_an_unstable_record_is_not_found(reader: Reader) -> None:
     reader.write(A)
 
     found = [reader.listed(timestamp, level) for timestamp in (NOW_MS, -3) for level in (0, 1)]
@@ -253,11 +253,11 @@ def test_a_record_that_is_not_stable_is_not_listed(reader: Reader) -> None:
     assert found == [(0, 0), (0, -1), (0, 0), (0, -1)]
 
 
-def test_an_isolation_level_that_does_not_exist_is_refused(reader: Reader) -> None:
+def test_an_unknown_isolation_level_is_refused(reader: Reader) -> None:
     assert reader.listed(-1, 7) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
 
 
-def test_without_aborted_transactions_batches_are_not_looked_at(
+def test_without_aborted_transactions_batches_are_not_examined(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader.write(A)
@@ -277,7 +277,7 @@ def test_without_aborted_transactions_batches_are_not_looked_at(
     assert (offsets(found), aborted(found), looked_at) == ([2, 3, 4], [], [])
 
 
-def test_who_waits_for_many_committed_bytes_has_them_looked_for_now_and_then(
+def test_a_fetch_that_waits_for_many_committed_bytes_is_checked_at_intervals(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []

@@ -1,4 +1,4 @@
-"""The dispatcher: headers, versions, bugs; and the refusal of every route in every version."""
+"""The dispatcher: headers, versions, bugs, and the refusal of every route in every version."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ UNSUPPORTED_API_VERSIONS = bytes.fromhex("00000010 0000004d 0023 00000001 0012 0
 
 
 class OneOfEach(MessageMaker):
-    """Requests in which every array has an element, so that there is something to refuse everywhere."""
+    """Requests in which every array has an element, so that a refusal needs an answer for each."""
 
     def field(self, field: Field) -> Any:
         return self.value(field.kind, field.name)
@@ -64,7 +64,7 @@ class OneOfEach(MessageMaker):
         return 1
 
 
-def test_every_array_of_a_request_made_for_a_refusal_has_an_element() -> None:
+def test_every_array_of_a_generated_request_has_an_element() -> None:
     shape = layout(MetadataRequest, 13)
 
     request = OneOfEach(random.Random(1)).message(MetadataRequest, 13)
@@ -82,7 +82,7 @@ def raising(error: BaseException) -> Any:
 
 
 def dispatcher_with(key: int, handler: Any) -> Dispatcher:
-    """A host where one API is answered by ``handler``."""
+    """A host in which ``handler`` answers one API."""
     routes = dict(ROUTES)
     routes[key] = dataclasses.replace(routes[key], handler=handler)
     return Dispatcher(make_broker(), routes)
@@ -94,7 +94,7 @@ def frame_of(request: Any, version: int, client_id: str | None = "test") -> byte
 
 
 def written(answer: bytes | PendingAnswer | Throttled | None) -> bytes:
-    """The frame of an answer that is there."""
+    """The frame of an immediate answer."""
     frames: list[bytes] = []
     if isinstance(answer, PendingAnswer):
         answer.when_done(frames.append)
@@ -112,7 +112,7 @@ def response_of(frame: bytes, response: type[Any], version: int) -> Any:
 
 
 def error_codes(message: Any) -> Iterator[int]:
-    """Every error code of a response, at any depth."""
+    """All error codes of a response, at any depth."""
     for field in dataclasses.fields(message):
         value = getattr(message, field.name)
         if field.name.endswith("error_code"):
@@ -135,14 +135,14 @@ def test_a_bug_of_any_handler_is_an_unknown_server_error(key: int, version: int,
 
     codes = set(error_codes(response_of(frame, route.response, version)))
     expected = ErrorCode.INVALID_REQUEST if key in TELEMETRY else ErrorCode.UNKNOWN_SERVER_ERROR
-    # NONE may stand where a version has a place for errors that it does not use
+    # NONE is allowed if the version has an error field that it does not use
     assert expected in codes
     assert codes <= {expected, ErrorCode.NONE}
     assert dispatcher.unexpected_errors == 1
 
 
 @pytest.mark.parametrize(("key", "version"), SERVED)
-def test_every_route_can_refuse_with_a_code(key: int, version: int) -> None:
+def test_every_route_can_refuse_with_an_error_code(key: int, version: int) -> None:
     route = ROUTES[key]
     dispatcher = dispatcher_with(key, raising(ApiError(ErrorCode.POLICY_VIOLATION, "no")))
     request = OneOfEach(random.Random(version)).message(route.request, version)
@@ -157,7 +157,7 @@ def test_every_route_can_refuse_with_a_code(key: int, version: int) -> None:
 
 
 @pytest.mark.parametrize(("key", "version"), SERVED)
-def test_a_response_that_cannot_be_written_is_a_bug_too(key: int, version: int) -> None:
+def test_a_response_that_cannot_be_encoded_is_a_bug_too(key: int, version: int) -> None:
     route = ROUTES[key]
     dispatcher = dispatcher_with(key, lambda *_: object())
     request = OneOfEach(random.Random(version)).message(route.request, version)
@@ -170,7 +170,7 @@ def test_a_response_that_cannot_be_written_is_a_bug_too(key: int, version: int) 
     assert dispatcher.unexpected_errors == 1
 
 
-def test_the_host_goes_on_after_a_bug() -> None:
+def test_the_host_continues_after_a_bug() -> None:
     dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, raising(RuntimeError()))
     connection = make_connection()
     dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, connection)
@@ -180,7 +180,7 @@ def test_the_host_goes_on_after_a_bug() -> None:
     assert len(frame) > 4
 
 
-def test_a_bug_behind_a_deferred_answer_is_an_unknown_server_error() -> None:
+def test_a_bug_in_a_deferred_answer_is_an_unknown_server_error() -> None:
     deferred = Deferred()
     dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: deferred)
     answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
@@ -192,7 +192,7 @@ def test_a_bug_behind_a_deferred_answer_is_an_unknown_server_error() -> None:
     assert dispatcher.unexpected_errors == 1
 
 
-def test_a_deferred_answer_can_refuse_with_a_code() -> None:
+def test_a_deferred_answer_can_refuse_with_an_error_code() -> None:
     deferred = Deferred()
     dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: deferred)
     answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
@@ -204,7 +204,7 @@ def test_a_deferred_answer_can_refuse_with_a_code() -> None:
 
 
 @pytest.mark.parametrize("error", [CloseConnection("why"), ZeroDivisionError()])
-def test_a_deferred_answer_without_a_refusal_closes_and_hits_nobody_else(error: Exception) -> None:
+def test_a_deferred_answer_without_a_refusal_closes_only_its_connection(error: Exception) -> None:
     deferred, key = Deferred(), InitProducerIdRequest.API_KEY
     dispatcher = dispatcher_with(key, lambda *_: deferred)
     dispatcher.routes[key] = dataclasses.replace(dispatcher.routes[key], refusal=raising(error))
@@ -244,7 +244,7 @@ def test_a_frame_without_the_fixed_fields_closes_the_connection(size: int) -> No
         dispatcher.answer(frame_of(MetadataRequest(), 9)[:size], 0, make_connection())
 
 
-def test_the_offset_in_the_frame_counts() -> None:
+def test_the_offset_into_the_frame_is_respected() -> None:
     dispatcher = Dispatcher(make_broker(), ROUTES)
     frame = b"\0\0\0\x20" + frame_of(DescribeClusterRequest(), 0)
 
@@ -283,7 +283,7 @@ def test_every_truncation_closes_the_connection(request_type: type[Any]) -> None
         ("0016 0006", "unsupported version 6 of api key 22"),
     ],
 )
-def test_an_api_or_version_that_is_not_served_closes_the_connection(head: str, why: str) -> None:
+def test_an_unserved_api_or_version_closes_the_connection(head: str, why: str) -> None:
     dispatcher = Dispatcher(make_broker(), ROUTES)
     frame = bytes.fromhex(head + "0000004d ffff 00") + bytes(50)
 
@@ -293,7 +293,7 @@ def test_an_api_or_version_that_is_not_served_closes_the_connection(head: str, w
     assert not dispatcher.compiled
 
 
-def test_a_client_id_that_is_no_text_closes_the_connection() -> None:
+def test_a_client_id_that_is_not_utf8_closes_the_connection() -> None:
     dispatcher = Dispatcher(make_broker(), ROUTES)
     frame = bytes.fromhex("0003 0000 0000004d 0002 fffe 00000000")
 
@@ -302,7 +302,7 @@ def test_a_client_id_that_is_no_text_closes_the_connection() -> None:
 
 
 @pytest.mark.parametrize("client_id", [None, "", "ä", "x" * 32_767])
-def test_any_text_and_none_is_a_client_id(client_id: str | None) -> None:
+def test_any_string_and_null_is_a_client_id(client_id: str | None) -> None:
     seen: list[str | None] = []
 
     def handler(_request: object, context: Any, _broker: object) -> None:
@@ -319,7 +319,7 @@ def test_any_text_and_none_is_a_client_id(client_id: str | None) -> None:
 @pytest.mark.parametrize(
     "rest", ["ffff 00", "0002 fffe 00", "0000", "0003 616263 00 0278 0279 00", "7fff", "ff" * 40]
 )
-def test_api_versions_of_an_unknown_version_is_answered_whatever_follows(version: int, rest: str) -> None:
+def test_api_versions_of_an_unknown_version_is_answered_whatever_its_body(version: int, rest: str) -> None:
     dispatcher = Dispatcher(make_broker(), ROUTES)
     head = ApiVersionsRequest.API_KEY.to_bytes(2) + version.to_bytes(2, signed=True)
 
@@ -328,7 +328,7 @@ def test_api_versions_of_an_unknown_version_is_answered_whatever_follows(version
     assert answer == UNSUPPORTED_API_VERSIONS
 
 
-def test_the_same_connection_can_step_down() -> None:
+def test_the_same_connection_can_use_a_lower_version() -> None:
     dispatcher = Dispatcher(make_broker(), ROUTES)
     connection = make_connection()
     dispatcher.answer(bytes.fromhex("0012 0063 0000004d ffff 00"), 0, connection)
@@ -338,7 +338,7 @@ def test_the_same_connection_can_step_down() -> None:
     assert response_of(written(answer), ApiVersionsResponse, 0).error_code == ErrorCode.NONE
 
 
-def test_a_handler_is_told_who_asks_and_when() -> None:
+def test_a_handler_gets_the_connection_and_the_time() -> None:
     seen: list[Any] = []
     dispatcher = dispatcher_with(DescribeClusterRequest.API_KEY, lambda _, context, __: seen.append(context))
     connection = make_connection()
@@ -351,7 +351,7 @@ def test_a_handler_is_told_who_asks_and_when() -> None:
     assert context.received_ms == dispatcher.broker.clock.now_ms()
 
 
-def test_a_route_serves_and_advertises_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_route_serves_and_advertises_its_declared_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     routes: dict[int, Route] = {}
     monkeypatch.setattr("odradek.broker.dispatch.routing.ROUTES", routes)
 

@@ -1,4 +1,4 @@
-"""The gate of a SASL listener: bytes in, through the dispatcher, on a clock that stands still."""
+"""Authentication on a SASL listener: bytes through the dispatcher, on a mock clock."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ class Gate:
         return clock
 
     def work(self) -> None:
-        """Do what was offloaded."""
+        """Run the offloaded work."""
         while self.works and self.offloaded:
             work, done = self.offloaded.pop(0)
             done(work())
 
     def give(self, frame: bytes) -> list[bytes]:
-        """The answers to a frame, with their lengths, as far as there are any yet."""
+        """The answers to a frame so far, with their lengths."""
         self.answered = []
         answer = self.authenticator.answer(frame, 0, self.client.connection)
         if isinstance(answer, PendingAnswer):
@@ -101,7 +101,7 @@ class Gate:
         return self.answered
 
     def send(self, request: Any, version: int | None = None) -> Any:
-        """The response; None if there is none yet."""
+        """The response; None if it is deferred."""
         chosen = request.VERSIONS.last if version is None else version
         header = request_header(
             RequestHeader(request.API_KEY, chosen, 1, "test"), flexible_request_header(request, chosen)
@@ -116,7 +116,7 @@ class Gate:
         return decode(answer_type(type(request)), version, frames[0], start)
 
     def late(self, request: Any, version: int) -> Any:
-        """What is answered after the delay."""
+        """The answer after the delay."""
         assert self.answered == []
         assert "close" not in self.happened
         self.clock.advance(DELAY_MS)
@@ -143,7 +143,7 @@ def test_a_client_gets_its_principal(mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_wrong_password_is_answered_late_and_closes(mechanism: str) -> None:
+def test_a_wrong_password_is_answered_after_a_delay_and_closes(mechanism: str) -> None:
     gate = Gate()
 
     with pytest.raises(RequestFailed) as failure:
@@ -154,7 +154,7 @@ def test_a_wrong_password_is_answered_late_and_closes(mechanism: str) -> None:
     assert gate.client.connection.principal == "User:ANONYMOUS"
 
 
-def test_scram_says_no_more_than_kafka_does() -> None:
+def test_scram_reveals_no_more_than_kafka() -> None:
     gate = Gate()
 
     with pytest.raises(RequestFailed) as failure:
@@ -166,7 +166,7 @@ def test_scram_says_no_more_than_kafka_does() -> None:
     )
 
 
-def test_a_mechanism_that_is_not_enabled_is_answered_late_with_those_that_are() -> None:
+def test_a_disabled_mechanism_is_answered_after_a_delay_with_the_enabled_ones() -> None:
     gate = Gate("SCRAM-SHA-256")
     request = SaslHandshakeRequest(mechanism="PLAIN")
 
@@ -179,7 +179,7 @@ def test_a_mechanism_that_is_not_enabled_is_answered_late_with_those_that_are() 
     assert gate.happened == ["failed", "close"]
 
 
-def test_versions_may_be_asked_before() -> None:
+def test_api_versions_may_be_requested_before() -> None:
     gate = Gate()
 
     response = gate.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
@@ -190,7 +190,7 @@ def test_versions_may_be_asked_before() -> None:
     assert gate.happened == ["succeeded"]
 
 
-def test_nobody_is_charged_before_the_client_is_known() -> None:
+def test_no_quota_is_charged_before_authentication() -> None:
     gate = Gate()
     gate.client.connection.security_protocol = "SASL_PLAINTEXT"
     quotas, now_ms = gate.client.broker.quotas, gate.clock.now_ms()
@@ -208,7 +208,7 @@ def test_nobody_is_charged_before_the_client_is_known() -> None:
 
 
 @pytest.mark.parametrize("request_", [MetadataRequest(), ProduceRequest(acks=1), SaslAuthenticateRequest()])
-def test_anything_else_before_the_handshake_closes(request_: Any) -> None:
+def test_another_request_before_the_handshake_closes(request_: Any) -> None:
     gate = Gate()
 
     with pytest.raises(CloseConnection):
@@ -220,7 +220,7 @@ def test_anything_else_before_the_handshake_closes(request_: Any) -> None:
 @pytest.mark.parametrize(
     "request_", [MetadataRequest(), ApiVersionsRequest(), SaslHandshakeRequest(mechanism="PLAIN")]
 )
-def test_anything_but_tokens_after_the_handshake_closes(request_: Any) -> None:
+def test_another_request_after_the_handshake_closes(request_: Any) -> None:
     gate = Gate()
     gate.send(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"))
 
@@ -230,14 +230,14 @@ def test_anything_but_tokens_after_the_handshake_closes(request_: Any) -> None:
     assert gate.happened == ["failed"]
 
 
-def test_a_request_without_a_header_is_bad() -> None:
+def test_a_request_without_a_header_is_invalid() -> None:
     gate = Gate()
 
     with pytest.raises(WireError):
         gate.give(b"\0")
 
 
-def test_a_token_that_is_cut_off_is_bad() -> None:
+def test_a_truncated_token_is_invalid() -> None:
     gate = Gate()
     gate.send(SaslHandshakeRequest(mechanism="PLAIN"))
     header = request_header(RequestHeader(SaslAuthenticateRequest.API_KEY, 1, 1, None), False)
@@ -258,7 +258,7 @@ def test_a_token_of_plain_for_scram_fails() -> None:
     assert gate.happened == ["failed", "close"]
 
 
-def test_a_client_that_has_authenticated_may_not_do_it_again() -> None:
+def test_an_authenticated_client_cannot_authenticate_again() -> None:
     gate = Gate()
     gate.log_in("SCRAM-SHA-256")
 
@@ -270,7 +270,7 @@ def test_a_client_that_has_authenticated_may_not_do_it_again() -> None:
     assert authenticated.error_code == ErrorCode.ILLEGAL_SASL_STATE
 
 
-def test_a_listener_without_sasl_refuses_it() -> None:
+def test_a_listener_without_sasl_refuses_authentication() -> None:
     client = BrokerClient()
 
     handshake = client.send(SaslHandshakeRequest(mechanism="PLAIN"))
@@ -292,7 +292,7 @@ def test_after_a_handshake_of_version_0_tokens_are_frames() -> None:
     assert gate.happened == ["succeeded"]
 
 
-def test_after_a_handshake_of_version_0_a_failure_has_no_answer() -> None:
+def test_after_a_handshake_of_version_0_a_failure_closes_without_an_answer() -> None:
     gate = Gate()
     gate.send(SaslHandshakeRequest(mechanism="PLAIN"), 0)
 
@@ -304,7 +304,7 @@ def test_after_a_handshake_of_version_0_a_failure_has_no_answer() -> None:
     assert gate.happened == ["failed", "close"]
 
 
-def test_a_client_that_leaves_leaves_no_timer() -> None:
+def test_a_client_that_disconnects_leaves_no_timer() -> None:
     gate = Gate("SCRAM-SHA-256")
     before = len(gate.clock.timer)
     gate.send(SaslHandshakeRequest(mechanism="PLAIN"))
@@ -316,7 +316,7 @@ def test_a_client_that_leaves_leaves_no_timer() -> None:
     assert len(gate.clock.timer) == before
 
 
-def test_a_host_that_stops_does_not_wait_for_the_delay() -> None:
+def test_a_stopping_host_does_not_wait_for_the_delay() -> None:
     gate = Gate("SCRAM-SHA-256")
     request = SaslHandshakeRequest(mechanism="PLAIN")
     gate.send(request)
@@ -329,7 +329,7 @@ def test_a_host_that_stops_does_not_wait_for_the_delay() -> None:
     assert gate.happened == ["failed", "close"]
 
 
-def test_passwords_are_checked_elsewhere() -> None:
+def test_passwords_are_checked_on_another_thread() -> None:
     gate = Gate()
     gate.works = False
     gate.send(SaslHandshakeRequest(mechanism="PLAIN"))
@@ -340,7 +340,7 @@ def test_passwords_are_checked_elsewhere() -> None:
     assert gate.happened == []
 
 
-def test_the_password_of_a_client_that_left_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_password_of_a_disconnected_client_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     gate, checked = Gate(), list[bytes]()
     monkeypatch.setattr(PlainSaslServer, "evaluate", lambda _, token: checked.append(token))
     gate.works = False
@@ -356,7 +356,7 @@ def test_the_password_of_a_client_that_left_is_not_checked(monkeypatch: pytest.M
     assert (checked, gate.happened, gate.answered) == ([], [], [])
 
 
-def test_proofs_of_scram_are_checked_at_once() -> None:
+def test_scram_proofs_are_checked_at_once() -> None:
     gate = Gate()
     gate.works = False
 
@@ -379,13 +379,13 @@ FRAMES = st.binary(max_size=40) | st.builds(bytes.__add__, HEADERS, BODIES)
 
 @cache
 def shared_gate() -> Gate:
-    """One for all examples: making a broker takes longer than an example."""
+    """Shared by all examples: creating a broker takes longer than one example."""
     return Gate()
 
 
 @settings(max_examples=300)
 @given(st.lists(FRAMES, max_size=4))
-def test_any_bytes_are_answered_or_close_and_never_let_in(frames: list[bytes]) -> None:
+def test_any_bytes_are_answered_or_close_and_never_authenticate(frames: list[bytes]) -> None:
     gate = shared_gate()
     gate.authenticator = gate.opened()
 

@@ -1,4 +1,4 @@
-"""SyncGroup as a handler."""
+"""The SyncGroup handler."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_refusal_is_answered() -> None:
     assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_host_that_stops_answers_what_waits() -> None:
+def test_a_stopping_host_answers_waiting_syncs() -> None:
     client = GroupClient()
     parked = [client.post(client.joining(member_id=client.member_id())) for _ in range(2)]
     client.clock.advance(2 * DELAY_MS)

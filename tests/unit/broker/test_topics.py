@@ -33,7 +33,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 def refusal(call: Callable[[], object]) -> ErrorCode:
-    """The code of the error that a call ends with."""
+    """The error code that a call fails with."""
     with pytest.raises(ApiError) as caught:
         call()
     return caught.value.code
@@ -53,7 +53,7 @@ def test_a_topic_is_found_by_name_by_id_and_by_partition(broker: Broker) -> None
 
 
 @pytest.mark.parametrize("index", [-1, 2, 2**31 - 1, -(2**31)])
-def test_a_partition_that_is_not_there_is_unknown(broker: Broker, index: int) -> None:
+def test_an_unknown_partition_is_refused(broker: Broker, index: int) -> None:
     topic = broker.topics.create("t", 2, {})
 
     found = refusal(lambda: broker.topics.log("t", index))
@@ -62,20 +62,20 @@ def test_a_partition_that_is_not_there_is_unknown(broker: Broker, index: int) ->
     assert found is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_topic_that_is_not_there_is_unknown(broker: Broker) -> None:
+def test_an_unknown_topic_is_refused(broker: Broker) -> None:
     assert broker.topics.named("t") is None
     assert refusal(lambda: broker.topics.log("t", 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def reopened(broker: Broker, directory: Path) -> Topics:
-    """The topics as after a restart."""
+    """The topics after a restart."""
     broker.logs.close()
     clock = MockClock()
     logs = LogManager(directory, now_ms=clock.now_ms())
     return Topics(broker.metadata, logs, clock, lambda: b"never....asked..")
 
 
-def test_topics_and_their_records_outlive_the_process(broker: Broker, tmp_path: Path) -> None:
+def test_topics_and_their_records_survive_a_restart(broker: Broker, tmp_path: Path) -> None:
     topic = broker.topics.create("t", 2, {"retention.ms": "1000"})
     topic.partitions[1].append(batch_of(b"hello"), now_ms=NOW_MS)
 
@@ -88,7 +88,7 @@ def test_topics_and_their_records_outlive_the_process(broker: Broker, tmp_path: 
     topics.logs.close()
 
 
-def test_a_deleted_topic_leaves_nothing(broker: Broker, tmp_path: Path) -> None:
+def test_a_deleted_topic_leaves_nothing_behind(broker: Broker, tmp_path: Path) -> None:
     topic = broker.topics.create("t", 2, {"retention.ms": "1000"})
 
     broker.topics.delete(topic)
@@ -101,7 +101,7 @@ def test_a_deleted_topic_leaves_nothing(broker: Broker, tmp_path: Path) -> None:
     assert len(broker.logs) == 0
 
 
-def test_a_topic_of_the_same_name_is_another_one(broker: Broker) -> None:
+def test_a_topic_created_again_under_its_name_is_another_topic(broker: Broker) -> None:
     first = broker.topics.create("t", 1, {})
     first.partitions[0].append(batch_of(b"old"), now_ms=NOW_MS)
     broker.topics.delete(first)
@@ -112,7 +112,7 @@ def test_a_topic_of_the_same_name_is_another_one(broker: Broker) -> None:
     assert second.partitions[0].log_end_offset == 0
 
 
-def test_deleting_tells_those_who_wait_for_appends(broker: Broker) -> None:
+def test_deleting_a_topic_tells_waiting_fetches(broker: Broker) -> None:
     topic = broker.topics.create("t", 2, {})
     heard: list[int] = []
     topic.partitions[1].listeners.add(heard.append)
@@ -123,7 +123,7 @@ def test_deleting_tells_those_who_wait_for_appends(broker: Broker) -> None:
 
 
 class DiskTrouble:
-    """Makes the log manager fail at one partition."""
+    """Make the log manager fail at one partition."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str, partition: int) -> None:
         self.original = getattr(LogManager, method)
@@ -136,7 +136,7 @@ class DiskTrouble:
         return self.original(logs, topic, partition, *args, **kw)
 
 
-def test_a_topic_that_cannot_be_created_whole_is_not_created(
+def test_a_topic_that_cannot_be_created_completely_is_not_created(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -152,7 +152,7 @@ def test_a_topic_that_cannot_be_created_whole_is_not_created(
     assert len(broker.logs) == 0
 
 
-def test_a_topic_can_be_created_when_there_is_room_again_and_survives_a_restart(
+def test_a_topic_can_be_created_once_there_is_room_and_survives_a_restart(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
@@ -167,7 +167,7 @@ def test_a_topic_can_be_created_when_there_is_room_again_and_survives_a_restart(
     topics.logs.close()
 
 
-def test_what_a_failed_creation_did_not_open_stays(
+def test_files_that_a_failed_creation_did_not_open_stay(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leftover = tmp_path / "logs" / "t-1" / "00000000000000000000.log"
@@ -227,7 +227,7 @@ def test_several_topics_that_cannot_be_stored_are_not_created(broker: Broker, tm
     assert len(broker.topics.by_id) == len(broker.logs) == 1
 
 
-def test_a_log_that_cannot_be_deleted_does_not_keep_the_others(
+def test_a_log_that_cannot_be_deleted_does_not_affect_the_others(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = broker.topics.create("t", 3, {})
@@ -242,14 +242,14 @@ def test_a_log_that_cannot_be_deleted_does_not_keep_the_others(
 
 
 @pytest.mark.parametrize("name", ["a", "A-z_0.9", "x" * MAX_NAME_LENGTH, "...", "-"])
-def test_a_legal_name(name: str) -> None:
+def test_a_legal_name_is_accepted(name: str) -> None:
     check_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "a b", "ä", "a/b", "../x", "a\n", "\0", "x" * (MAX_NAME_LENGTH + 1)]
 )
-def test_an_illegal_name(name: str) -> None:
+def test_an_illegal_name_is_refused(name: str) -> None:
     assert refusal(lambda: check_name(name)) is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
@@ -280,7 +280,7 @@ def test_names_that_differ_in_dots_and_underscores_collide(broker: Broker, first
     assert code is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def test_kafkas_metadata_log_is_no_topic(broker: Broker) -> None:
+def test_kafkas_metadata_log_is_not_a_topic(broker: Broker) -> None:
     assert refusal(lambda: broker.topics.create("__cluster_metadata", 1, {})) is ErrorCode.INVALID_REQUEST
 
 
@@ -291,23 +291,23 @@ def test_internal_topics_are_known_by_name(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("count", [1, MAX_PARTITIONS])
-def test_a_legal_number_of_partitions(count: int) -> None:
+def test_a_legal_number_of_partitions_is_accepted(count: int) -> None:
     check_partitions(count)
 
 
 @pytest.mark.parametrize("count", [0, -1, -2, MAX_PARTITIONS + 1, 2**31 - 1, -(2**31)])
-def test_an_illegal_number_of_partitions(broker: Broker, count: int) -> None:
+def test_an_illegal_number_of_partitions_is_refused(broker: Broker, count: int) -> None:
     assert refusal(lambda: check_partitions(count)) is ErrorCode.INVALID_PARTITIONS
     assert refusal(lambda: broker.topics.create("t", count, {})) is ErrorCode.INVALID_PARTITIONS
 
 
 @pytest.mark.parametrize("properties", [{"nonsense": "1"}, {"retention.ms": "soon"}, {"segment.bytes": "1"}])
-def test_an_illegal_configuration(broker: Broker, properties: dict[str, str]) -> None:
+def test_an_illegal_configuration_is_refused(broker: Broker, properties: dict[str, str]) -> None:
     assert refusal(lambda: broker.topics.create("t", 1, properties)) is ErrorCode.INVALID_CONFIG
     assert broker.topics.named("t") is None
 
 
-def test_reserved_and_taken_ids_are_not_given(broker: Broker) -> None:
+def test_reserved_and_used_ids_are_not_assigned(broker: Broker) -> None:
     dash = bytes([62 << 2]) + bytes(15)
     taken = broker.topics.create("taken", 1, {}).id
     good = b"\x01" * 16
@@ -319,7 +319,7 @@ def test_reserved_and_taken_ids_are_not_given(broker: Broker) -> None:
     assert topic.id == good
 
 
-def test_the_hosts_defaults_stand_behind_a_topic(tmp_path: Path) -> None:
+def test_the_hosts_defaults_apply_to_a_topic(tmp_path: Path) -> None:
     clock = MockClock()
     logs = LogManager(tmp_path, now_ms=clock.now_ms())
     defaults = dataclasses.replace(make_broker().topics.defaults, retention_ms=5)
@@ -332,7 +332,7 @@ def test_the_hosts_defaults_stand_behind_a_topic(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("epoch", [-1, 0])
-def test_a_leader_epoch_that_is_known_or_not_cared_for(epoch: int) -> None:
+def test_the_current_leader_epoch_or_none_is_accepted(epoch: int) -> None:
     check_leader_epoch(epoch)
 
 
@@ -344,5 +344,5 @@ def test_a_leader_epoch_that_is_known_or_not_cared_for(epoch: int) -> None:
         (-2, ErrorCode.FENCED_LEADER_EPOCH),
     ],
 )
-def test_a_leader_epoch_that_never_was(epoch: int, code: ErrorCode) -> None:
+def test_an_unknown_leader_epoch_is_refused(epoch: int, code: ErrorCode) -> None:
     assert refusal(lambda: check_leader_epoch(epoch)) is code

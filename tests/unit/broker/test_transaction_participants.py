@@ -1,4 +1,4 @@
-"""Markers and offsets of transactions in the rooms they belong to."""
+"""Transaction markers and offsets in the partitions and groups they belong to."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def participants() -> Participants:
     ("group_id", "partition"),
     [("", 0), ("a", 47), ("my-group", 36), ("polygenelubricants", 0), ("naïve-ÿ", 17), ("😀", 49)],
 )
-def test_groups_have_the_partitions_of_kafka(group_id: str, partition: int) -> None:
+def test_groups_have_kafkas_offsets_partitions(group_id: str, partition: int) -> None:
     found = offsets_partition(group_id)
 
     assert found == (OFFSETS_TOPIC, partition)
 
 
 @pytest.mark.parametrize("partition", [("gone", 0), ("t", 5), (OFFSETS_TOPIC, 0)])
-def test_a_partition_that_is_not_there_is_passed_over(partition: tuple[str, int]) -> None:
+def test_an_unknown_partition_is_skipped(partition: tuple[str, int]) -> None:
     everywhere = participants()
 
     everywhere.write_marker(partition, 1, 0, committed=True)
@@ -43,7 +43,7 @@ def test_a_partition_that_is_not_there_is_passed_over(partition: tuple[str, int]
     assert everywhere.topics.log("t", 0).log_end_offset == 0
 
 
-def test_a_late_marker_is_passed_over() -> None:
+def test_a_late_marker_is_skipped() -> None:
     everywhere = participants()
     log = everywhere.topics.log("t", 0)
     log.append_marker(TransactionMarker(1, 5, committed=True), 0)
@@ -53,7 +53,7 @@ def test_a_late_marker_is_passed_over() -> None:
     assert log.log_end_offset == 1
 
 
-def test_a_disk_that_is_full_is_told_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_to_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
     everywhere = participants()
 
     def full(*_: object) -> None:

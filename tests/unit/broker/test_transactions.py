@@ -1,4 +1,4 @@
-"""The handlers of transactions together, as clients of both versions use them."""
+"""All transaction handlers together, used as clients of both versions do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ V1_PRODUCE, V2_PRODUCE = 11, 12
 
 @dataclass
 class Producer:
-    """A transactional client that says what it is told to say."""
+    """A transactional client that the test directs."""
 
     client: BrokerClient
     producer_id: int = -1
@@ -142,7 +142,7 @@ def committed_offset(client: BrokerClient) -> CommittedOffset | None:
 # Version 1: AddPartitionsToTxn, Produce, EndTxn
 
 
-def test_a_transaction_of_version_1(client: BrokerClient, producer: Producer) -> None:
+def test_a_transaction_of_version_1_commits(client: BrokerClient, producer: Producer) -> None:
     added = producer.add(0, 1)
     produced = [producer.produce(b"a"), producer.produce(b"b"), producer.produce(b"c", partition=1)]
     log = client.broker.topics.log(TOPIC, 0)
@@ -170,7 +170,9 @@ def test_an_aborted_transaction_is_listed(client: BrokerClient, producer: Produc
     ("version", "code"),
     [(10, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)],
 )
-def test_a_partition_that_was_not_added_takes_no_batch(producer: Producer, version: int, code: int) -> None:
+def test_a_partition_that_was_not_added_refuses_the_batch(
+    producer: Producer, version: int, code: int
+) -> None:
     producer.add(0)
 
     found = producer.produce(b"x", partition=1, version=version)
@@ -178,7 +180,7 @@ def test_a_partition_that_was_not_added_takes_no_batch(producer: Producer, versi
     assert found == code
 
 
-def test_after_the_end_a_late_batch_is_refused(producer: Producer) -> None:
+def test_a_batch_after_the_end_is_refused(producer: Producer) -> None:
     producer.add(0)
     producer.produce(b"a")
     producer.end(committed=True)
@@ -223,7 +225,7 @@ def test_a_fenced_producer_cannot_write(client: BrokerClient, producer: Producer
 @pytest.mark.parametrize(
     ("version", "code"), [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (2, ErrorCode.PRODUCER_FENCED)]
 )
-def test_a_fenced_producer_is_told_so_in_words_it_knows(
+def test_a_fenced_producer_gets_an_error_of_its_version(
     client: BrokerClient, producer: Producer, version: int, code: int
 ) -> None:
     Producer(client).init()
@@ -277,7 +279,7 @@ def test_brokers_add_and_verify_several_transactions(
     assert codes == [0, missing, ErrorCode.INVALID_PRODUCER_ID_MAPPING]
 
 
-def test_the_end_of_version_4_leaves_the_epoch(producer: Producer) -> None:
+def test_ending_with_version_4_keeps_the_epoch(producer: Producer) -> None:
     producer.add(0)
 
     producer.end(committed=True)
@@ -288,7 +290,7 @@ def test_the_end_of_version_4_leaves_the_epoch(producer: Producer) -> None:
 # Version 2: Produce v12, EndTxn v5
 
 
-def test_a_transaction_of_version_2(client: BrokerClient, producer: Producer) -> None:
+def test_a_transaction_of_version_2_commits(client: BrokerClient, producer: Producer) -> None:
     for number in range(3):
         assert producer.produce(b"v", version=V2_PRODUCE) == 0
 
@@ -299,7 +301,7 @@ def test_a_transaction_of_version_2(client: BrokerClient, producer: Producer) ->
     assert log.last_stable_offset == log.log_end_offset == 6
 
 
-def test_a_late_batch_of_the_epoch_before_is_refused(producer: Producer) -> None:
+def test_a_late_batch_of_the_previous_epoch_is_refused(producer: Producer) -> None:
     producer.produce(b"a", version=V2_PRODUCE)
     old_epoch = producer.epoch
     producer.end(committed=True, version=5)
@@ -310,7 +312,7 @@ def test_a_late_batch_of_the_epoch_before_is_refused(producer: Producer) -> None
     assert code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_a_producer_that_is_new_to_a_partition_begins_with_sequence_0(producer: Producer) -> None:
+def test_a_producer_new_to_a_partition_starts_with_sequence_0(producer: Producer) -> None:
     code = producer.produce(b"x", version=V2_PRODUCE, sequence=4)
 
     assert code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -320,7 +322,7 @@ def test_a_producer_that_is_new_to_a_partition_begins_with_sequence_0(producer: 
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_offsets_count_when_the_transaction_commits(
+def test_offsets_become_visible_when_the_transaction_commits(
     client: BrokerClient, producer: Producer, committed: bool
 ) -> None:
     codes = [producer.add_offsets(), producer.commit_offset(42)]
@@ -334,7 +336,7 @@ def test_offsets_count_when_the_transaction_commits(
     assert (None if found is None else found.offset) == (42 if committed else None)
 
 
-def test_in_version_2_a_group_joins_by_its_offsets(client: BrokerClient, producer: Producer) -> None:
+def test_in_version_2_committing_offsets_adds_the_group(client: BrokerClient, producer: Producer) -> None:
     code = producer.commit_offset(42, version=5)
 
     producer.end(committed=True, version=5)
@@ -355,7 +357,7 @@ def test_in_version_2_a_group_joins_by_its_offsets(client: BrokerClient, produce
     ],
     ids=["not added", "no group", "a generation", "another epoch", "another producer", "another id"],
 )
-def test_offsets_that_are_refused(
+def test_invalid_transactional_offsets_are_refused(
     client: BrokerClient, producer: Producer, fields: dict[str, Any], code: int
 ) -> None:
     found = producer.commit_offset(1, **fields)
@@ -364,7 +366,7 @@ def test_offsets_that_are_refused(
     assert not client.broker.groups.groups
 
 
-def test_the_metadata_of_offsets_is_measured_in_characters(producer: Producer) -> None:
+def test_the_metadata_limit_counts_characters(producer: Producer) -> None:
     partition = TxnOffsetCommitRequestPartition(committed_metadata="\u00e9" * 4096)
     producer.add_offsets()
 
@@ -388,7 +390,7 @@ def test_the_metadata_of_offsets_is_measured_in_characters(producer: Producer) -
     ],
     ids=["unknown partition", "unknown topic", "metadata"],
 )
-def test_one_offset_that_is_refused(
+def test_one_invalid_offset_is_refused_alone(
     producer: Producer, topic: str, partition: TxnOffsetCommitRequestPartition, code: int
 ) -> None:
     producer.add_offsets()

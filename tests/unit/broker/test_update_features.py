@@ -16,14 +16,14 @@ from support.broker import BrokerClient, make_broker
 
 VERSIONS = range(UpdateFeaturesRequest.VERSIONS.first, UpdateFeaturesRequest.VERSIONS.last + 1)
 GROUP, LEVEL = "group.version", 1
-"""A feature and the level that it begins with."""
+"""A feature and its default level."""
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 def ask(
     broker: Broker, *updates: FeatureUpdateKey, version: int = 2, **fields: Any
 ) -> tuple[int, str | None]:
-    """Code and words of the answer."""
+    """The error code and message of the answer."""
     request = UpdateFeaturesRequest(feature_updates=list(updates), **fields)
     response = BrokerClient(broker).send(request, version)
     assert isinstance(response, UpdateFeaturesResponse)
@@ -49,7 +49,7 @@ def test_the_level_in_force_can_be_set_again(version: int) -> None:
         (2, update(0, upgrade_type=UNSAFE_DOWNGRADE)),
     ],
 )
-def test_a_downgrade_that_is_meant_is_done(version: int, wanted: FeatureUpdateKey) -> None:
+def test_a_downgrade_is_made_if_the_request_allows_it(version: int, wanted: FeatureUpdateKey) -> None:
     broker = make_broker()
 
     answer = ask(broker, wanted, version=version)
@@ -58,7 +58,7 @@ def test_a_downgrade_that_is_meant_is_done(version: int, wanted: FeatureUpdateKe
     assert (broker.features.level(GROUP), broker.features.epoch) == (0, 1)
 
 
-def test_levels_outlive_the_process() -> None:
+def test_levels_survive_a_restart() -> None:
     store = MetadataStore(":memory:")
     ask(make_broker(metadata=store), update(0, upgrade_type=SAFE_DOWNGRADE))
 
@@ -100,5 +100,5 @@ def test_one_bad_update_refuses_all(wanted: FeatureUpdateKey, words: str) -> Non
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_no_updates_are_done_at_once(version: int) -> None:
+def test_an_empty_update_succeeds(version: int) -> None:
     assert ask(make_broker(), version=version) == (0, None)

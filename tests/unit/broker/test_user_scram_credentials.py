@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials and DescribeUserScramCredentials, with Kafka's errors and words."""
+"""AlterUserScramCredentials and DescribeUserScramCredentials, with Kafka's error codes and messages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_password_is_set_and_described_without_secrets() -> None:
     ]
 
 
-def test_the_password_that_was_set_is_the_one_that_counts() -> None:
+def test_the_password_that_was_set_authenticates() -> None:
     client = BrokerClient()
 
     altered(client, upsertion("alice", password="old"))
@@ -84,7 +84,7 @@ def test_the_password_that_was_set_is_the_one_that_counts() -> None:
     assert [is_password(SHA_256, found, password) for password in ("old", "new")] == [False, True]
 
 
-def test_credentials_survive_the_broker() -> None:
+def test_credentials_survive_a_restart() -> None:
     client = BrokerClient()
 
     altered(client, upsertion("alice"), upsertion("bob", SHA_512))
@@ -95,7 +95,7 @@ def test_credentials_survive_the_broker() -> None:
     assert again.by_user == client.broker.credentials.by_user
 
 
-def test_what_a_login_is_sent_is_short() -> None:
+def test_a_long_salt_or_user_name_is_refused() -> None:
     client = BrokerClient()
     salty = upsertion("alice")
     salty.salt = bytes(1025)
@@ -109,7 +109,7 @@ def test_what_a_login_is_sent_is_short() -> None:
     assert client.broker.credentials.users() == []
 
 
-def test_too_many_changes_are_none() -> None:
+def test_too_many_changes_refuse_the_whole_request() -> None:
     client = BrokerClient()
 
     outcome = altered(client, upsertion("alice"), *(deletion(str(number)) for number in range(10_000)))
@@ -119,7 +119,7 @@ def test_too_many_changes_are_none() -> None:
     assert client.broker.credentials.users() == []
 
 
-def test_nothing_to_alter_is_no_result() -> None:
+def test_an_empty_request_has_an_empty_answer() -> None:
     client = BrokerClient()
 
     outcome = altered(client)
@@ -172,7 +172,7 @@ def test_a_bad_change_is_refused_and_the_others_are_made(
         (upsertion("alice"), upsertion("alice"), upsertion("alice")),
     ],
 )
-def test_two_changes_of_one_user_are_none(
+def test_two_changes_of_one_user_are_refused(
     changes: tuple[ScramCredentialUpsertion | ScramCredentialDeletion, ...],
 ) -> None:
     client = BrokerClient()
@@ -201,7 +201,7 @@ def test_a_user_without_credentials_is_not_found() -> None:
     ]
 
 
-def test_a_user_who_is_named_twice_is_refused() -> None:
+def test_a_repeated_user_is_refused() -> None:
     client = BrokerClient()
     altered(client, upsertion("alice"))
 
@@ -214,7 +214,7 @@ def test_a_user_who_is_named_twice_is_refused() -> None:
     assert row.credential_infos == []
 
 
-def test_an_empty_list_asks_for_all() -> None:
+def test_an_empty_list_describes_all_users() -> None:
     client = BrokerClient()
     altered(client, upsertion("bob", SHA_512), upsertion("alice"))
 

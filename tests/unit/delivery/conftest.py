@@ -12,7 +12,7 @@ from support.telemetry_records import telemetry_record
 
 @pytest.fixture
 def record_of() -> Callable[[int], TelemetryRecord]:
-    """A record with so many bytes of payload."""
+    """A record with this many bytes of payload."""
 
     def record(size_bytes: int = 10) -> TelemetryRecord:
         return telemetry_record(bytes(size_bytes))

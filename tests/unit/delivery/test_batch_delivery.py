@@ -1,4 +1,4 @@
-"""A batch until each of its records is settled."""
+"""One batch until each of its records is settled."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_delivered_batch_is_settled(delivery_of: DeliveryOf) -> None:
     assert (delivery.ledger.settled, delivery.ledger.settled_bytes) == (3, 30)
 
 
-def test_retries_back_off_twice_as_long_up_to_a_bound(delivery_of: DeliveryOf) -> None:
+def test_retries_back_off_exponentially_up_to_a_bound(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(retry_backoff_ms=100, retry_backoff_max_ms=1_000)
 
     waits_ms = [delivery.retry(Retry("busy")) for _ in range(6)]
@@ -45,7 +45,7 @@ def test_retries_back_off_twice_as_long_up_to_a_bound(delivery_of: DeliveryOf) -
 
 
 @pytest.mark.parametrize(("uniform", "wait_ms"), [(0.0, 80), (0.5, 100), (0.999999, 120)])
-def test_jitter_is_a_fifth_either_way(delivery_of: DeliveryOf, uniform: float, wait_ms: int) -> None:
+def test_jitter_is_at_most_a_fifth_either_way(delivery_of: DeliveryOf, uniform: float, wait_ms: int) -> None:
     delivery = delivery_of(uniform, retry_backoff_ms=100)
 
     found_ms = delivery.retry(Retry("busy"))
@@ -53,7 +53,7 @@ def test_jitter_is_a_fifth_either_way(delivery_of: DeliveryOf, uniform: float, w
     assert found_ms == wait_ms
 
 
-def test_the_far_side_may_say_how_long(delivery_of: DeliveryOf) -> None:
+def test_the_destination_can_set_the_wait(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(retry_backoff_ms=100)
 
     waits_ms = [delivery.retry(Retry("busy", after_s)) for after_s in (7.0, 0.25, 86_400.0)]
@@ -62,7 +62,7 @@ def test_the_far_side_may_say_how_long(delivery_of: DeliveryOf) -> None:
 
 
 @pytest.mark.parametrize("after_s", [0.0, -1.0, float("nan"), "soon"])
-def test_a_wait_that_is_none_is_left_to_the_backoff(delivery_of: DeliveryOf, after_s: float) -> None:
+def test_a_wait_of_zero_or_less_uses_the_backoff(delivery_of: DeliveryOf, after_s: float) -> None:
     delivery = delivery_of(retry_backoff_ms=100)
 
     wait_ms = delivery.retry(Retry("busy", after_s))
@@ -70,7 +70,7 @@ def test_a_wait_that_is_none_is_left_to_the_backoff(delivery_of: DeliveryOf, aft
     assert wait_ms == 100
 
 
-def test_a_wait_without_end_is_bounded(delivery_of: DeliveryOf) -> None:
+def test_an_infinite_wait_is_bounded(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of()
 
     wait_ms = delivery.retry(Retry("busy", float("inf")))
@@ -78,7 +78,7 @@ def test_a_wait_without_end_is_bounded(delivery_of: DeliveryOf) -> None:
     assert wait_ms == 300_000
 
 
-def test_retries_end(delivery_of: DeliveryOf) -> None:
+def test_the_number_of_retries_is_bounded(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(retry_max_attempts=2)
 
     waits_ms = [delivery.retry(Retry("busy")) for _ in range(3)]
@@ -88,7 +88,7 @@ def test_retries_end(delivery_of: DeliveryOf) -> None:
     assert delivery.ledger.dropped == {"retry.max.attempts": 3}
 
 
-def test_retries_without_a_bound_do_not_end(delivery_of: DeliveryOf) -> None:
+def test_unlimited_retries_do_not_end(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(retry_max_attempts=0)
 
     waits_ms = [delivery.retry(Retry("busy")) for _ in range(1_000)]
@@ -97,7 +97,7 @@ def test_retries_without_a_bound_do_not_end(delivery_of: DeliveryOf) -> None:
     assert len(delivery.records) == 3
 
 
-def test_failures_of_one_record_end(delivery_of: DeliveryOf) -> None:
+def test_failures_of_one_record_are_bounded(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(records=1, failure_max_attempts=3, retry_backoff_ms=100)
 
     waits_ms = [delivery.failed("ValueError: 1") for _ in range(3)]
@@ -107,7 +107,7 @@ def test_failures_of_one_record_end(delivery_of: DeliveryOf) -> None:
     assert delivery.ledger.dropped == {"failure.max.attempts": 1}
 
 
-def test_failures_of_a_batch_halve_it_until_the_record_is_alone(delivery_of: DeliveryOf) -> None:
+def test_a_failing_batch_is_halved_until_the_record_is_alone(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(records=8, failure_max_attempts=3)
     poison = delivery.records[5]
     attempts = 0
@@ -124,7 +124,7 @@ def test_failures_of_a_batch_halve_it_until_the_record_is_alone(delivery_of: Del
     assert attempts <= 3 + 2 * 3 + 9
 
 
-def test_a_time_out_is_tried_again_for_ever(delivery_of: DeliveryOf) -> None:
+def test_a_timeout_is_retried_without_limit(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(failure_max_attempts=2, retry_backoff_ms=100)
 
     waits_ms = [delivery.timed_out("TimeoutError: 30 s") for _ in range(20)]
@@ -153,7 +153,7 @@ def test_a_rejection_of_a_single_record_settles_it(delivery_of: DeliveryOf) -> N
 
 
 @pytest.mark.parametrize("poisoned", [{0}, {999}, {500}, {3, 700}, set(range(10)), set(range(1_000))])
-def test_a_rejection_without_names_halves_until_the_poison_is_alone(
+def test_a_rejection_without_records_halves_until_the_poison_record_is_alone(
     delivery_of: DeliveryOf, poisoned: set[int]
 ) -> None:
     delivery = delivery_of(records=1_000)
@@ -174,7 +174,7 @@ def test_a_rejection_without_names_halves_until_the_poison_is_alone(
     assert delivery.ledger.settled == 1_000
 
 
-def test_what_is_to_be_buried_is_not_settled_before_it_is(record_of: RecordOf) -> None:
+def test_a_dead_letter_is_settled_only_after_it_is_written(record_of: RecordOf) -> None:
     ledger = DeliveryLedger()
     batch = [record_of(10) for _ in range(2)]
     delivery = BatchDelivery(batch, ForwarderSettings(), ledger, lambda: 0.5, buries=True)
@@ -190,7 +190,7 @@ def test_what_is_to_be_buried_is_not_settled_before_it_is(record_of: RecordOf) -
 
 
 @pytest.mark.parametrize("setting", ["retry_max_attempts", "failure_max_attempts"])
-def test_what_is_given_up_is_buried_too(record_of: RecordOf, setting: str) -> None:
+def test_an_abandoned_record_is_a_dead_letter_too(record_of: RecordOf, setting: str) -> None:
     ledger = DeliveryLedger()
     settings = ForwarderSettings(**{setting: 1})
     delivery = BatchDelivery([record_of(10)], settings, ledger, lambda: 0.5, buries=True)
@@ -205,7 +205,7 @@ def test_what_is_given_up_is_buried_too(record_of: RecordOf, setting: str) -> No
     assert ledger.dropped == {}
 
 
-def test_a_rejection_with_names_leaves_the_others(delivery_of: DeliveryOf) -> None:
+def test_a_rejection_of_named_records_keeps_the_others(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of()
     first, second, third = delivery.records
 
@@ -216,7 +216,9 @@ def test_a_rejection_with_names_leaves_the_others(delivery_of: DeliveryOf) -> No
     assert delivery.ledger.settled == 1
 
 
-def test_a_rejection_of_strangers_is_one_without_names(delivery_of: DeliveryOf, record_of: RecordOf) -> None:
+def test_a_rejection_of_unknown_records_counts_as_one_without_records(
+    delivery_of: DeliveryOf, record_of: RecordOf
+) -> None:
     delivery = delivery_of(records=3)
 
     delivery.reject(Reject("liar", [record_of(1)]))
@@ -225,7 +227,7 @@ def test_a_rejection_of_strangers_is_one_without_names(delivery_of: DeliveryOf, 
     assert len(delivery.records) == 3
 
 
-def test_a_rejection_of_all_by_name_ends(delivery_of: DeliveryOf) -> None:
+def test_a_rejection_of_every_record_settles_the_batch(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of()
 
     delivery.reject(Reject("bad", list(delivery.records)))
@@ -234,7 +236,7 @@ def test_a_rejection_of_all_by_name_ends(delivery_of: DeliveryOf) -> None:
     assert delivery.ledger.settled == 3
 
 
-def test_a_retry_settles_what_was_delivered_all_the_same(delivery_of: DeliveryOf) -> None:
+def test_a_retry_still_settles_delivered_records(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of()
     first, second, third = delivery.records
 
@@ -245,7 +247,7 @@ def test_a_retry_settles_what_was_delivered_all_the_same(delivery_of: DeliveryOf
     assert delivery.ledger.delivered == 2
 
 
-def test_a_rejection_settles_what_was_delivered_all_the_same(delivery_of: DeliveryOf) -> None:
+def test_a_rejection_still_settles_delivered_records(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(records=4)
     first, second, third, fourth = delivery.records
 
@@ -256,7 +258,7 @@ def test_a_rejection_settles_what_was_delivered_all_the_same(delivery_of: Delive
     assert delivery.ledger.rejected == {"bad label": 1}
 
 
-def test_a_record_is_not_settled_as_delivered_and_as_rejected(delivery_of: DeliveryOf) -> None:
+def test_a_record_is_not_settled_both_as_delivered_and_as_rejected(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(records=2)
     batch = list(delivery.records)
 
@@ -288,7 +290,7 @@ def test_reasons_are_bounded_in_number_and_length(record_of: RecordOf) -> None:
 
 
 @pytest.mark.parametrize(("queued", "balanced"), [(1, True), (0, False), (2, False)])
-def test_the_law_notices_one_record_too_many_or_too_few(queued: int, balanced: bool) -> None:
+def test_the_accounting_check_notices_one_record_too_many_or_too_few(queued: int, balanced: bool) -> None:
     stats = ForwarderStats(
         offered=10,
         delivered=3,
@@ -307,7 +309,7 @@ def test_the_law_notices_one_record_too_many_or_too_few(queued: int, balanced: b
     assert found is balanced
 
 
-def test_what_one_half_has_used_up_is_not_held_against_the_other(delivery_of: DeliveryOf) -> None:
+def test_retries_of_one_half_do_not_count_for_the_other(delivery_of: DeliveryOf) -> None:
     delivery = delivery_of(records=2, failure_max_attempts=2, retry_max_attempts=1)
     for _ in range(3):
         delivery.failed("ValueError: poison")
@@ -322,7 +324,7 @@ def test_what_one_half_has_used_up_is_not_held_against_the_other(delivery_of: De
 
 
 @pytest.mark.parametrize("kind", [Retry, Reject])
-def test_an_error_for_a_piece_that_was_delivered_whole_leaves_the_next_alone(
+def test_an_error_after_a_complete_delivery_does_not_affect_the_next_piece(
     delivery_of: DeliveryOf, kind: type[Retry | Reject]
 ) -> None:
     delivery = delivery_of(records=2, retry_max_attempts=1)

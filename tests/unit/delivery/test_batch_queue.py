@@ -1,4 +1,4 @@
-"""Batches by bytes, count and age out of a bounded queue."""
+"""Batches by bytes, count and age from a bounded queue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def queue_of(
     return BatchQueue(settings, DeliveryLedger())
 
 
-def test_nothing_waits_in_an_empty_queue() -> None:
+def test_an_empty_queue_has_nothing_due() -> None:
     queue = queue_of()
 
     batch = queue.take(1_000_000, flush=True)
@@ -38,7 +38,7 @@ def test_nothing_waits_in_an_empty_queue() -> None:
     assert queue.due_in_ms(1_000_000) is None
 
 
-def test_a_lone_record_leaves_when_it_is_old_enough(record_of: RecordOf) -> None:
+def test_a_lone_record_is_due_when_it_is_old_enough(record_of: RecordOf) -> None:
     queue = queue_of(batch_max_age_ms=50)
     record = record_of(1)
     queue.offer(record, now_ms=1_000)
@@ -49,7 +49,7 @@ def test_a_lone_record_leaves_when_it_is_old_enough(record_of: RecordOf) -> None
     assert late == [record]
 
 
-def test_the_oldest_record_says_when_a_batch_is_due(record_of: RecordOf) -> None:
+def test_the_oldest_record_determines_when_a_batch_is_due(record_of: RecordOf) -> None:
     queue = queue_of(batch_max_age_ms=50)
     queue.offer(record_of(1), now_ms=1_000)
     queue.offer(record_of(1), now_ms=1_040)
@@ -71,7 +71,7 @@ def test_a_full_count_is_due_at_once_and_in_order(record_of: RecordOf) -> None:
     assert second == []
 
 
-def test_full_bytes_are_due_and_never_exceeded(record_of: RecordOf) -> None:
+def test_a_batch_is_due_by_bytes_and_never_exceeds_them(record_of: RecordOf) -> None:
     queue = queue_of(batch_max_bytes=100)
     records = [record_of(60), record_of(39), record_of(2)]
     for record in records:
@@ -83,7 +83,7 @@ def test_full_bytes_are_due_and_never_exceeded(record_of: RecordOf) -> None:
     assert second == records[2:]
 
 
-def test_a_record_larger_than_a_batch_travels_alone(record_of: RecordOf) -> None:
+def test_a_record_larger_than_a_batch_is_sent_alone(record_of: RecordOf) -> None:
     queue = queue_of(batch_max_bytes=100)
     records = [record_of(1), record_of(500), record_of(1)]
     for record in records:
@@ -118,7 +118,7 @@ def test_the_newest_record_is_dropped_when_the_count_is_full(record_of: RecordOf
     assert queue.offered == 3
 
 
-def test_what_is_on_its_way_counts_against_the_bounds_until_it_is_settled(record_of: RecordOf) -> None:
+def test_records_in_flight_count_against_the_bounds_until_settled(record_of: RecordOf) -> None:
     queue = queue_of(queue_max_bytes=100, queue_max_records=2, batch_max_records=2)
     queue.offer(record_of(50), now_ms=0)
     queue.offer(record_of(50), now_ms=0)
@@ -132,7 +132,7 @@ def test_what_is_on_its_way_counts_against_the_bounds_until_it_is_settled(record
     assert queue.offer(record_of(100), now_ms=0) is not Offer.DROPPED
 
 
-def test_the_first_record_and_a_full_batch_wake_the_waiting_side(
+def test_the_first_record_and_a_full_batch_wake_the_consumer(
     record_of: RecordOf,
 ) -> None:
     queue = queue_of(batch_max_records=4)
@@ -149,7 +149,7 @@ def test_the_first_record_and_a_full_batch_wake_the_waiting_side(
     ]
 
 
-def test_the_record_that_fills_the_bytes_wakes_the_waiting_side(record_of: RecordOf) -> None:
+def test_the_record_that_fills_the_bytes_wakes_the_consumer(record_of: RecordOf) -> None:
     queue = queue_of(batch_max_bytes=100, batch_max_records=40)
 
     offers = [queue.offer(record_of(size_bytes), now_ms=0) for size_bytes in (10, 10, 90, 10)]
@@ -157,7 +157,7 @@ def test_the_record_that_fills_the_bytes_wakes_the_waiting_side(record_of: Recor
     assert offers == [Offer.QUEUED_LOOK, Offer.QUEUED, Offer.QUEUED_LOOK, Offer.QUEUED]
 
 
-def test_bytes_are_counted_anew_after_a_batch_left(record_of: RecordOf) -> None:
+def test_bytes_are_counted_from_zero_after_a_batch_left(record_of: RecordOf) -> None:
     queue = queue_of(batch_max_bytes=100, batch_max_records=40)
     for size_bytes in (60, 60):
         queue.offer(record_of(size_bytes), now_ms=0)

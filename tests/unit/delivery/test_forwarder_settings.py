@@ -8,7 +8,7 @@ from odradek.delivery.forwarder_settings import ForwarderSettings, read_settings
 from odradek.plugin import ConfigError, PluginConfig
 
 
-def test_an_empty_table_is_the_defaults() -> None:
+def test_an_empty_table_has_the_defaults() -> None:
     config = PluginConfig("plugins.otlp", {})
 
     settings = read_settings(config)
@@ -48,7 +48,7 @@ def test_every_setting_has_a_key() -> None:
         ({"failure.max.attempts": 0}, "failure.max.attempts"),
     ],
 )
-def test_a_value_that_makes_no_sense_names_its_key(table: dict[str, object], key: str) -> None:
+def test_an_invalid_value_is_refused_with_its_key(table: dict[str, object], key: str) -> None:
     config = PluginConfig("plugins.otlp", table)
 
     with pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""Where a forwarder stands in the log: what it reads, what it never will, and the accounts of both."""
+"""A forwarder's position in the log: the records it reads, those it never will, and the accounting of both."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_records_are_read_once_and_in_order(batch_of: BatchOf) -> None:
     assert cursor.expected == {0: 5}
 
 
-def test_reading_begins_in_the_middle_of_a_batch(batch_of: BatchOf) -> None:
+def test_reading_can_start_inside_a_batch(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 2})
 
     found = offsets_of(cursor, Chunk(0, 2, batch_of(0, 4)))
@@ -62,7 +62,7 @@ def test_reading_begins_in_the_middle_of_a_batch(batch_of: BatchOf) -> None:
     assert cursor.dropped == {}
 
 
-def test_what_has_expired_is_counted(batch_of: BatchOf) -> None:
+def test_expired_records_are_counted(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
 
     found = offsets_of(cursor, Chunk(0, 10, batch_of(10, 2)))
@@ -72,7 +72,7 @@ def test_what_has_expired_is_counted(batch_of: BatchOf) -> None:
     assert cursor.offered({0: 12}) == 2 + 10 + cursor.unread({0: 12})
 
 
-def test_all_may_have_expired() -> None:
+def test_all_records_may_have_expired() -> None:
     cursor = LogCursor({0: 3})
 
     cursor.take(Chunk(0, 9, b""))
@@ -81,7 +81,7 @@ def test_all_may_have_expired() -> None:
     assert cursor.unread({0: 9}) == 0
 
 
-def test_a_batch_that_cannot_be_opened_is_passed_over(batch_of: BatchOf) -> None:
+def test_a_batch_that_cannot_be_decompressed_is_skipped(batch_of: BatchOf) -> None:
     damaged = bytearray(batch_of(0, 3))
     damaged[70:] = bytes(len(damaged) - 70)
     cursor = LogCursor({0: 0})
@@ -92,7 +92,7 @@ def test_a_batch_that_cannot_be_opened_is_passed_over(batch_of: BatchOf) -> None
     assert cursor.dropped == {"unreadable": 3}
 
 
-def test_the_end_of_a_transaction_is_not_read_for_ever(batch_of: BatchOf) -> None:
+def test_a_transaction_marker_is_not_read_for_ever(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
 
     found = offsets_of(cursor, Chunk(0, 0, batch_of(0, 2) + batch_of(2, 1, control=True)))
@@ -102,7 +102,7 @@ def test_the_end_of_a_transaction_is_not_read_for_ever(batch_of: BatchOf) -> Non
     assert cursor.dropped == {"control": 1}
 
 
-def test_a_batch_that_has_lost_its_last_records_is_not_read_for_ever(batch_of: BatchOf) -> None:
+def test_a_batch_without_its_last_records_is_not_read_for_ever(batch_of: BatchOf) -> None:
     compacted = bytearray(batch_of(0, 2, codec=Codec.NONE))
     compacted[23:27] = (4).to_bytes(4, "big")  # last offset delta
     cursor = LogCursor({0: 0})
@@ -114,7 +114,7 @@ def test_a_batch_that_has_lost_its_last_records_is_not_read_for_ever(batch_of: B
     assert cursor.dropped == {"expired": 3}
 
 
-def test_a_record_that_no_host_has_written_says_so(batch_of: BatchOf) -> None:
+def test_a_record_without_the_hosts_headers_is_marked_faulty(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
 
     (record,) = cursor.take(Chunk(0, 0, build_batch([Record(b"who?", b"data", 5)])))
@@ -123,7 +123,7 @@ def test_a_record_that_no_host_has_written_says_so(batch_of: BatchOf) -> None:
     assert record.original.value == b"data"
 
 
-def test_a_new_partition_begins_at_its_first_record(batch_of: BatchOf) -> None:
+def test_a_new_partition_is_read_from_its_first_record(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 7})
 
     found = offsets_of(cursor, Chunk(1, 0, batch_of(0, 2)))
@@ -132,18 +132,18 @@ def test_a_new_partition_begins_at_its_first_record(batch_of: BatchOf) -> None:
     assert cursor.offered({0: 7, 1: 2}) == 2
 
 
-def test_going_back_counts_what_comes_again(batch_of: BatchOf) -> None:
+def test_going_back_counts_repeated_records(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
     cursor.take(Chunk(0, 0, batch_of(0, 6)))
 
     cursor.move({0: 2}, withdrawn=1)
 
-    # five were taken, and four of the six come again; one of these was not taken the first time
+    # five were read, and four of the six are repeated; one of these was not read the first time
     assert cursor.rewound == 3
     assert cursor.offered({0: 6}) == 5 + cursor.unread({0: 6})
 
 
-def test_going_forward_counts_what_is_skipped(batch_of: BatchOf) -> None:
+def test_going_forward_counts_skipped_records(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
     cursor.take(Chunk(0, 0, batch_of(0, 3)))
 
@@ -153,7 +153,7 @@ def test_going_forward_counts_what_is_skipped(batch_of: BatchOf) -> None:
     assert cursor.offered({0: 12}) == 2 + 8 + cursor.unread({0: 12})
 
 
-def test_a_topic_that_was_made_anew_leaves_the_accounts_balanced(batch_of: BatchOf) -> None:
+def test_a_recreated_topic_keeps_the_accounting_balanced(batch_of: BatchOf) -> None:
     cursor = LogCursor({0: 0})
     cursor.take(Chunk(0, 0, batch_of(0, 3)))
 
@@ -163,7 +163,7 @@ def test_a_topic_that_was_made_anew_leaves_the_accounts_balanced(batch_of: Batch
     assert cursor.offered({0: 4}) == 2 + 7 + cursor.unread({0: 4})
 
 
-def test_a_dead_letter_says_where_it_comes_from(batch_of: BatchOf) -> None:
+def test_a_dead_letter_names_its_origin(batch_of: BatchOf) -> None:
     cursor = LogCursor({3: 0})
     found = cursor.take(Chunk(3, 0, batch_of(0, 2)))
 
@@ -182,7 +182,7 @@ def test_a_dead_letter_says_where_it_comes_from(batch_of: BatchOf) -> None:
     )
 
 
-def test_many_dead_letters_are_not_too_large_for_their_topic(record_of: RecordOf) -> None:
+def test_many_dead_letters_fit_the_limits_of_their_topic(record_of: RecordOf) -> None:
     headers = tuple(encode_headers(record_of(1)))
     original = Record(record_key(bytes(16)), random.Random(1).randbytes(BATCH_BYTES // 2), 0, headers)
     lost = [spooled(0, original._replace(offset=offset)) for offset in range(5)]

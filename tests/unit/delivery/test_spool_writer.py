@@ -1,4 +1,4 @@
-"""Group commit: what is gathered, when it is written, and who is told what."""
+"""Group commit: which records are gathered, when they are written, and who gets an answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Waiter:
 
 @dataclass
 class Log:
-    """Partitions in memory, which may be full, and work that is done when the test says so."""
+    """Partitions in memory, which may be full; the test runs offloaded work."""
 
     batches: list[tuple[int, bytes]] = field(default_factory=list)
     full: bool = False
@@ -93,7 +93,7 @@ def spool() -> Spool:
     return Spool()
 
 
-def test_records_that_come_within_the_linger_are_one_batch(spool: Spool) -> None:
+def test_records_within_the_linger_are_one_batch(spool: Spool) -> None:
     first = spool.push(b"one")
     spool.clock.advance(LINGER_MS - 1)
     second = spool.push(b"two")
@@ -106,7 +106,7 @@ def test_records_that_come_within_the_linger_are_one_batch(spool: Spool) -> None
     assert (first.heard, second.heard) == ([True], [True])
 
 
-def test_nobody_is_told_before_the_batch_is_written(spool: Spool) -> None:
+def test_no_push_is_answered_before_the_batch_is_written(spool: Spool) -> None:
     waiter = spool.push(b"one")
 
     spool.clock.advance(LINGER_MS - 1)
@@ -126,7 +126,7 @@ def test_each_partition_has_its_own_batch(spool: Spool) -> None:
     assert spool.log.values(0) == [b"a", b"c"]
 
 
-def test_a_push_that_comes_with_the_answer_to_another_waits_for_the_next_batch(spool: Spool) -> None:
+def test_a_push_made_while_another_is_answered_waits_for_the_next_batch(spool: Spool) -> None:
     @dataclass
     class Pipelining(Waiter):
         def settle(self, kept: bool) -> None:
@@ -153,7 +153,7 @@ def test_a_full_batch_does_not_wait(spool: Spool) -> None:
     assert len(spool.log.work) == 1
 
 
-def test_without_linger_the_batch_is_written_after_the_turn(spool: Spool) -> None:
+def test_without_linger_the_batch_is_written_after_the_loop_turn(spool: Spool) -> None:
     spool.writer = spool.made(linger_ms=0)
     first, second = spool.push(b"one"), spool.push(b"two")
 
@@ -188,7 +188,7 @@ def test_a_large_record_is_compressed_elsewhere_and_keeps_its_place(spool: Spool
     assert large.heard == after.heard == [True]
 
 
-def test_a_compressor_that_fails_refuses_its_record_alone(spool: Spool) -> None:
+def test_a_failing_compressor_refuses_only_its_record(spool: Spool) -> None:
     large, after = spool.push(b"x" * (BATCH_BYTES + 1)), spool.push(b"after")
     spool.clock.advance(LINGER_MS)
 
@@ -212,7 +212,7 @@ def test_a_full_disk_refuses_until_there_is_room(spool: Spool) -> None:
     assert spool.log.values(0) == [b"kept"]
 
 
-def test_what_waits_is_bounded_and_the_bound_is_lifted(spool: Spool) -> None:
+def test_waiting_bytes_are_bounded_until_they_are_written(spool: Spool) -> None:
     spool.writer = spool.made(max_bytes=100)
     spool.push(b"x" * 80)
     refused = Waiter()
@@ -225,7 +225,7 @@ def test_what_waits_is_bounded_and_the_bound_is_lifted(spool: Spool) -> None:
     assert spool.writer.refused == {"telemetry.buffer.max.bytes": 1}
 
 
-def test_with_fsync_the_disk_decides(spool: Spool) -> None:
+def test_with_fsync_the_answer_waits_for_the_disk(spool: Spool) -> None:
     spool.writer = spool.made(when_flushed=spool.log.when_flushed)
     waiter = spool.push(b"one")
     spool.clock.advance(LINGER_MS)
@@ -264,7 +264,7 @@ def test_nothing_is_lost_or_reordered(pushes: list[tuple[int, bytes, int]]) -> N
     assert spool.writer.held_bytes == 0
 
 
-def test_a_batch_is_what_the_general_builder_makes() -> None:
+def test_a_batch_equals_that_of_the_general_builder() -> None:
     from odradek.wire.record import Record
     from odradek.wire.record_batch import build_batch
 

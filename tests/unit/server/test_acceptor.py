@@ -1,4 +1,4 @@
-"""The acceptor on sockets of the loopback interface; what the loop would call is called by hand."""
+"""The acceptor on loopback sockets; the test calls what the event loop would call."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class LocalAcceptor:
 
     @property
     def accepts(self) -> bool:
-        """Whether the loop watches the listening socket."""
+        """Whether the event loop watches the listening socket."""
         watching = self.loop.remove_reader(self.listening)
         if watching:
             self.acceptor.resume()
         return watching
 
     def connect(self, count: int = 1) -> list[socket.socket]:
-        """Clients connect, and the acceptor is told."""
+        """Connect clients and notify the acceptor."""
         clients = []
         for _ in range(count):
             client = socket.create_connection(self.listening.getsockname(), timeout=5)
@@ -78,9 +78,7 @@ def local() -> Iterator[LocalAcceptor]:
 
 
 def is_open(client: socket.socket) -> bool:
-    """Whether the other end has not closed the connection. Between two ends of the loopback interface there
-    is nothing to wait for.
-    """
+    """Whether the peer has not closed the connection. On the loopback interface there is nothing to wait for."""
     client.setblocking(False)
     try:
         return client.recv(1) != b""
@@ -90,7 +88,7 @@ def is_open(client: socket.socket) -> bool:
         return False
 
 
-def test_all_that_wait_are_taken(local: LocalAcceptor) -> None:
+def test_every_waiting_connection_is_accepted(local: LocalAcceptor) -> None:
     clients = local.connect(3)
 
     assert [peer.address for peer in local.peers] == ["127.0.0.1"] * 3
@@ -98,7 +96,7 @@ def test_all_that_wait_are_taken(local: LocalAcceptor) -> None:
     assert local.quotas.counts == {"127.0.0.1": 3}
 
 
-def test_a_throttled_connection_is_closed_when_its_time_is_over(local: LocalAcceptor) -> None:
+def test_a_throttled_connection_is_closed_after_its_throttle(local: LocalAcceptor) -> None:
     local.quotas.update_ip_rate("127.0.0.1", 5)
 
     clients = local.connect(6)
@@ -138,7 +136,7 @@ def test_a_shutdown_closes_throttled_connections(local: LocalAcceptor) -> None:
     assert not is_open(clients[-1])
 
 
-def test_a_connection_beyond_those_of_its_address_is_closed(local: LocalAcceptor) -> None:
+def test_a_connection_above_the_limit_of_its_address_is_closed(local: LocalAcceptor) -> None:
     local.quotas.reconfigure("max.connections.per.ip", "2")
 
     clients = local.connect(3)
@@ -147,7 +145,7 @@ def test_a_connection_beyond_those_of_its_address_is_closed(local: LocalAcceptor
     assert local.quotas.counts == {"127.0.0.1": 2}
 
 
-def test_no_more_is_accepted_while_a_connection_waits(local: LocalAcceptor) -> None:
+def test_no_connection_is_accepted_while_another_waits(local: LocalAcceptor) -> None:
     local.quotas.reconfigure("max.connection.creation.rate", "2", LISTENER)
     local.connect(4)
     before = len(local.taken), local.accepts
@@ -159,7 +157,7 @@ def test_no_more_is_accepted_while_a_connection_waits(local: LocalAcceptor) -> N
     assert local.accepts
 
 
-def test_room_lets_the_one_that_waits_in(local: LocalAcceptor) -> None:
+def test_free_room_admits_the_waiting_connection(local: LocalAcceptor) -> None:
     local.quotas.reconfigure("max.connections", "1")
     local.connect(2)
     before = len(local.taken)
@@ -170,7 +168,7 @@ def test_room_lets_the_one_that_waits_in(local: LocalAcceptor) -> None:
     assert len(local.taken) == 2
 
 
-def test_a_shutdown_closes_the_connection_that_waits(local: LocalAcceptor) -> None:
+def test_a_shutdown_closes_the_waiting_connection(local: LocalAcceptor) -> None:
     local.quotas.reconfigure("max.connections", "1")
     clients = local.connect(2)
 
@@ -182,7 +180,9 @@ def test_a_shutdown_closes_the_connection_that_waits(local: LocalAcceptor) -> No
     assert local.quotas.total == 1
 
 
-def test_a_storm_does_not_take_all_descriptors(local: LocalAcceptor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_storm_of_connections_leaves_file_descriptors(
+    local: LocalAcceptor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(acceptor_module, "MOST_THROTTLED", 2)
     local.quotas.update_ip_rate("127.0.0.1", 0)
 
@@ -191,7 +191,7 @@ def test_a_storm_does_not_take_all_descriptors(local: LocalAcceptor, monkeypatch
     assert [is_open(client) for client in clients] == [True, True, False, False]
 
 
-def test_without_descriptors_accepting_rests(local: LocalAcceptor) -> None:
+def test_without_file_descriptors_accepting_pauses(local: LocalAcceptor) -> None:
     class Exhausted:
         def accept(self) -> None:
             raise OSError(errno.EMFILE, "too many open files")

@@ -1,4 +1,4 @@
-"""A channel against a scripted dispatcher and a transport that only remembers."""
+"""A channel with a scripted dispatcher and a recording transport."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMIT = 1_000_000
 
 @dataclass(eq=False)
 class Pending:
-    """What the dispatcher gives for a deferred answer; the test completes it with the frame itself."""
+    """The dispatcher's deferred answer; the test completes it with the frame itself."""
 
     deferred: Deferred
 
@@ -63,7 +63,7 @@ class RecordingTransport(asyncio.Transport):
 
 @dataclass
 class EchoDispatcher:
-    """Answers ``<x>`` to ``x``; what starts with ``later`` is deferred; ``bad`` and ``no`` raise."""
+    """Answers ``<x>`` to ``x``; requests that start with ``later`` are deferred; ``bad`` and ``no`` raise."""
 
     seen: list[bytes] = field(default_factory=list)
     deferred: list[Deferred] = field(default_factory=list)
@@ -135,7 +135,7 @@ def framed(*requests: bytes) -> bytes:
 
 
 def receive(channel: Channel, data: bytes) -> None:
-    """Hand over what came, as a transport does: to its protocol, in place where that is wanted."""
+    """Deliver bytes as a transport does, into the protocol's buffer if it has one."""
     while data:
         protocol = transport(channel).protocol
         if not isinstance(protocol, LargeFrame):
@@ -162,7 +162,7 @@ def test_pipelined_requests_are_answered_in_order(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 100])
-def test_frames_may_be_cut_anywhere(channel: Channel, size: int) -> None:
+def test_frames_can_be_split_anywhere(channel: Channel, size: int) -> None:
     stream = framed(b"first", b"", b"x" * 300, b"last")
 
     for start in range(0, len(stream), size):
@@ -172,7 +172,7 @@ def test_frames_may_be_cut_anywhere(channel: Channel, size: int) -> None:
     assert channel.buffer is None
 
 
-def test_requests_behind_a_pending_answer_wait_for_it(channel: Channel, listener: ScriptedListener) -> None:
+def test_requests_after_a_pending_answer_wait_for_it(channel: Channel, listener: ScriptedListener) -> None:
     channel.data_received(framed(b"a", b"later", b"b"))
     channel.data_received(framed(b"c"))
     before = written(channel)
@@ -183,9 +183,7 @@ def test_requests_behind_a_pending_answer_wait_for_it(channel: Channel, listener
     assert written(channel) == b"<a><later><b><c>"
 
 
-def test_an_answer_that_is_already_there_goes_out_in_order(
-    channel: Channel, listener: ScriptedListener
-) -> None:
+def test_an_answer_that_already_exists_is_sent_in_order(channel: Channel, listener: ScriptedListener) -> None:
     done = Deferred()
     done.complete(b"<now>")
     listener.dispatcher.answer = lambda *_: Pending(done)  # type: ignore[method-assign]
@@ -229,7 +227,7 @@ def test_a_client_that_does_not_read_gets_no_more_answers(channel: Channel) -> N
         pytest.param(framed(b"a", b"bad", b"b"), id="refused in a pipeline"),
     ],
 )
-def test_bytes_that_make_no_sense_close_the_connection(
+def test_invalid_bytes_close_the_connection(
     channel: Channel, listener: ScriptedListener, data: bytes
 ) -> None:
     channel.data_received(data)
@@ -246,7 +244,7 @@ def test_a_frame_of_exactly_the_limit_is_answered(channel: Channel) -> None:
     assert len(written(channel)) == LIMIT + 2
 
 
-def test_a_handler_may_refuse_by_closing(channel: Channel, listener: ScriptedListener) -> None:
+def test_a_handler_can_refuse_by_closing(channel: Channel, listener: ScriptedListener) -> None:
     channel.data_received(framed(b"no"))
 
     assert transport(channel).closed
@@ -265,7 +263,7 @@ def test_a_lost_connection_abandons_its_pending_answer(channel: Channel, listene
     assert listener.lost == 1
 
 
-def test_draining_closes_at_once_when_nothing_is_owed(channel: Channel) -> None:
+def test_draining_closes_at_once_without_a_pending_answer(channel: Channel) -> None:
     channel.drain()
 
     assert transport(channel).closed
@@ -283,7 +281,7 @@ def test_draining_writes_the_pending_answer_first(channel: Channel, listener: Sc
     assert transport(channel).closed
 
 
-def test_draining_hurries_a_long_poll(channel: Channel, listener: ScriptedListener) -> None:
+def test_draining_ends_a_long_poll(channel: Channel, listener: ScriptedListener) -> None:
     channel.data_received(framed(b"later"))
     deferred = listener.dispatcher.deferred[0]
     deferred.hurry = lambda: deferred.complete(b"<early>")
@@ -294,7 +292,7 @@ def test_draining_hurries_a_long_poll(channel: Channel, listener: ScriptedListen
     assert transport(channel).closed
 
 
-def test_waiting_for_an_answer_is_not_idling(channel: Channel, listener: ScriptedListener) -> None:
+def test_a_channel_that_waits_for_an_answer_is_not_idle(channel: Channel, listener: ScriptedListener) -> None:
     channel.data_received(framed(b"a"))
     idle_since_ms = channel.idle_since_ms()
     channel.data_received(framed(b"later"))
@@ -313,7 +311,7 @@ def test_the_answers_to_a_chunk_are_written_together_up_to_a_bound(channel: Chan
 
 
 @pytest.mark.parametrize("last", [b"bad", b"no"])
-def test_what_was_answered_is_written_before_the_connection_closes(channel: Channel, last: bytes) -> None:
+def test_earlier_answers_are_written_before_the_connection_closes(channel: Channel, last: bytes) -> None:
     channel.data_received(framed(b"a", b"b", last, b"c"))
 
     assert written(channel) == b"<a><b>"
@@ -321,7 +319,7 @@ def test_what_was_answered_is_written_before_the_connection_closes(channel: Chan
 
 
 @pytest.mark.parametrize("size", [100, 5_000, 70_000, 300_000])
-def test_a_large_frame_is_answered_however_it_comes(channel: Channel, size: int) -> None:
+def test_a_large_frame_is_answered_however_it_is_split(channel: Channel, size: int) -> None:
     large = b"x" * (LIMIT // 2)
     stream = framed(b"a", large, b"b", large, large, b"c")
 
@@ -334,7 +332,7 @@ def test_a_large_frame_is_answered_however_it_comes(channel: Channel, size: int)
 
 
 @pytest.mark.parametrize("come", [5, 5_000, 200_000])
-def test_the_length_of_a_large_frame_sets_no_memory_aside(channel: Channel, come: int) -> None:
+def test_the_length_of_a_large_frame_allocates_no_memory(channel: Channel, come: int) -> None:
     stream = framed(b"x" * LIMIT)
 
     for start in range(0, come, 1_000):
@@ -359,7 +357,7 @@ def test_large_frames_that_share_a_buffer_do_not_mix(listener: ScriptedListener)
     assert [written(channel) for channel in channels] == [b"<" + stream[4:] + b">" for stream in streams]
 
 
-def test_a_large_frame_that_is_whole_while_writing_is_paused_waits(channel: Channel) -> None:
+def test_a_large_frame_completed_while_writing_is_paused_waits(channel: Channel) -> None:
     request = b"x" * 100_000
     stream = framed(request)
     receive(channel, stream[:50_000])
@@ -373,7 +371,7 @@ def test_a_large_frame_that_is_whole_while_writing_is_paused_waits(channel: Chan
     assert written(channel) == b"<" + request + b">"
 
 
-def test_a_connection_that_is_lost_in_a_large_frame_is_closed(
+def test_a_connection_lost_during_a_large_frame_is_closed(
     channel: Channel, listener: ScriptedListener
 ) -> None:
     channel.data_received(framed(b"x" * LIMIT)[:5_000])
@@ -388,7 +386,7 @@ def test_a_connection_that_is_lost_in_a_large_frame_is_closed(
 
 @dataclass
 class SlowDispatcher(EchoDispatcher):
-    """Each request takes a millisecond."""
+    """A dispatcher that takes a millisecond per request."""
 
     clock: MockClock = field(default_factory=MockClock)
 
@@ -410,7 +408,7 @@ def slow_channel(slow_listener: ScriptedListener) -> Channel:
     return channel
 
 
-def test_a_chunk_of_many_requests_does_not_keep_the_loop(
+def test_a_chunk_of_many_requests_does_not_block_the_loop(
     slow_channel: Channel, slow_listener: ScriptedListener
 ) -> None:
     requests = [b"%d" % number for number in range(20)]
@@ -425,7 +423,7 @@ def test_a_chunk_of_many_requests_does_not_keep_the_loop(
     assert slow_channel.buffer is None
 
 
-def test_reading_pauses_while_much_waits_for_a_turn(
+def test_reading_pauses_while_many_bytes_wait_for_a_turn(
     slow_channel: Channel, slow_listener: ScriptedListener
 ) -> None:
     large = b"x" * 30_000
@@ -451,7 +449,7 @@ def test_a_channel_that_closes_before_its_turn_answers_no_more(
     assert len(slow_listener.dispatcher.seen) == answered
 
 
-def test_a_pending_answer_that_cannot_be_given_closes_the_connection(
+def test_a_pending_answer_that_cannot_be_encoded_closes_the_connection(
     channel: Channel, listener: ScriptedListener
 ) -> None:
     channel.data_received(framed(b"later", b"b"))

@@ -18,7 +18,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_without_a_file_there_are_defaults() -> None:
+def test_without_a_file_the_defaults_apply() -> None:
     config = load_config()
 
     assert config.listeners == (ListenerAddress("PLAINTEXT", "127.0.0.1", 9092),)
@@ -46,7 +46,7 @@ def test_overrides_win_over_the_file(tmp_path: Path) -> None:
     )
 
 
-def test_subscriptions_become_the_texts_that_kafka_stores(tmp_path: Path) -> None:
+def test_subscriptions_become_the_strings_that_kafka_stores(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         """
@@ -68,7 +68,7 @@ def test_subscriptions_become_the_texts_that_kafka_stores(tmp_path: Path) -> Non
     }
 
 
-def test_a_name_of_a_subscription_may_have_dots(tmp_path: Path) -> None:
+def test_a_subscription_name_may_contain_dots(tmp_path: Path) -> None:
     path = written(tmp_path, "[subscriptions.'team.a']\nmetrics = 'x'\ninterval.ms = 100\n")
 
     config = load_config(path)
@@ -76,7 +76,7 @@ def test_a_name_of_a_subscription_may_have_dots(tmp_path: Path) -> None:
     assert config.subscriptions == {"team.a": {"metrics": "x", "interval.ms": "100"}}
 
 
-def test_each_plugin_has_a_table_of_its_own(tmp_path: Path) -> None:
+def test_each_plugin_has_its_own_table(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         """
@@ -113,14 +113,14 @@ def test_topic_defaults_have_kafkas_broker_keys() -> None:
         (["log.retention.hours=-1"], -1),
     ],
 )
-def test_the_finest_unit_of_retention_holds(overrides: list[str], retention_ms: int) -> None:
+def test_the_finest_unit_of_retention_wins(overrides: list[str], retention_ms: int) -> None:
     config = load_config(None, overrides)
 
     assert config.log_defaults.retention_ms == retention_ms
 
 
 @pytest.mark.parametrize("override", ["log.retention.hours=many", "log.roll.hours=0", "log.cleanup.policy=x"])
-def test_a_bad_default_of_topics_is_named(override: str) -> None:
+def test_a_bad_topic_default_is_refused_with_its_key(override: str) -> None:
     key = override.partition("=")[0]
 
     with pytest.raises(ConfigError) as problem:
@@ -129,7 +129,7 @@ def test_a_bad_default_of_topics_is_named(override: str) -> None:
     assert problem.value.path in (key, "log.roll.ms")
 
 
-def test_directories_of_logs_and_their_upkeep_are_read() -> None:
+def test_log_directories_and_their_upkeep_are_read() -> None:
     config = load_config(
         None,
         ["log.dirs=/a,/b", "log.retention.check.interval.ms=7", "log.cleaner.enable=false",
@@ -160,7 +160,7 @@ def test_a_listener_has_the_protocol_of_its_name_or_of_the_map(name: str, protoc
     assert [listener.security_protocol for listener in config.listeners] == [protocol]
 
 
-def test_passwords_in_the_clear_have_to_be_enabled() -> None:
+def test_passwords_in_clear_text_must_be_enabled() -> None:
     by_default = load_config(None).sasl.enabled_mechanisms
 
     enabled = load_config(None, ["sasl.enabled.mechanisms=PLAIN"]).sasl.enabled_mechanisms
@@ -169,7 +169,7 @@ def test_passwords_in_the_clear_have_to_be_enabled() -> None:
     assert enabled == ("PLAIN",)
 
 
-def test_advertised_listeners_are_what_clients_are_told() -> None:
+def test_advertised_listeners_are_returned_to_clients() -> None:
     config = load_config(
         None, ["listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners=PLAINTEXT://kafka.example:19092"]
     )
@@ -214,7 +214,7 @@ def test_advertised_listeners_are_what_clients_are_told() -> None:
         ("node.id", "--set", "expected key=value"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_path(override: str, path: str, expected: str) -> None:
+def test_a_wrong_value_is_refused_with_its_path(override: str, path: str, expected: str) -> None:
     with pytest.raises(ConfigError) as refused:
         load_config(None, [override])
 
@@ -233,7 +233,7 @@ def test_what_is_wrong_is_named_with_its_path(override: str, path: str, expected
         ("[plugin.otlp]\nendpoint = 'x'\n", "plugin.otlp.endpoint: unknown key"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path: Path, text: str, expected: str) -> None:
+def test_a_malformed_file_is_named(tmp_path: Path, text: str, expected: str) -> None:
     path = written(tmp_path, text)
 
     with pytest.raises(ConfigError, match=expected):

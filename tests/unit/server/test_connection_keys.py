@@ -25,7 +25,7 @@ def test_without_keys_there_are_no_limits() -> None:
     assert config.connections.inter_broker_listener == "PLAINTEXT"
 
 
-def test_limits_of_the_file_are_texts_by_key(tmp_path: Path) -> None:
+def test_limits_of_the_file_are_strings_by_key(tmp_path: Path) -> None:
     file = tmp_path / "odradek.toml"
     file.write_text(
         '"max.connections" = 100\n'
@@ -62,13 +62,13 @@ def test_a_wrong_limit_stops_the_start(override: str, key: str) -> None:
     assert error.value.path == key
 
 
-def test_another_listener_may_be_that_of_the_brokers() -> None:
+def test_another_listener_can_be_the_inter_broker_listener() -> None:
     config = load_config(None, [TWO, "inter.broker.listener.name=PLAINTEXT_INTERNAL"])
 
     assert config.connections.inter_broker_listener == "PLAINTEXT_INTERNAL"
 
 
-def test_a_host_is_looked_up_without_holding_up_the_loop() -> None:
+def test_a_host_is_looked_up_without_blocking_the_loop() -> None:
     async def look() -> tuple[list[object], list[object]]:
         found: list[object] = []
         done = asyncio.Event()
@@ -97,7 +97,7 @@ def test_before_there_is_a_loop_a_host_is_looked_up_at_once() -> None:
 
 
 @pytest.mark.parametrize("host", ["x" * 70, "a..b"])
-def test_a_host_that_has_no_address_is_no_error(host: str) -> None:
+def test_a_host_without_an_address_is_no_error(host: str) -> None:
     found: list[object] = []
 
     look_up(host, lambda addresses: found.append(list(addresses)))
@@ -107,7 +107,7 @@ def test_a_host_that_has_no_address_is_no_error(host: str) -> None:
 
 @dataclass(eq=False)
 class IdleChannel:
-    """A connection, as far as it matters to who has to go."""
+    """A connection, with the attributes that decide which connection is closed."""
 
     name: str
     listener: IdleListener
@@ -117,7 +117,7 @@ class IdleChannel:
 
 @dataclass(eq=False)
 class IdleListener:
-    """Remembers whose connection it ended."""
+    """Records the closed connections."""
 
     quotas: ConnectionQuotas
     address: ListenerAddress
@@ -136,7 +136,7 @@ class IdleListener:
         self.ended.append(channel.name)
 
 
-def test_who_is_closing_goes_first_and_then_who_was_idle_for_longest() -> None:
+def test_closing_connections_are_closed_first_then_the_longest_idle() -> None:
     clock = MockClock()
     quotas = ConnectionQuotas(clock, clock.timer)
     brokers = IdleListener(quotas, ListenerAddress("PLAINTEXT", "", 0))
@@ -146,7 +146,7 @@ def test_who_is_closing_goes_first_and_then_who_was_idle_for_longest() -> None:
         clients.connect(name, last_active_ms, closing)
     quotas.reconfigure("max.connections", "2")
 
-    for _ in range(2):  # nobody goes for one that is on its way
+    for _ in range(2):  # a connection that is already closing makes room
         displace(quotas, [cast(Listener, brokers), cast(Listener, clients)])
 
     assert brokers.ended == []

@@ -14,7 +14,7 @@ def test_the_defaults_of_the_consumer_protocol_are_kafkas() -> None:
     assert config.consumer_assignment_interval_ms == 1_000
 
 
-def test_a_time_within_limits_that_were_moved_is_taken() -> None:
+def test_a_timeout_within_changed_limits_is_accepted() -> None:
     values = {"group.consumer.session.timeout.ms": 6_000, "group.consumer.min.session.timeout.ms": 6_000}
 
     config = read_group_config(PluginConfig("", values))
@@ -35,7 +35,7 @@ def test_a_time_within_limits_that_were_moved_is_taken() -> None:
         ("group.consumer.assignors", ["sticky"]),
     ],
 )
-def test_what_is_out_of_bounds_stops_the_start(key: str, value: object) -> None:
+def test_a_value_out_of_bounds_stops_the_start(key: str, value: object) -> None:
     config = PluginConfig("", {key: value})
 
     with pytest.raises(ConfigError) as stop:

@@ -8,7 +8,7 @@ from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.data_dir import DataDir
 
 
-def test_a_directory_is_made_and_may_be_used_again(tmp_path: Path) -> None:
+def test_a_directory_is_created_and_can_be_used_again(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
 
     DataDir(folder).close()
@@ -17,7 +17,7 @@ def test_a_directory_is_made_and_may_be_used_again(tmp_path: Path) -> None:
     assert folder.is_dir()
 
 
-def test_two_at_once_are_refused(tmp_path: Path) -> None:
+def test_a_second_host_in_the_directory_is_refused(tmp_path: Path) -> None:
     first = DataDir(tmp_path)
 
     with pytest.raises(ConfigError, match="in use by another process"):
@@ -26,7 +26,7 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
     first.close()
 
 
-def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
+def test_a_file_at_its_path_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("")
 
     with pytest.raises(ConfigError, match=r"data\.dir: .* cannot be used"):

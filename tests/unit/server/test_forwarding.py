@@ -1,4 +1,4 @@
-"""A forwarder on its own thread: good ones, and every way to be a bad one."""
+"""A forwarder on its own thread: well-behaved ones, and every kind of misbehavior."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def record_of(data: bytes = b"push") -> TelemetryRecord:
 
 @dataclass
 class FakeForwarder:
-    """Does what the next script line says; takes the batch when the script is over."""
+    """Runs the next line of its script; takes the batch when the script is over."""
 
     script: list[Callable[[Sequence[TelemetryRecord]], object]] = field(default_factory=list)
     taken: list[bytes] = field(default_factory=list)
@@ -106,7 +106,7 @@ def running() -> Iterator[Runners]:
 
 
 def eventually(runner: ForwarderRunner, condition: Callable[[ForwarderStats], bool]) -> ForwarderStats:
-    """The accounts when the condition holds; each look on the way has to be balanced."""
+    """The accounting once the condition holds; every intermediate state must be balanced."""
     end_s = time.monotonic() + PATIENCE_S
     while True:
         stats = runner.stats()
@@ -134,7 +134,7 @@ def test_pushes_arrive_in_order_and_in_batches(running: Runners) -> None:
     assert (stats.offered, stats.delivered, stats.queued_bytes) == (10, 10, 0)
 
 
-def test_a_lone_push_leaves_when_it_is_old_enough(running: Runners) -> None:
+def test_a_lone_push_is_sent_when_it_is_old_enough(running: Runners) -> None:
     forwarder = FakeForwarder()
     runner = running(forwarder)
 
@@ -144,7 +144,7 @@ def test_a_lone_push_leaves_when_it_is_old_enough(running: Runners) -> None:
     assert forwarder.taken == [b"alone"]
 
 
-def test_the_plugin_lives_on_a_thread_of_its_own(running: Runners) -> None:
+def test_the_plugin_runs_on_its_own_thread(running: Runners) -> None:
     forwarder = FakeForwarder()
     runner = running(forwarder)
     runner.offer(record_of())
@@ -156,7 +156,7 @@ def test_the_plugin_lives_on_a_thread_of_its_own(running: Runners) -> None:
     assert threading.get_ident() not in forwarder.threads
 
 
-def test_what_was_offered_before_the_start_is_delivered(running: Runners) -> None:
+def test_pushes_offered_before_the_start_are_delivered(running: Runners) -> None:
     forwarder = FakeForwarder()
     runner = ForwarderRunner("fake", forwarder, QUICK)
     running.started.append(runner)
@@ -168,7 +168,7 @@ def test_what_was_offered_before_the_start_is_delivered(running: Runners) -> Non
     assert forwarder.taken == [b"early"]
 
 
-def test_a_batch_that_is_asked_for_again_is_delivered_once(running: Runners) -> None:
+def test_a_retried_batch_is_delivered_once(running: Runners) -> None:
     forwarder = FakeForwarder(script=[raising(Retry("busy")), raising(Retry("still busy", 0.001))])
     runner = running(forwarder)
 
@@ -179,7 +179,7 @@ def test_a_batch_that_is_asked_for_again_is_delivered_once(running: Runners) -> 
     assert (stats.delivered, stats.retries, stats.last_error) == (1, 2, "still busy")
 
 
-def test_the_wait_that_the_far_side_asked_for_is_kept(running: Runners) -> None:
+def test_the_wait_requested_by_the_destination_is_respected(running: Runners) -> None:
     runner = running(FakeForwarder(script=[raising(Retry("busy", 0.15))]))
     before_s = time.monotonic()
 
@@ -189,7 +189,7 @@ def test_the_wait_that_the_far_side_asked_for_is_kept(running: Runners) -> None:
     assert time.monotonic() - before_s >= 0.15
 
 
-def test_retries_end_and_the_next_batch_goes_on(running: Runners) -> None:
+def test_after_the_last_retry_the_next_batch_is_sent(running: Runners) -> None:
     forwarder = FakeForwarder(script=[raising(Retry("busy"))] * 3)
     runner = running(forwarder, quick(retry_max_attempts=2, batch_max_records=1))
 
@@ -231,7 +231,7 @@ def test_the_rest_of_a_batch_is_delivered_without_the_rejected_record(running: R
 @pytest.mark.parametrize(
     "error", [ValueError("bug"), SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError()]
 )
-def test_a_batch_that_fails_again_and_again_is_dropped(running: Runners, error: BaseException) -> None:
+def test_a_batch_that_keeps_failing_is_dropped(running: Runners, error: BaseException) -> None:
     forwarder = FakeForwarder(script=[raising(error)] * 3)
     runner = running(forwarder, quick(failure_max_attempts=3, batch_max_records=1))
 
@@ -243,7 +243,7 @@ def test_a_batch_that_fails_again_and_again_is_dropped(running: Runners, error: 
     assert (stats.failures, stats.dropped) == (3, {"failure.max.attempts": 1})
 
 
-def test_an_error_that_lies_about_its_fields_hurts_only_its_batch(running: Runners) -> None:
+def test_an_error_with_wrong_fields_affects_only_its_batch(running: Runners) -> None:
     retry = Retry("busy", "soon")  # type: ignore[arg-type]
     reject = Reject("bad", 7)  # type: ignore[arg-type]
     runner = running(FakeForwarder(script=[raising(retry), raising(reject)]), quick(batch_max_records=1))
@@ -255,7 +255,7 @@ def test_an_error_that_lies_about_its_fields_hurts_only_its_batch(running: Runne
     assert (stats.delivered, stats.rejected) == (1, {"bad": 1})
 
 
-def test_a_forwarder_that_empties_its_batch_harms_no_accounts(running: Runners) -> None:
+def test_a_forwarder_that_empties_its_batch_does_not_affect_the_accounting(running: Runners) -> None:
     def empty(batch: Sequence[TelemetryRecord]) -> None:
         batch.clear()  # type: ignore[attr-defined]
 
@@ -277,7 +277,7 @@ def test_a_deliver_that_is_not_a_coroutine_is_a_failure(running: Runners) -> Non
 
 
 @pytest.mark.parametrize("hanging", [hang, hang_and_ignore_cancellation])
-def test_a_deliver_that_hangs_is_cut_off(
+def test_a_hanging_deliver_is_cancelled(
     running: Runners, hanging: Callable[[Sequence[TelemetryRecord]], object]
 ) -> None:
     forwarder = FakeForwarder(script=[hanging])
@@ -291,7 +291,7 @@ def test_a_deliver_that_hangs_is_cut_off(
     assert str(stats.last_error).startswith("TimeoutError")
 
 
-def test_the_newest_pushes_are_dropped_while_the_far_side_is_down(running: Runners) -> None:
+def test_the_newest_pushes_are_dropped_while_the_destination_is_down(running: Runners) -> None:
     release = threading.Event()
 
     async def wait(batch: Sequence[TelemetryRecord]) -> None:
@@ -312,7 +312,7 @@ def test_the_newest_pushes_are_dropped_while_the_far_side_is_down(running: Runne
     assert runner.offer(record_of())
 
 
-def test_a_start_that_fails_is_told_and_closed(running: Runners) -> None:
+def test_a_failed_start_is_reported_and_closed(running: Runners) -> None:
     forwarder = FakeForwarder()
 
     async def start() -> None:
@@ -330,7 +330,7 @@ def test_a_start_that_fails_is_told_and_closed(running: Runners) -> None:
     assert runner.stats().dropped == {"start": 2}
 
 
-def test_a_start_that_hangs_is_cut_off(running: Runners) -> None:
+def test_a_hanging_start_is_cancelled(running: Runners) -> None:
     forwarder = FakeForwarder()
     forwarder.start = lambda: hang([])  # type: ignore[method-assign]
     runner = running(forwarder, quick(deliver_timeout_ms=20))
@@ -341,7 +341,7 @@ def test_a_start_that_hangs_is_cut_off(running: Runners) -> None:
     assert stats.dropped == {"start": 1}
 
 
-def test_stop_delivers_what_is_queued_before_it_closes() -> None:
+def test_stop_delivers_queued_pushes_before_it_closes() -> None:
     forwarder = FakeForwarder()
     runner = ForwarderRunner("fake", forwarder, quick(batch_max_age_ms=3_600_000, batch_max_records=1_000))
     runner.start()
@@ -367,7 +367,7 @@ def test_after_stop_a_push_is_counted_as_dropped() -> None:
     assert runner.stats().balanced
 
 
-def test_stop_tries_at_once_instead_of_waiting_for_the_backoff() -> None:
+def test_stop_retries_at_once_instead_of_waiting_for_the_backoff() -> None:
     forwarder = FakeForwarder(script=[raising(Retry("busy", 60.0))])
     runner = ForwarderRunner("fake", forwarder, QUICK)
     runner.start()
@@ -379,7 +379,7 @@ def test_stop_tries_at_once_instead_of_waiting_for_the_backoff() -> None:
     assert forwarder.taken == [b"a"]
 
 
-def test_stop_with_the_far_side_down_ends_in_time_and_closes() -> None:
+def test_stop_with_the_destination_down_ends_in_time_and_closes() -> None:
     forwarder = FakeForwarder(script=[raising(Retry("down"))] * 100_000)
     runner = ForwarderRunner("fake", forwarder, quick(retry_max_attempts=0))
     runner.start()
@@ -395,7 +395,7 @@ def test_stop_with_the_far_side_down_ends_in_time_and_closes() -> None:
     assert forwarder.calls == ["start", "close"]
 
 
-def test_a_forwarder_that_blocks_its_thread_cannot_hold_up_stop() -> None:
+def test_a_forwarder_that_blocks_its_thread_cannot_delay_stop() -> None:
     release = threading.Event()
 
     def block(batch: Sequence[TelemetryRecord]) -> None:
@@ -420,7 +420,7 @@ def test_a_forwarder_that_blocks_its_thread_cannot_hold_up_stop() -> None:
     assert runner.stats().delivered == 0
 
 
-def test_a_close_that_hangs_cannot_hold_up_stop() -> None:
+def test_a_hanging_close_cannot_delay_stop() -> None:
     forwarder = FakeForwarder()
     forwarder.close = lambda: hang([])  # type: ignore[method-assign]
     runner = ForwarderRunner("fake", forwarder, QUICK)
@@ -434,7 +434,7 @@ def test_a_close_that_hangs_cannot_hold_up_stop() -> None:
     assert not runner.thread.is_alive()
 
 
-def test_stop_without_start_settles_the_accounts() -> None:
+def test_stop_without_start_settles_the_accounting() -> None:
     runner = ForwarderRunner("fake", FakeForwarder(), QUICK)
     runner.offer(record_of())
 
@@ -455,7 +455,7 @@ def test_stop_twice_closes_once() -> None:
     assert forwarder.calls == ["start", "close"]
 
 
-def test_two_forwarders_told_together_stop_together() -> None:
+def test_two_forwarders_stop_in_parallel() -> None:
     runners = [
         ForwarderRunner("fake", FakeForwarder(script=[raising(Retry("down", 60.0))] * 9), QUICK)
         for _ in range(2)
@@ -474,7 +474,7 @@ def test_two_forwarders_told_together_stop_together() -> None:
     assert all(runner.stats().balanced for runner in runners)
 
 
-def test_the_accounts_are_balanced_at_every_moment_of_a_busy_hour(running: Runners) -> None:
+def test_the_accounting_is_balanced_at_every_moment_of_a_busy_hour(running: Runners) -> None:
     faults = [raising(Retry("busy")), raising(Reject("bad")), raising(ValueError("bug")), lambda batch: None]
     forwarder = FakeForwarder(script=faults * 25)
     runner = running(forwarder, quick(queue_max_records=50, failure_max_attempts=1))

@@ -16,7 +16,7 @@ from odradek.wire.host_address import java_host_address
         ("::ffff:10.1.2.3", "10.1.2.3"),
     ],
 )
-def test_addresses_look_as_java_prints_them(address: str, expected: str) -> None:
+def test_addresses_are_printed_as_in_java(address: str, expected: str) -> None:
     assert java_host_address(address) == expected
 
 

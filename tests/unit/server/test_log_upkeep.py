@@ -1,4 +1,4 @@
-"""Retention, compaction, moves and flushes by a clock that the test holds."""
+"""Retention, compaction, moves and flushes on a mock clock."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def maintained(tmp_path: Path) -> MaintainedLogs:
     return maintained
 
 
-def test_old_segments_go_at_every_check(maintained: MaintainedLogs) -> None:
+def test_old_segments_are_removed_at_every_check(maintained: MaintainedLogs) -> None:
     log = maintained.log(LogConfig(retention_ms=400_000))
     maintained.put(log, "a")
     log.roll(maintained.clock.now_ms())
@@ -62,7 +62,7 @@ def test_old_segments_go_at_every_check(maintained: MaintainedLogs) -> None:
     assert starts == [0, 2, 2]
 
 
-def test_many_segments_go_in_one_check(maintained: MaintainedLogs) -> None:
+def test_many_segments_are_removed_in_one_check(maintained: MaintainedLogs) -> None:
     log = maintained.log(LogConfig(segment_bytes=70, retention_ms=1_000))
     for _ in range(35):
         maintained.put(log, "a")
@@ -72,7 +72,7 @@ def test_many_segments_go_in_one_check(maintained: MaintainedLogs) -> None:
     assert (log.log_start_offset, log.size_bytes) == (35, 0)
 
 
-def test_their_files_go_later(maintained: MaintainedLogs) -> None:
+def test_files_of_removed_segments_are_deleted_later(maintained: MaintainedLogs) -> None:
     log = maintained.log(LogConfig(retention_ms=1_000, file_delete_delay_ms=60_000))
     maintained.put(log, "a")
     maintained.clock.advance(300_000)
@@ -85,7 +85,7 @@ def test_their_files_go_later(maintained: MaintainedLogs) -> None:
     assert not log.graves
 
 
-def test_a_log_whose_retention_fails_does_not_keep_the_others(
+def test_a_log_whose_retention_fails_does_not_affect_the_others(
     maintained: MaintainedLogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = [maintained.log(LogConfig(retention_ms=1_000), index) for index in range(2)]
@@ -107,7 +107,7 @@ def test_a_log_whose_retention_fails_does_not_keep_the_others(
     assert [log.log_start_offset for log in logs] == [0, 1]
 
 
-def test_logs_are_compacted_the_dirtiest_first(maintained: MaintainedLogs) -> None:
+def test_the_dirtiest_logs_are_compacted_first(maintained: MaintainedLogs) -> None:
     logs = [maintained.log(COMPACT, index) for index in range(3)]
     for log in logs:
         maintained.put(log, *"aaaaaaaaab")
@@ -118,7 +118,7 @@ def test_logs_are_compacted_the_dirtiest_first(maintained: MaintainedLogs) -> No
     assert [len(values_from(log)) for log in logs] == [2, 2, 2]
 
 
-def test_a_damaged_log_is_left_alone(maintained: MaintainedLogs) -> None:
+def test_a_damaged_log_is_not_compacted_again(maintained: MaintainedLogs) -> None:
     damaged, sound = (maintained.log(COMPACT, index) for index in range(2))
     for log in (damaged, sound):
         maintained.put(log, *"aaaaaaaaab")
@@ -156,7 +156,7 @@ def test_a_move_is_run_and_forgotten(maintained: MaintainedLogs, tmp_path: Path)
     assert not maintained.logs.moves
 
 
-def test_a_move_goes_on_after_a_restart(tmp_path: Path) -> None:
+def test_a_move_continues_after_a_restart(tmp_path: Path) -> None:
     maintained = MaintainedLogs(tmp_path)
     log = maintained.log(LogConfig())
     maintained.put(log, "a")
@@ -182,13 +182,13 @@ def iter_steps(maintained: MaintainedLogs, path: Path) -> Any:
 
 @pytest.fixture
 def flushed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Descriptors that were forced to the disk."""
+    """File descriptors that were synced."""
     seen: list[int] = []
     monkeypatch.setattr("os.fsync", seen.append)
     return seen
 
 
-def test_a_log_is_flushed_after_so_many_records(maintained: MaintainedLogs, flushed: list[int]) -> None:
+def test_a_log_is_flushed_after_a_number_of_records(maintained: MaintainedLogs, flushed: list[int]) -> None:
     log = maintained.log(LogConfig(flush_messages=3))
 
     counts = []
@@ -201,7 +201,7 @@ def test_a_log_is_flushed_after_so_many_records(maintained: MaintainedLogs, flus
     assert flushed
 
 
-def test_a_log_is_flushed_after_so_long(maintained: MaintainedLogs, flushed: list[int]) -> None:
+def test_a_log_is_flushed_after_a_time(maintained: MaintainedLogs, flushed: list[int]) -> None:
     log = maintained.log(LogConfig(flush_ms=1_000))
     maintained.put(log, "a")
     maintained.clock.advance(500)
@@ -224,7 +224,7 @@ def test_without_a_limit_nothing_is_flushed(maintained: MaintainedLogs, flushed:
     assert not flushed
 
 
-def test_a_topic_config_counts_from_the_next_append_on(
+def test_a_changed_topic_config_applies_from_the_next_append_on(
     maintained: MaintainedLogs, flushed: list[int]
 ) -> None:
     log = maintained.log(LogConfig())
@@ -237,7 +237,7 @@ def test_a_topic_config_counts_from_the_next_append_on(
     assert log.recovery_point == 2
 
 
-def test_who_waits_for_a_flush_is_told(maintained: MaintainedLogs) -> None:
+def test_waiters_for_a_flush_are_told(maintained: MaintainedLogs) -> None:
     log = maintained.log(LogConfig(flush_messages=1))
     told: list[ApiError | None] = []
     maintained.put(log, "a")
@@ -249,7 +249,7 @@ def test_who_waits_for_a_flush_is_told(maintained: MaintainedLogs) -> None:
     assert (before, told) == ([], [None])
 
 
-def test_who_waits_for_a_flush_that_fails_is_told_why(
+def test_waiters_for_a_failed_flush_get_the_reason(
     maintained: MaintainedLogs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = maintained.log(LogConfig(flush_messages=1))
@@ -290,12 +290,12 @@ def test_a_log_has_one_flush_at_a_time(tmp_path: Path) -> None:
     assert log.recovery_point == 5
 
 
-def test_who_comes_just_before_a_flush_begins_has_it_too(maintained: MaintainedLogs) -> None:
+def test_a_waiter_just_before_a_flush_starts_is_included(maintained: MaintainedLogs) -> None:
     log = maintained.log(LogConfig(flush_messages=1))
     told: list[ApiError | None] = []
     later = MockClock()
     later.advance(1)
-    maintained.upkeep.flusher.clock = later  # the loop is slow: the flush is due, and begins in its next turn
+    maintained.upkeep.flusher.clock = later  # the loop is slow: the flush is due, and starts in its next turn
     maintained.put(log, "a")
     maintained.clock.timer.run_due(maintained.clock.now_ms())
     maintained.put(log, "b")
@@ -306,7 +306,7 @@ def test_who_comes_just_before_a_flush_begins_has_it_too(maintained: MaintainedL
     assert (told, log.recovery_point) == ([None], 2)
 
 
-def test_a_flush_by_count_takes_the_one_by_time_along(maintained: MaintainedLogs, flushed: list[int]) -> None:
+def test_a_flush_by_count_cancels_the_one_by_time(maintained: MaintainedLogs, flushed: list[int]) -> None:
     log = maintained.log(LogConfig(flush_messages=2, flush_ms=100_000))
     before = len(maintained.clock.timer)
 
@@ -319,7 +319,7 @@ def test_a_flush_by_count_takes_the_one_by_time_along(maintained: MaintainedLogs
 
 
 @pytest.mark.parametrize("position", [0, 16])
-def test_a_log_that_compaction_cannot_judge_does_not_keep_the_others(
+def test_a_log_whose_dirtiness_is_unknown_does_not_affect_the_others(
     maintained: MaintainedLogs, position: int
 ) -> None:
     lagging = replace(COMPACT, max_compaction_lag_ms=10)
@@ -331,7 +331,7 @@ def test_a_log_that_compaction_cannot_judge_does_not_keep_the_others(
         file.seek(position)
         file.write(b"\xff" * 61)
     for segment in damaged.segments:
-        segment.truncate(segment.size_bytes)  # forgets what it knows of its first batch
+        segment.truncate(segment.size_bytes)  # drop the cached state of its first batch
 
     maintained.clock.advance(60_000)
 
@@ -339,7 +339,7 @@ def test_a_log_that_compaction_cannot_judge_does_not_keep_the_others(
     assert len(values_from(sound)) == 2
 
 
-def test_silent_producers_are_forgotten_everywhere(maintained: MaintainedLogs) -> None:
+def test_idle_producers_are_forgotten_in_every_log(maintained: MaintainedLogs) -> None:
     logs = [maintained.log(LogConfig(), index) for index in range(2)]
     for log in logs:
         log.append(
@@ -354,7 +354,7 @@ def test_silent_producers_are_forgotten_everywhere(maintained: MaintainedLogs) -
     assert (before, [len(log.producers.producers) for log in logs]) == ([1, 1], [0, 0])
 
 
-def test_flushes_do_not_wait_for_what_is_deleted(tmp_path: Path) -> None:
+def test_flushes_do_not_wait_for_a_deleted_log(tmp_path: Path) -> None:
     maintained = MaintainedLogs(tmp_path)
     busy: list[Callable[[], Any]] = []
     maintained.upkeep = LogUpkeep(

@@ -1,4 +1,4 @@
-"""The write-ahead log of the metadata file is brought into the file now and then, on a thread."""
+"""Checkpoints of the metadata file's write-ahead log, at intervals, on a thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def started(store: SqliteOffsetStore, path: Path) -> MockClock:
     return clock
 
 
-def test_what_was_committed_gets_into_the_file(tmp_path: Path) -> None:
+def test_committed_data_reaches_the_file(tmp_path: Path) -> None:
     path = tmp_path / "metadata.db"
     store = SqliteOffsetStore(path)
     clock = started(store, path)
@@ -47,7 +47,7 @@ def test_what_was_committed_gets_into_the_file(tmp_path: Path) -> None:
     store.close()
 
 
-def test_nothing_is_done_where_nothing_was_written(tmp_path: Path) -> None:
+def test_without_a_write_there_is_no_checkpoint(tmp_path: Path) -> None:
     store = SqliteOffsetStore(tmp_path / "metadata.db")
     clock = started(store, tmp_path / "missing" / "metadata.db")
 
@@ -57,7 +57,7 @@ def test_nothing_is_done_where_nothing_was_written(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_checkpoint_that_fails_is_said_and_tried_again(
+def test_a_failed_checkpoint_is_logged_and_tried_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SqliteOffsetStore(tmp_path / "metadata.db")

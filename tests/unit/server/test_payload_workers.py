@@ -1,4 +1,4 @@
-"""Real worker processes: one test starts one process, a third of a second each."""
+"""Real worker processes: each test starts one, which takes a third of a second."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def run(*works: PayloadWork) -> list[bytes | Exception]:
     return asyncio.run(scenario())
 
 
-def test_payloads_come_back_opened_and_errors_as_they_were_raised() -> None:
+def test_payloads_come_back_decompressed_and_errors_as_they_were_raised() -> None:
     good = LARGE.SerializeToString()
 
     opened, packed, too_large, corrupt = run(
@@ -82,7 +82,7 @@ def test_a_worker_that_dies_fails_its_payload_and_is_replaced() -> None:
     assert opened == good
 
 
-def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payload_workers, "MAX_QUEUED_BYTES", 250_000)
     good = LARGE.SerializeToString()
 
@@ -91,7 +91,7 @@ def test_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [isinstance(result, WorkerFailed) for result in results] == [False, True, True]
 
 
-def test_what_waits_is_bounded_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_waiting_payloads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payload_workers, "MAX_QUEUED", 2)
 
     results = run(*[work(LARGE.SerializeToString())] * 4)

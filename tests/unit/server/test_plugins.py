@@ -92,7 +92,7 @@ def test_an_installed_plugin_is_found_with_its_distribution_and_hooks(install: I
     assert plugin.problem is None
 
 
-def test_two_managers_know_nothing_of_each_other(install: Install) -> None:
+def test_two_managers_are_independent(install: Install) -> None:
     install("paint", GOOD)
     first = load_plugins()
 
@@ -102,7 +102,7 @@ def test_two_managers_know_nothing_of_each_other(install: Install) -> None:
     assert second.has_plugin("paint")
 
 
-def test_a_plugin_that_cannot_be_imported_stops_nobody(install: Install) -> None:
+def test_a_plugin_that_cannot_be_imported_does_not_stop_the_start(install: Install) -> None:
     install("paint", GOOD)
     install("rotten", "raise RuntimeError('no such library')")
 
@@ -125,7 +125,7 @@ def test_an_import_that_exits_does_not_end_the_host(install: Install) -> None:
     ("table", "requested", "path"),
     [({"rotten": {}}, set(), "plugins.rotten"), ({}, {"rotten"}, "plugins.rotten")],
 )
-def test_a_broken_plugin_that_is_named_stops_the_start(
+def test_a_requested_broken_plugin_stops_the_start(
     install: Install, table: dict[str, dict[str, object]], requested: set[str], path: str
 ) -> None:
     install("rotten", "import no_such_module_at_all")
@@ -137,7 +137,7 @@ def test_a_broken_plugin_that_is_named_stops_the_start(
     assert caught.value.path == path
 
 
-def test_a_broken_plugin_that_is_disabled_stops_nobody(install: Install) -> None:
+def test_a_disabled_broken_plugin_does_not_stop_the_start(install: Install) -> None:
     install("rotten", "import no_such_module_at_all")
 
     plugins = activate(load_plugins(), {"rotten": {"enabled": False}})
@@ -152,7 +152,9 @@ def test_a_broken_plugin_that_is_disabled_stops_nobody(install: Install) -> None
         (GOOD.replace("(config)", "(config, context)"), "context"),
     ],
 )
-def test_a_plugin_that_does_not_fit_the_hooks_is_broken(install: Install, source: str, problem: str) -> None:
+def test_a_plugin_that_does_not_match_the_hooks_is_broken(
+    install: Install, source: str, problem: str
+) -> None:
     install("misfit", source)
 
     manager = load_plugins()
@@ -173,7 +175,7 @@ def test_of_two_plugins_with_one_name_the_second_is_broken(install: Install) -> 
     assert manager.has_plugin("paint")
 
 
-def test_each_plugin_is_given_its_own_table_only(install: Install) -> None:
+def test_each_plugin_gets_only_its_own_table(install: Install) -> None:
     install("paint", GOOD)
     install("wall", GOOD)
 
@@ -185,7 +187,7 @@ def test_each_plugin_is_given_its_own_table_only(install: Install) -> None:
     assert named(plugins, "wall").offered(ENRICHER) == ()
 
 
-def test_plugins_come_in_the_order_of_their_names(install: Install) -> None:
+def test_plugins_are_sorted_by_name(install: Install) -> None:
     install("zebra", GOOD)
     install("ant", GOOD)
 
@@ -196,7 +198,7 @@ def test_plugins_come_in_the_order_of_their_names(install: Install) -> None:
     assert {"ant", "zebra", "stdout"} <= set(names)
 
 
-def test_a_disabled_plugin_is_not_asked(install: Install) -> None:
+def test_a_disabled_plugin_is_not_called(install: Install) -> None:
     install("paint", GOOD)
 
     plugins = activate(load_plugins(), {"paint": {"color": "red", "enabled": False}})
@@ -221,7 +223,7 @@ def test_a_requested_plugin_that_offers_nothing_stops_the_start(install: Install
         activate(manager, {}, {"paint"})
 
 
-def test_an_unknown_key_names_its_path_and_the_known_ones(install: Install) -> None:
+def test_an_unknown_key_is_refused_with_its_path_and_the_known_keys(install: Install) -> None:
     install("paint", GOOD)
     manager = load_plugins()
 
@@ -252,7 +254,7 @@ def test_a_request_without_a_plugin_names_the_option() -> None:
     assert "pip install" not in caught.value.problem
 
 
-def test_a_hook_that_raises_is_the_fault_of_its_table(install: Install) -> None:
+def test_a_hook_that_raises_is_reported_with_its_table(install: Install) -> None:
     install("rotten", GOOD.replace("return None", "raise ZeroDivisionError('seven')"))
     manager = load_plugins()
 
@@ -262,7 +264,7 @@ def test_a_hook_that_raises_is_the_fault_of_its_table(install: Install) -> None:
     assert str(caught.value) == "plugins.rotten: odradek_enricher raised ZeroDivisionError: seven"
 
 
-def test_a_hook_that_exits_is_the_fault_of_its_table(install: Install) -> None:
+def test_a_hook_that_exits_is_reported_with_its_table(install: Install) -> None:
     install("leaving", GOOD.replace("return None", "raise SystemExit(3)"))
     manager = load_plugins()
 
@@ -270,7 +272,7 @@ def test_a_hook_that_exits_is_the_fault_of_its_table(install: Install) -> None:
         activate(manager, {})
 
 
-def test_a_hook_that_offers_something_else_is_refused(install: Install) -> None:
+def test_a_hook_that_returns_another_type_is_refused(install: Install) -> None:
     install("liar", GOOD.replace("return Enricher()", "return 'Enricher'"))
     manager = load_plugins()
 
@@ -300,7 +302,7 @@ def test_a_plugin_may_offer_several_forwarders_by_name(install: Install) -> None
 
 
 @pytest.mark.parametrize("offer", ["{'a': 7}", "{'A b': Forwarder()}", "{'a.b': Forwarder()}"])
-def test_several_forwarders_are_names_and_forwarders(install: Install, offer: str) -> None:
+def test_several_forwarders_are_a_mapping_of_names(install: Install, offer: str) -> None:
     install("carry", FORWARDING.replace("return Forwarder()", f"return {offer}"))
     manager = load_plugins()
 
@@ -343,7 +345,7 @@ def test_a_key_in_both_spellings_is_refused(install: Install) -> None:
         ({"stdout": {"enabled": False}}, set(), PluginState.DISABLED),
     ],
 )
-def test_the_built_in_receiver_waits_until_it_is_asked_for(
+def test_the_built_in_receiver_is_inactive_until_requested(
     tables: dict[str, dict[str, object]], requested: set[str], state: PluginState
 ) -> None:
     manager = load_plugins()
@@ -354,7 +356,7 @@ def test_the_built_in_receiver_waits_until_it_is_asked_for(
     assert len(named(plugins, "stdout").offered(CLIENT_TELEMETRY)) == (state == PluginState.ACTIVE)
 
 
-def test_tracing_prints_calls_and_kinds_but_no_values(
+def test_tracing_prints_calls_and_types_but_no_values(
     install: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ODRADEK_TRACE_PLUGINS", "1")
@@ -368,7 +370,7 @@ def test_tracing_prints_calls_and_kinds_but_no_values(
     assert "secret-red" not in lines
 
 
-def test_tracing_shows_what_a_hook_raised(
+def test_tracing_prints_an_exception_of_a_hook(
     install: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ODRADEK_TRACE_PLUGINS", "1")
@@ -381,7 +383,7 @@ def test_tracing_shows_what_a_hook_raised(
     assert "odradek_enricher -> ZeroDivisionError\n" in capsys.readouterr().err
 
 
-def test_without_a_plugin_for_it_quotas_are_kafkas(install: Install) -> None:
+def test_without_a_callback_plugin_quotas_are_kafkas(install: Install) -> None:
     install("tenants", DECIDING)
     plugins = activate(load_plugins(), {"tenants": {"decide": False}})
 
@@ -390,7 +392,7 @@ def test_without_a_plugin_for_it_quotas_are_kafkas(install: Install) -> None:
     assert found is None
 
 
-def test_one_plugin_may_decide_on_quotas(install: Install) -> None:
+def test_one_plugin_can_provide_the_quota_callback(install: Install) -> None:
     install("tenants", DECIDING)
     plugins = activate(load_plugins(), {})
 
@@ -399,7 +401,7 @@ def test_one_plugin_may_decide_on_quotas(install: Install) -> None:
     assert found == ("tenants", *named(plugins, "tenants").offered(QUOTA_CALLBACK))
 
 
-def test_two_plugins_that_decide_on_quotas_are_refused(install: Install) -> None:
+def test_two_plugins_with_a_quota_callback_are_refused(install: Install) -> None:
     install("tenants", DECIDING)
     install("teams", DECIDING)
     plugins = activate(load_plugins(), {})

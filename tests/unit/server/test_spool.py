@@ -1,4 +1,4 @@
-"""The telemetry topic: how it is made, and what becomes of it when it was there before."""
+"""The telemetry topic: its creation, and an existing topic of that name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def spool_of(broker: Broker, settings: SpoolSettings) -> TelemetrySpool:
     )
 
 
-def test_both_topics_are_made_as_the_settings_say() -> None:
+def test_both_topics_are_created_with_the_settings() -> None:
     broker = make_broker()
 
     spool_of(broker, SpoolSettings(partitions=3, retention_ms=3_600_000, retention_bytes=1 << 30))
@@ -48,7 +48,7 @@ def test_only_fsync_flushes() -> None:
     assert flushes == {Durability.LOG: False, Durability.FSYNC: True}
 
 
-def test_what_an_operator_set_on_the_topic_stays_unless_the_file_says_otherwise() -> None:
+def test_a_value_set_by_an_operator_stays_unless_the_file_sets_another() -> None:
     broker = make_broker()
     spool_of(broker, SpoolSettings(retention_ms=1_000))
     properties = dict(broker.metadata.resource(TOPIC_RESOURCE, TOPIC))
@@ -63,7 +63,7 @@ def test_what_an_operator_set_on_the_topic_stays_unless_the_file_says_otherwise(
     assert (overruled.retention_ms, overruled.file_delete_delay_ms) == (2_000, 5)
 
 
-def test_a_topic_grows_and_never_shrinks() -> None:
+def test_the_number_of_partitions_grows_and_never_shrinks() -> None:
     broker = make_broker()
 
     counts = [
@@ -74,7 +74,7 @@ def test_a_topic_grows_and_never_shrinks() -> None:
     assert counts == [2, 4, 4]
 
 
-def test_a_topic_that_cannot_be_made_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_that_cannot_be_created_stops_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     broker = make_broker(metadata=MetadataStore(":memory:"))
     broker.topics.create("--client-telemetry".replace("-", "."), 1, {})
 
@@ -82,7 +82,7 @@ def test_a_topic_that_cannot_be_made_stops_the_start(monkeypatch: pytest.MonkeyP
         spool_of(broker, SpoolSettings())
 
 
-def test_reading_begins_where_records_are_left() -> None:
+def test_reading_starts_at_the_first_remaining_record() -> None:
     broker = make_broker()
     spool = spool_of(broker, SpoolSettings(partitions=2))
 
@@ -92,7 +92,7 @@ def test_reading_begins_where_records_are_left() -> None:
     assert nothing == beyond == []
 
 
-def test_a_group_of_the_host_is_nobody_elses() -> None:
+def test_a_forwarders_group_belongs_to_the_host() -> None:
     broker = make_broker()
     moves: list[object] = []
     spool = spool_of(broker, SpoolSettings())
@@ -107,7 +107,7 @@ def test_a_group_of_the_host_is_nobody_elses() -> None:
     assert moves == [{0: 0}]
 
 
-def test_positions_that_were_committed_come_back() -> None:
+def test_committed_positions_are_restored() -> None:
     broker = make_broker()
     spool = spool_of(broker, SpoolSettings(partitions=2))
     spool.begin("odradek.forwarder.x", lambda _: None)
@@ -115,7 +115,7 @@ def test_positions_that_were_committed_come_back() -> None:
 
     positions = spool.begin("odradek.forwarder.x", lambda _: None)
 
-    assert positions == {0: 0, 1: 0}  # the log ends before 9: a power cut took the rest
+    assert positions == {0: 0, 1: 0}  # the log ends before 9: a power failure lost the rest
 
 
 def test_keys_have_kafka_like_defaults() -> None:

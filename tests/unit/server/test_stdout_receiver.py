@@ -1,4 +1,4 @@
-"""One JSON line per push."""
+"""The output: one JSON line per push."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_each_line_is_flushed() -> None:
     assert raw.getvalue().endswith(b"\n")
 
 
-def test_it_writes_to_the_stdout_of_the_moment(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_writes_to_the_current_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     receiver = odradek_client_telemetry(PluginConfig("plugins.stdout", {})).client_telemetry_exporter()
 
     receiver.export_metrics(context(), payload("a"))
@@ -116,7 +116,7 @@ def test_it_writes_to_the_stdout_of_the_moment(capsys: pytest.CaptureFixture[str
     assert json.loads(capsys.readouterr().out)["names"] == ["a"]
 
 
-def test_a_reader_that_left_is_a_failure_of_every_further_push() -> None:
+def test_a_closed_pipe_fails_every_further_push() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     stream = os.fdopen(writing, "w")
@@ -126,7 +126,7 @@ def test_a_reader_that_left_is_a_failure_of_every_further_push() -> None:
         with pytest.raises(BrokenPipeError):
             receiver.export_metrics(context(), payload("a"))
 
-    stream.close()  # and nothing is left to fail when Python flushes it
+    stream.close()  # and nothing is left that could fail when Python flushes it
 
 
 def test_a_closed_stream_is_a_failure() -> None:
@@ -155,7 +155,7 @@ def test_a_closed_stream_is_a_failure() -> None:
         ),
     ],
 )
-def test_every_kind_of_value_has_a_place_in_json(value: AnyValue, expected: object) -> None:
+def test_every_kind_of_value_is_written_as_json(value: AnyValue, expected: object) -> None:
     found = plain(value)
 
     assert found == expected

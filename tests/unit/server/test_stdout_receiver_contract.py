@@ -1,4 +1,4 @@
-"""The built-in plugin keeps the contract of the kit."""
+"""The built-in plugin fulfills the receiver contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work takes turns, and never more than two milliseconds of the loop."""
+"""Long work runs in turns of at most two milliseconds of the event loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from odradek.testing.clock import MockClock
 
 
 class SlowClock(MockClock):
-    """Each look at it takes 0.4 ms."""
+    """A clock that advances 0.4 ms at each reading."""
 
     looks_ns = 0
 
@@ -40,7 +40,7 @@ def test_a_turn_ends_after_two_milliseconds() -> None:
     assert len(seen) == TURN_NS // 400_000
 
 
-def test_the_next_turn_comes_after_a_break() -> None:
+def test_the_next_turn_starts_after_a_pause() -> None:
     clock, seen = SlowClock(), list[str]()
     runner = StepRunner(clock.timer, clock)
     runner.run(counting(seen, "a", 100))
@@ -63,7 +63,7 @@ def test_tasks_take_turns() -> None:
     assert not runner.tasks
 
 
-def test_a_pause_lets_others_go_on() -> None:
+def test_a_pause_lets_other_tasks_run() -> None:
     clock, seen = MockClock(), list[str]()
     runner = StepRunner(clock.timer, clock)
 
@@ -81,7 +81,7 @@ def test_a_pause_lets_others_go_on() -> None:
     assert (before, seen) == (["b0"], ["b0", "after the pause"])
 
 
-def test_what_blocks_is_done_elsewhere_and_its_result_comes_back() -> None:
+def test_blocking_steps_run_elsewhere_and_return_their_result() -> None:
     clock = MockClock()
     waiting: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
     runner = StepRunner(clock.timer, clock, lambda work, done: waiting.append((work, done)))
@@ -100,7 +100,7 @@ def test_what_blocks_is_done_elsewhere_and_its_result_comes_back() -> None:
 
 
 @pytest.mark.parametrize("where", ["offloaded", "inside"])
-def test_what_goes_wrong_is_told(where: str) -> None:
+def test_an_exception_is_reported(where: str) -> None:
     clock, ended = MockClock(), list[Exception | None]()
     runner = StepRunner(clock.timer, clock)
 
@@ -121,7 +121,7 @@ def test_what_goes_wrong_is_told(where: str) -> None:
     assert [type(error) for error in ended] == [OSError]
 
 
-def test_stopping_closes_what_is_not_done() -> None:
+def test_stopping_closes_unfinished_tasks() -> None:
     clock, seen = SlowClock(), list[str]()
     runner = StepRunner(clock.timer, clock)
 
@@ -141,7 +141,7 @@ def test_stopping_closes_what_is_not_done() -> None:
     assert seen == ["closed"]
 
 
-def test_work_that_cannot_be_handed_out_does_not_stop_the_others() -> None:
+def test_work_that_cannot_be_offloaded_does_not_stop_the_others() -> None:
     clock, seen = MockClock(), list[str]()
 
     def refusing(_work: Callable[[], Any], _done: Callable[[Any], None]) -> None:

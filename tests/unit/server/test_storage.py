@@ -9,7 +9,7 @@ from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.storage import METADATA_FILE, Storage
 
 
-def test_what_was_stored_is_there_again(tmp_path: Path) -> None:
+def test_stored_data_survives_a_restart(tmp_path: Path) -> None:
     first = Storage(tmp_path, 0)
     first.metadata.put_value("key", "value")
     first.close()
@@ -21,9 +21,7 @@ def test_what_was_stored_is_there_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["not a database", "a newer version", "a folder"])
-def test_a_metadata_file_that_is_not_ours_is_refused_and_nothing_stays_open(
-    tmp_path: Path, damage: str
-) -> None:
+def test_a_foreign_metadata_file_is_refused_and_no_file_stays_open(tmp_path: Path, damage: str) -> None:
     path = tmp_path / METADATA_FILE
     if damage == "a folder":
         path.mkdir()
@@ -41,7 +39,7 @@ def test_a_metadata_file_that_is_not_ours_is_refused_and_nothing_stays_open(
     Storage(tmp_path, 0).close()
 
 
-def test_logs_are_where_log_dirs_says(tmp_path: Path) -> None:
+def test_logs_are_in_log_dirs(tmp_path: Path) -> None:
     storage = Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "two"])
 
     assert storage.logs.directories == (tmp_path / "one", tmp_path / "two")
@@ -59,21 +57,21 @@ def test_a_directory_belongs_to_one_host(tmp_path: Path) -> None:
     Storage(tmp_path / "other", 0, [tmp_path / "two", tmp_path / "one"]).close()
 
 
-def test_a_directory_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+def test_a_repeated_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "one")
 
     with pytest.raises(ConfigError, match=r"log\.dirs"):
         Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "link"])
 
 
-def test_the_data_directory_may_hold_logs_itself(tmp_path: Path) -> None:
+def test_the_data_directory_can_contain_logs_itself(tmp_path: Path) -> None:
     storage = Storage(tmp_path, 0, [tmp_path])
 
     assert storage.logs.directories == (tmp_path,)
     storage.close()
 
 
-def test_a_log_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def test_a_log_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("")
 
     with pytest.raises(ConfigError, match=r"data\.dir"):

@@ -1,4 +1,4 @@
-"""The driver on a real loop with a clock that the test holds: no waiting for wall time."""
+"""The timer driver on a real loop with a mock clock: no test waits for wall time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from odradek.testing.clock import MockClock
 
 
 async def turns() -> None:
-    """Let the loop run what is due by its own clock."""
+    """Let the loop run everything that is due on its own clock."""
     for _ in range(3):
         await asyncio.sleep(0.001)
 
 
-def test_what_is_due_runs_and_the_rest_waits() -> None:
+def test_due_actions_run_and_the_others_wait() -> None:
     clock = MockClock()
     ran: list[str] = []
 
@@ -68,7 +68,7 @@ def test_a_stopped_driver_never_wakes_up() -> None:
     assert ran == []
 
 
-def test_much_that_is_due_lets_others_run_in_between() -> None:
+def test_many_due_actions_let_others_run_in_between() -> None:
     clock = MockClock()
     ran: list[int] = []
     seen: list[int] = []
