@@ -1,4 +1,4 @@
-"""A forwarder's position in the log: the records it reads, those it never will, and the accounting of both."""
+"""A forwarder's position in the log: records it reads, records it never will, and the accounting of both."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def local() -> Iterator[LocalAcceptor]:
 
 
 def is_open(client: socket.socket) -> bool:
-    """Whether the peer has not closed the connection. On the loopback interface there is nothing to wait for."""
+    """Whether the peer has not closed the connection; the loopback interface needs no waiting."""
     client.setblocking(False)
     try:
         return client.recv(1) != b""
