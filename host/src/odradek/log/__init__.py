@@ -1,4 +1,4 @@
 """Append-only partitions: segments, indexes, recovery, producer state.
 
-Floor 4: no clock, no loop, no socket. Files are written and read through ``os``; ``now_ms`` is passed in.
+There is no clock, loop or socket here. Files are read and written through ``os``; ``now_ms`` is passed in.
 """

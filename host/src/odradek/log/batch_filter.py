@@ -1,8 +1,8 @@
-"""A batch with some of its records gone, as compaction leaves it.
+"""Batches from which compaction has removed records.
 
 After org.apache.kafka.common.record.MemoryRecords.filterTo and DefaultRecordBatch.writeEmptyHeader (Kafka
-4.3): the offsets, the producer's fields and the leader epoch stay, whatever is removed. A batch with
-tombstones gets a delete horizon, which stands in the place of its base timestamp (KIP-534).
+4.3). A batch keeps its offsets, producer fields and leader epoch, whichever records are removed. A batch with
+tombstones gets a delete horizon, which is stored in the field of the base timestamp (KIP-534).
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ _CRC_COVERED: Final = 21
 
 
 def delete_horizon_ms(header: RecordBatchHeader) -> int | None:
-    """From when on the tombstones of a batch may go; None if that has not been settled."""
+    """The time from which the tombstones of a batch may be removed; None if it is not set yet."""
     return header.base_timestamp_ms if header.attributes & DELETE_HORIZON_FLAG else None
 
 
 def filtered(header: RecordBatchHeader, kept: Sequence[Record], horizon_ms: int | None) -> bytes:
-    """The batch of ``header`` with the records of ``kept`` and no others, compressed as it was."""
+    """The batch of ``header`` with only the records in ``kept``, compressed with the same codec."""
     if not kept:
         return emptied(header)
+        # The horizon takes the field of the base timestamp, so the records' deltas are relative to it.
     base_ms = kept[0].timestamp_ms if horizon_ms is None else horizon_ms
     parts: list[bytes] = []
     for record in kept:
@@ -56,7 +57,7 @@ def filtered(header: RecordBatchHeader, kept: Sequence[Record], horizon_ms: int 
 
 
 def emptied(header: RecordBatchHeader) -> bytes:
-    """The batch without any record: what is left is that the producer was there, and the offsets."""
+    """The batch without records: a header that preserves the offsets and the producer's sequence."""
     attributes = header.attributes & ~CODEC_MASK & ~DELETE_HORIZON_FLAG | Codec.NONE
     return _written(
         header._replace(attributes=attributes, base_timestamp_ms=NO_TIMESTAMP, record_count=0), b""

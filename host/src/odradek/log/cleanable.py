@@ -1,7 +1,8 @@
-"""Which logs want compaction, and how badly.
+"""Choice of the log to compact next.
 
-After org.apache.kafka.storage.internals.log.{LogCleanerManager,LogToClean} (Kafka 4.3): the share of bytes
-that were never compacted, or a record that waits for longer than ``max.compaction.lag.ms``.
+After org.apache.kafka.storage.internals.log.{LogCleanerManager,LogToClean} (Kafka 4.3). A log is due when its
+share of bytes that were never compacted is large enough, or when a record has waited for longer than
+``max.compaction.lag.ms``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _INT32_MAX: Final = 0x7FFFFFFF
 
 
 class Cleanable(NamedTuple):
-    """What compaction could do to a log now."""
+    """The part of a log that could be compacted now."""
 
     log: PartitionLog
     first_dirty_offset: int
@@ -39,9 +40,10 @@ class Cleanable(NamedTuple):
 
 
 def cleanable(log: PartitionLog, now_ms: int) -> Cleanable:
-    """What could be compacted in ``log``: never the newest segment, nor what a transaction may still undo."""
+    """The part of ``log`` that could be compacted now: neither the newest segment nor an open transaction."""
     segments = log.segments
     dirty_from = log.first_dirty_offset
+    # DeleteRecords may have passed the checkpoint, or a crash may have cut the log before it: start over.
     if not log.log_start_offset <= dirty_from <= segments[-1].base_offset:
         dirty_from = log.log_start_offset
     uncleanable = _first_uncleanable_offset(log, dirty_from, now_ms)
@@ -58,13 +60,15 @@ def cleanable(log: PartitionLog, now_ms: int) -> Cleanable:
 
 
 def _first_uncleanable_offset(log: PartitionLog, dirty_from: int, now_ms: int) -> int:
-    """Where a segment begins, so that a round ends with whole segments."""
+    """The first offset that must not be compacted; a segment's base, so that a round covers whole
+    segments.
+    """
     segments, lag_ms = log.segments, log.config.min_compaction_lag_ms
     for segment, following in pairwise(segments):
         if following.base_offset <= dirty_from:
             continue
         if following.base_offset > log.last_stable_offset:
-            return segment.base_offset
+            return segment.base_offset  # holds records that may still be aborted
         if lag_ms > 0 and segment.largest_timestamp_ms > now_ms - lag_ms:
             return segment.base_offset
     return segments[-1].base_offset
@@ -78,17 +82,17 @@ def _is_overdue(dirty: Iterable[Segment], latest_ms: int) -> bool:
 
 
 def filthiest(found: Iterable[Cleanable]) -> Cleanable | None:
-    """The log that compaction would help most; None if no log wants it."""
+    """The due log with the highest dirty ratio; None if no log is due."""
     return max((each for each in found if each.is_due), key=lambda each: each.ratio, default=None)
 
 
 def groups(segments: Sequence[Segment], end_offset: int, segment_bytes: int) -> list[list[Segment]]:
-    """Neighbors that become one segment together: no larger than ``segment.bytes``, offsets within 2^31.
+    """Group neighbors to be merged into one segment: at most ``segment.bytes``, offsets within 2^31.
 
     Args:
-        segments: In order, without gaps.
-        end_offset: Where the last of them ends.
-        segment_bytes: Of the configuration.
+        segments: Consecutive segments in order.
+        end_offset: The offset after the last of them.
+        segment_bytes: ``segment.bytes``.
     """
     found: list[list[Segment]] = []
     total_bytes = 0

@@ -1,9 +1,8 @@
-"""Compaction: of all records with the same key the last one stays.
+"""Compaction: keep only the last record of each key.
 
 After org.apache.kafka.storage.internals.log.Cleaner (Kafka 4.3). One round reads the keys of the dirty part
-of a log into a map, then writes all segments up to there anew. Offsets stay what they are. A tombstone
-stays until ``delete.retention.ms`` after the round that first met it, so that every consumer can see it
-(KIP-534).
+of a log into a map, then rewrites all segments up to its end. Offsets do not change. A tombstone stays until
+``delete.retention.ms`` after the round that first saw it, so that every consumer can see it (KIP-534).
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ DEDUPE_BUFFER_BYTES: Final = 134_217_728
 """Default of ``log.cleaner.dedupe.buffer.size``."""
 _RECORDS_A_STEP: Final = 100
 _INLINE_BYTES: Final = 32 * 1024
-"""Larger compressed batches are opened and compressed elsewhere."""
+"""Larger batches are decompressed and compressed on another thread."""
 
 
 class Cleaner:
     """One round over one log, as `Steps`.
 
-    The log may be appended to, cut at its start, rolled, closed and deleted meanwhile.
+    Meanwhile the log may be appended to, truncated at its start, rolled, closed and deleted.
     """
 
     def __init__(self, todo: Cleanable, now_ms: int, buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> None:
@@ -62,19 +61,21 @@ class Cleaner:
         self.active_producers: dict[int, tuple[int | None, int]] = {}
 
     def steps(self) -> Steps:
-        """All of it.
+        """Run the whole round.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR, or CORRUPT_MESSAGE; the log is consistent.
+            ApiError: KAFKA_STORAGE_ERROR or CORRUPT_MESSAGE; the log stays consistent.
         """
         try:
             yield from self._round()
         except ApiError:
             if not self.log.closed and self.log.log_start_offset == self.log_start_offset:
-                raise  # else it has been deleted under our hands
+                raise  # otherwise the log was closed or truncated meanwhile, which explains the error
 
     def _round(self) -> Steps:
         yield from self._fill_map()
+        # The map may have run out of room before the end of the dirty part. Everything up to the end of the
+        # map is rewritten, older segments too: they hold the records that the map has replaced.
         end_offset = self.offsets.end_offset
         segments = [segment for segment in self.log.segments if segment.base_offset < end_offset]
         if not segments:
@@ -84,7 +85,9 @@ class Cleaner:
         self.active_producers = self._active_producers()
         for group in groups(segments, following, self.log.config.segment_bytes):
             if not (yield from self._clean(group)):
-                return
+                return  # the checkpoint stays: the next round reads the same part again
+                # Only now: after a crash before this point the next round compacts the same part again, which
+                # is harmless.
         self.log.cleaned_to(end_offset, self.transactions.discarded)
         log.info(
             "compacted",
@@ -95,7 +98,7 @@ class Cleaner:
         return CleanedTransactions(self.log.aborted_transactions(first_offset, end_offset))
 
     def _active_producers(self) -> dict[int, tuple[int | None, int]]:
-        """The last data offset, if there is one, and the epoch of each producer."""
+        """The last data offset, if known, and the epoch of each producer, by its id."""
         return {
             producer_id: (state.batches[-1].last_offset if state.batches else None, state.producer_epoch)
             for producer_id, state in self.log.producers.producers.items()
@@ -110,12 +113,12 @@ class Cleaner:
             if segment.base_offset >= self.end_offset:
                 break
             if following.base_offset <= self.first_dirty_offset:
-                continue
+                continue  # already compacted
             for position, header in segment.walk(0):
                 if header.last_offset < self.first_dirty_offset:
                     continue
                 if not self.offsets.has_room_for(header.record_count):
-                    return
+                    return  # the next round goes on from here
                 yield from self._note(segment, position, header, transactions)
                 self.offsets.end_offset = header.next_offset
                 yield None
@@ -126,10 +129,10 @@ class Cleaner:
     ) -> Steps:
         batch = segment.read_batch((position, header))
         if header.is_control:
-            transactions.marker_may_go(header, marker_of(batch, header))
+            transactions.marker_may_go(header, marker_of(batch, header))  # only to follow the transactions
             return
         if transactions.data_goes(header):
-            return
+            return  # an aborted record must not replace an earlier one
         found = yield from _opened(batch, header)
         for some in _slices(found):
             for record in some:
@@ -140,7 +143,7 @@ class Cleaner:
     # Writing
 
     def _clean(self, group: Sequence[Segment]) -> Generator[Step, Any, bool]:
-        """Write one segment for several; False if they have been deleted meanwhile."""
+        """Write one segment from a group; False if the group has been deleted meanwhile."""
         cleaned = self._new_segment(group[0])
         done = False
         try:
@@ -150,9 +153,10 @@ class Cleaner:
                     yield None
             yield cleaned.flusher()
             _keep_age(cleaned, group[-1])
+            # Checks that the group is still there and swaps it, in one piece of work.
             done = self.log.replace(group, cleaned, self.now_ms)
         finally:
-            if cleaned.path.name.endswith(CLEANED_SUFFIX):
+            if cleaned.path.name.endswith(CLEANED_SUFFIX):  # the swap did not begin
                 cleaned.discard()
         return done
 
@@ -169,24 +173,31 @@ class Cleaner:
         elif self.transactions.data_goes(header):
             kept = self._kept_empty(header)
         elif header.base_offset >= self.offsets.end_offset:
-            kept = batch
+            kept = batch  # beyond the map: its keys are not known yet
         else:
             kept = yield from self._kept_records(batch, header)
         if kept:
+            # From the bytes, as the header may have been rewritten: bytes 35 to 42 are the greatest
+            # timestamp.
             max_timestamp_ms = int.from_bytes(kept[35:43], "big", signed=True)
             cleaned.append((kept,), len(kept), header.last_offset, max_timestamp_ms)
             self.written_bytes += len(kept)
 
     def _kept_empty(self, header: RecordBatchHeader) -> bytes:
-        """A batch without records stays where a producer's sequence, or the end of the round, hangs on it."""
+        """A batch whose records are all gone: emptied if the log still needs it, else no bytes.
+
+        After checkBatchRetention of Cleaner's RecordFilter.
+        """
         if header.next_offset == self.offsets.end_offset:
-            return emptied(header)
+            return emptied(header)  # the last batch of the round keeps the offsets contiguous
         last = self.active_producers.get(header.producer_id)
         if last is None:
-            return b""
+            return b""  # the producer has expired or never was idempotent
         last_data_offset, epoch = last
         if last_data_offset is not None:
+            # The batch with the last sequence: recovery rebuilds the producer's state from it.
             return emptied(header) if last_data_offset == header.last_offset else b""
+            # The producer has no data left, so a marker with its epoch is what fences older instances.
         return emptied(header) if header.is_control and epoch == header.producer_epoch else b""
 
     def _kept_marker(self, batch: bytes, header: RecordBatchHeader) -> bytes:
@@ -197,7 +208,9 @@ class Cleaner:
         if marker is None or (horizon_ms is not None and horizon_ms <= self.now_ms):
             return self._kept_empty(header)
         if horizon_ms is not None:
-            return batch
+            return batch  # the horizon is in the future
+            # The first round that finds the transaction empty: consumers that have read its records get
+            # delete.retention.ms to see how it ended (KIP-534).
         found = parse_records(
             batch[HEADER_BYTES:], header.record_count, header.base_offset, header.base_timestamp_ms
         )
@@ -215,9 +228,10 @@ class Cleaner:
                     has_tombstones |= record.value is None
             yield None
         if has_tombstones and horizon_ms is None:
+            # This round is the first to see the tombstones: their time starts now.
             horizon_ms = self.now_ms + self.log.config.delete_retention_ms
         elif len(kept) == header.record_count and kept:
-            return batch
+            return batch  # unchanged: no need to compress again
         if not kept:
             return self._kept_empty(header)
         rebuilt = partial(filtered, header, kept, horizon_ms)
@@ -228,15 +242,15 @@ class Cleaner:
 
     def _stays(self, record: Record, tombstones_go: bool) -> bool:
         if record.key is None or not self.offsets.is_latest(record.key, record.offset):
-            return False
+            return False  # replaced; a compacted topic refuses new records without a key, old ones go
         return record.value is not None or not tombstones_go
 
 
 def _opened(batch: bytes, header: RecordBatchHeader) -> Generator[Step, Any, Iterator[Record]]:
-    """The records with their timestamps as consumers see them.
+    """The records of a batch with the timestamps that consumers see.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE: they cannot be opened.
+        ApiError: CORRUPT_MESSAGE: the batch cannot be decompressed.
     """
     body: bytes = batch[HEADER_BYTES:]
     try:
@@ -268,7 +282,9 @@ def _slices(found: Iterable[Record]) -> Iterator[list[Record]]:
 
 
 def _keep_age(cleaned: Segment, newest: Segment) -> None:
-    """Records without timestamps are as old as their file."""
+    """Give a compacted segment the age of the newest original: retention uses it for records without
+    timestamps.
+    """
     try:
         modified_ns = os.stat(newest.path).st_mtime_ns
         os.utime(cleaned.path, ns=(modified_ns, modified_ns))

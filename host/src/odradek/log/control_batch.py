@@ -19,11 +19,11 @@ COMMIT: Final = 1
 _KEY: Final = struct.Struct(">hh")
 """Version, type."""
 _VALUE: Final = struct.Struct(">hi")
-"""Version, epoch of the coordinator."""
+"""Version, coordinator epoch."""
 
 
 class TransactionMarker(NamedTuple):
-    """How a producer's transaction ended."""
+    """The end of a producer's transaction."""
 
     producer_id: int
     producer_epoch: int
@@ -32,7 +32,7 @@ class TransactionMarker(NamedTuple):
 
 
 def marker_batch(marker: TransactionMarker, base_offset: int, leader_epoch: int, now_ms: int) -> bytes:
-    """The control batch that a marker is in the log."""
+    """The control batch that stores a marker in the log."""
     kind = COMMIT if marker.committed else ABORT
     record = Record(_KEY.pack(0, kind), _VALUE.pack(0, marker.coordinator_epoch), now_ms)
     return build_batch(
@@ -47,7 +47,7 @@ def marker_batch(marker: TransactionMarker, base_offset: int, leader_epoch: int,
 
 
 def marker_of(batch: Buffer, header: RecordBatchHeader) -> TransactionMarker | None:
-    """The marker in a control batch; None if it holds something else, or nothing any more."""
+    """The marker in a control batch; None if compaction has emptied it, or if it holds something else."""
     try:
         record = next(records(batch, header), None)
         if record is None or record.key is None or record.value is None:

@@ -1,4 +1,4 @@
-"""How far a log has been forced to the disk, and who waits for it.
+"""How far a log has been flushed to disk, and the callbacks that wait for a flush.
 
 After the recovery point of org.apache.kafka.storage.internals.log.LocalLog.
 """
@@ -15,45 +15,46 @@ from odradek.log.steps import Steps
 from odradek.wire.api_error import ApiError
 
 NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF
+_EVERY_OFFSET: Final = 0x7FFFFFFFFFFFFFFF
 
 FlushWaiter = Callable[[ApiError | None], None]
 
 
 class FlushState:
-    """Of one log."""
+    """The flush state of one log."""
 
     __slots__ = ("_due_ms", "_waiters", "recovery_point")
 
     def __init__(self, recovery_point: int) -> None:
         self.recovery_point = recovery_point
-        """What stands before it has been forced to the disk, or was there when the log was opened."""
+        """Everything before this offset has been flushed, or was there when the log was opened."""
         self._due_ms = NEVER_MS
         self._waiters: deque[tuple[int, FlushWaiter]] = deque()
 
     def hastens(self, due_ms: int) -> bool:
-        """Whether a flush by then has to be asked for; it counts as asked for from now on."""
+        """Whether a flush must be requested to happen by ``due_ms``; it then counts as requested."""
         if due_ms >= self._due_ms:
             return False
         self._due_ms = due_ms
         return True
 
     def wait(self, end_offset: int, callback: FlushWaiter) -> None:
-        """Call back once everything before ``end_offset`` has been forced to the disk, or could not be."""
+        """Call back once everything before ``end_offset`` has been flushed, or the flush has failed."""
         self._waiters.append((end_offset, callback))
 
     def tell(self, end_offset: int, error: ApiError | None) -> None:
-        """Call back those who wait for no more than this."""
+        """Run the callbacks that wait for offsets up to ``end_offset``."""
         while self._waiters and self._waiters[0][0] <= end_offset:
             self._waiters.popleft()[1](error)
 
     def steps(self, segments: LogSegments, log_end_offset: Callable[[], int]) -> Steps:
-        """Flush all there is when the first step is taken: who came until then counts on it.
+        """Flush everything that is in the log when the first step runs: earlier waiters rely on that.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; everyone who waits is told.
+            ApiError: KAFKA_STORAGE_ERROR; all waiting callbacks have been called with it.
         """
         directory = None
-        while directory != segments.directory:  # once; again for a log that has moved meanwhile
+        while directory != segments.directory:  # once; again if the log has moved meanwhile
             directory, end_offset = segments.directory, log_end_offset()
             yield from self._flush(segments)
         self.recovery_point = max(self.recovery_point, end_offset)
@@ -65,9 +66,10 @@ class FlushState:
         try:
             yield segments.flush_work()
         except (ApiError, OSError) as problem:
+            # After a failed fsync the state of the disk is unknown, so all waiters fail, later ones too.
             error = problem
             if not isinstance(error, ApiError):
                 error = storage_error("flush", segments.directory, error)
-            self.tell(NEVER_MS, error)
+            self.tell(_EVERY_OFFSET, error)
             raise error from problem
         segments.flushed(covered)

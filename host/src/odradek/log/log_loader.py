@@ -1,8 +1,8 @@
-"""From the files of a partition to its segments and its producers.
+"""Loads the segments and the producers of a partition from its files.
 
-After org.apache.kafka.storage.internals.log.LogLoader. A log that was closed properly has index files
-for its newest segment, too; they are removed as soon as it is open. So their presence is the clean-shutdown
-marker, and without them the newest segment is checked batch by batch.
+After org.apache.kafka.storage.internals.log.LogLoader. Only a log that was closed properly has index files
+for its newest segment, because opening the log removes them. They therefore serve as the clean-shutdown
+marker: without them the newest segment is checked batch by batch.
 """
 
 from __future__ import annotations
@@ -37,15 +37,17 @@ log = logging.getLogger(__name__)
 def load_segments(
     directory: Path, config: LogConfig, files: OpenFiles, now_ms: int
 ) -> tuple[list[Segment], int]:
-    """The segments by their offsets, at least one, and the next offset.
+    """The segments in the order of their offsets, at least one, and the next offset.
 
     Raises:
-        OSError: A file cannot be read or cut.
-        ApiError: KAFKA_STORAGE_ERROR, the same.
+        OSError: A file cannot be read or truncated.
+        ApiError: KAFKA_STORAGE_ERROR, for the same reasons.
     """
+    # Unfinished files first: a .cleaned segment is incomplete, a .deleted one is no longer part of the log.
     for pattern in ("*.tmp", f"*{CLEANED_SUFFIX}", f"*{DELETED_SUFFIX}"):
         for leftover in directory.glob(pattern):
             leftover.unlink(missing_ok=True)
+    # Before the segments are listed: a swap replaces some of them.
     finish_swaps(directory, config, files, now_ms)
     interval_bytes = config.index_interval_bytes
     segments = [
@@ -70,10 +72,11 @@ def base_offsets(directory: Path) -> list[int]:
 
 
 def finish_swaps(directory: Path, config: LogConfig, files: OpenFiles, now_ms: int) -> None:
-    """Put compacted segments that were complete before a crash in the place of those they were made from.
+    """Finish replacing segments by their compacted copies, where a crash interrupted it.
 
-    Segments that begin within a compacted one are older copies of its records. One that lies behind its last
-    record may stay: it has nothing that compaction had kept.
+    A segment that starts within the offsets of a compacted one is an original of its records and is deleted.
+    An original that starts after the last compacted record may stay: compaction kept none of its records, and
+    will remove them again.
     """
     for path in sorted(directory.glob(f"*{LOG_SUFFIX}{SWAP_SUFFIX}")):
         base_offset = int(path.name.partition(".")[0])
@@ -93,27 +96,30 @@ def finish_swaps(directory: Path, config: LogConfig, files: OpenFiles, now_ms: i
 def load_start_offset(
     directory: Path, segments: list[Segment], next_offset: int, fresh: Callable[[int], Segment]
 ) -> tuple[list[Segment], int, int]:
-    """The log start offset that DeleteRecords left, with the segments and the next offset that go with it.
+    """The log start offset set by DeleteRecords, with the segments and the next offset to use with it.
 
-    If a crash has cut the log before it, the log goes on there, empty (``LogLoader``, too): its offsets had
-    been given to records already.
+    If a crash has cut the log before this offset, the log restarts there, empty, as in Kafka's LogLoader. A
+    lower offset would be given to a second record.
     """
     start = max(read_offset(directory, LOG_START_OFFSET) or 0, segments[0].base_offset)
     if start <= next_offset:
         return segments, start, next_offset
-    log.warning("the log ends before its start offset", extra={"folder": str(directory), "start": start})
+    log.warning(
+        "the log ends before its start offset: starting it empty from there",
+        extra={"folder": str(directory), "start": start},
+    )
     for segment in segments:
         segment.bury().unlink()
     return [fresh(start)], start, start
 
 
 def _load_sealed(segment: Segment, interval_bytes: int) -> None:
-    """Trust the indexes of an older segment, if the file ends with a whole batch."""
+    """Load the indexes of an older segment; rebuild them unless the file ends with a whole batch."""
     segment.sealed = True
     index = SegmentIndex.load(segment.stem, segment.base_offset, interval_bytes, segment.size_bytes)
     if index is None or not _ends_well(segment, index):
         recover(segment, interval_bytes, contiguous=False)
-        with suppress(OSError):  # on a full disk the index stays in memory
+        with suppress(OSError):  # if the disk is full, the index stays in memory
             segment.index.save(segment.stem)
 
 
@@ -127,6 +133,7 @@ def _ends_well(segment: Segment, index: SegmentIndex) -> bool:
 
 def _load_newest(segment: Segment, interval_bytes: int) -> int:
     index = SegmentIndex.load(segment.stem, segment.base_offset, interval_bytes, segment.size_bytes)
+    # Removed before the first append: after a crash the files must not look like those of a clean shutdown.
     SegmentIndex.remove(segment.stem)
     if index is None:
         return recover(segment, interval_bytes, contiguous=True)
@@ -136,7 +143,7 @@ def _load_newest(segment: Segment, interval_bytes: int) -> int:
 def load_producers(
     directory: Path, segments: list[Segment], end_offset: int, producers: ProducerStateManager
 ) -> None:
-    """The newest snapshot, and the headers of the batches behind it."""
+    """Restore the producers from the newest snapshot and the headers of the batches after it."""
     offset, states, aborted = load_snapshot(directory, end_offset)
     producers.restore(states, aborted)
     for index, segment in enumerate(segments):
@@ -154,7 +161,10 @@ def _replay(segment: Segment, offset: int, producers: ProducerStateManager) -> N
             if located[1].producer_id >= 0 and located[1].base_offset >= offset:
                 _replay_batch(segment, located, producers)
     except ApiError as error:
-        log.warning("cannot replay producers", extra={"segment": str(segment.path), "problem": str(error)})
+        log.warning(
+            "cannot restore all producers from a segment; their retries may be appended twice",
+            extra={"segment": str(segment.path), "problem": str(error)},
+        )
 
 
 def _replay_batch(segment: Segment, located: Located, producers: ProducerStateManager) -> None:

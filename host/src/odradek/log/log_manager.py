@@ -1,6 +1,6 @@
-"""All logs of a host: a folder ``<topic>-<partition>`` for each, in one of several directories.
+"""All logs of a host. Each is a folder ``<topic>-<partition>`` in one of several log directories.
 
-After org.apache.kafka.storage.internals.log.LogManager. The caller holds the directories' locks.
+After org.apache.kafka.storage.internals.log.LogManager. The caller holds the locks of the directories.
 """
 
 from __future__ import annotations
@@ -34,38 +34,39 @@ from odradek.wire.uuid_text import parse_uuid, uuid_text
 log = logging.getLogger(__name__)
 
 METADATA_FILE: Final = "partition.metadata"
-"""Kafka's: two lines, ``version: 0`` and ``topic_id: <base64url>``."""
+"""Kafka's file with two lines, ``version: 0`` and ``topic_id: <base64url>``."""
 _NAME_LENGTH: Final = 180
-"""Of a topic, in the name of a deleted folder: with id and suffix it must fit into 255 characters."""
+"""How much of a log's name a deleted folder keeps: with id and suffix it must fit into 255 characters."""
 _LONGEST_NAME: Final = 255
 _MAX_PREFERRED: Final = 10_000
-"""Partitions that do not exist and have a directory: requests must not fill the memory with them."""
+"""The most directories that are remembered for partitions that do not exist: requests must not fill the
+memory with them."""
 
 Partition = tuple[str, int]
 
 
 class LogManager:
-    """The open logs. Folders of topics that nobody opens are left alone.
+    """The open logs. Folders of logs that are never opened stay as they are.
 
     Raises:
-        ApiError: KAFKA_STORAGE_ERROR: a directory cannot be made, or two have a folder of the same name.
+        ApiError: KAFKA_STORAGE_ERROR: a directory cannot be prepared.
     """
 
     def __init__(self, *directories: Path, now_ms: int, max_open_files: int = 512) -> None:
         self.directories = tuple(each.absolute() for each in directories)
         self.now_ms = now_ms
-        """Of the start: the age of segments that are loaded."""
+        """The time of the start, which counts as the creation time of loaded segments."""
         self.files = OpenFiles(max_open_files)
         self.moves: dict[Partition, ReplicaMove] = {}
-        """Logs on their way into another directory; whoever runs their steps removes them when they end."""
+        """Moves to another directory, by partition. The code that runs a move removes it at its end."""
         self.remove_tree = remove_tree
-        """Deletes a folder that was given up, which may take long; the server does it on a thread."""
+        """Deletes an abandoned folder. This may take long, so the server replaces it by a thread's work."""
         self.flush_wanted: FlushWanted | None = None
-        """Called with a log and a time when its configuration asks for a flush by then."""
+        """Called with a log and a time when its configuration requires a flush by that time."""
         self.move_begun: Callable[[Partition, ReplicaMove], None] | None = None
-        """Called with a move whose steps are to be run."""
+        """Called with each new move; must run its steps."""
         self.throttle: MoveThrottle = Unlimited()
-        """What all moves between directories are held to."""
+        """The throttle of all moves between directories."""
         self._logs: dict[Partition, PartitionLog] = {}
         self._preferred: dict[Partition, Path] = {}
         self._unfinished: dict[str, Path] = {}
@@ -85,7 +86,10 @@ class LogManager:
             raise storage_error("make", directory, error) from error
 
     def _settle_moves(self) -> None:
-        """Where a crash left both folders of a log that moved, the copy is the newer one."""
+        """Finish moves that a crash interrupted after the takeover: delete the older of two folders.
+
+        The mark is in the copy, which is the newer one.
+        """
         for directory in self.directories:
             for mark in directory.glob(f"*/{MOVED_MARK}"):
                 for other in self.directories:
@@ -105,7 +109,7 @@ class LogManager:
         return list(self._logs.items())
 
     def log(self, topic: str, partition: int) -> PartitionLog | None:
-        """An open log."""
+        """The open log of a partition, or None."""
         return self._logs.get((topic, partition))
 
     def open(
@@ -116,15 +120,15 @@ class LogManager:
         topic_id: bytes = NIL_UUID,
         now_ms: int | None = None,
     ) -> PartitionLog:
-        """The log of a partition: recovered if it is there, else empty.
+        """Open the log of a partition: recover it from its folder, or create an empty one.
 
         Args:
             topic: A legal name, see ``org.apache.kafka.common.internals.Topic``.
             partition: Its index.
-            config: Replaces the configuration of a log that is open already.
-            topic_id: If given, a folder that an earlier topic of the same name left behind is not taken for
-                this one: it is deleted.
-            now_ms: Default is the time of the start.
+            config: If the log is open already, replaces its configuration.
+            topic_id: If given, a folder with another topic id is deleted first: an earlier topic of the same
+                name left it behind.
+            now_ms: Defaults to the time of the start.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -150,30 +154,33 @@ class LogManager:
             asking.flush()
 
     def _directory_of(self, topic: str, partition: int) -> Path:
-        """Where the log is, else where it was wanted, else where there are the fewest."""
+        """The directory of an existing log, else the requested one, else the one with the fewest logs."""
         found = [each for each in self.directories if (each / f"{topic}-{partition}").exists()]
         if len(found) > 1:
             raise ApiError(
-                ErrorCode.KAFKA_STORAGE_ERROR, f"{topic}-{partition} is in {found[0]} and in {found[1]}"
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{topic}-{partition} is in {found[0]} and {found[1]}: keep one of the folders",
             )
         preferred = self._preferred.pop((topic, partition), None)
         if found or preferred:
             return found[0] if found else preferred or self.directories[0]
         if len(self.directories) == 1:
-            return self.directories[0]  # counting takes time for every log that there is
+            return self.directories[0]  # counting takes time in proportion to all logs
         counts = Counter(each.directory.parent for each in self)
         return min(self.directories, key=counts.__getitem__)
 
     def _prepare(self, folder: Path, topic_id: bytes) -> None:
         if folder.exists() and topic_id != NIL_UUID and _topic_id(folder) not in (topic_id, NIL_UUID):
-            log.warning("deleting the folder of an earlier topic", extra={"folder": str(folder)})
+            log.warning(
+                "deleting the folder of an earlier topic of the same name", extra={"folder": str(folder)}
+            )
             self._bury(folder)
         folder.mkdir(exist_ok=True)
         if topic_id != NIL_UUID:
             _write_topic_id(folder, topic_id)
 
     def delete(self, topic: str, partition: int) -> None:
-        """Delete a log. It is renamed first, so that a crash leaves either all of it or nothing.
+        """Delete a log. Its folder is renamed first, so that a crash leaves either all of it or nothing.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -200,20 +207,20 @@ class LogManager:
                 break
             number += 1
         os.rename(folder, grave)
-        self.remove_tree(grave)  # what is left goes at the next start
+        self.remove_tree(grave)  # the next start removes what is left
 
     # Moving
 
     def move(self, topic: str, partition: int, directory: Path, clock: Clock) -> ReplicaMove | None:
-        """Begin to move a log; None where nothing has to be done now.
+        """Start to move a log; None if there is nothing to do now.
 
-        A partition that does not exist yet will be made in ``directory``.
+        A partition that does not exist yet will be created in ``directory``.
 
         Raises:
             ApiError: LOG_DIR_NOT_FOUND, INVALID_TOPIC_EXCEPTION.
         """
         if directory not in self.directories:
-            raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"{directory} is none of log.dirs")
+            raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"{directory} is not one of log.dirs")
         key = topic, partition
         moving = self._logs.get(key)
         if moving is None:
@@ -247,37 +254,40 @@ class LogManager:
             move.cancel()
 
     def resume_moves(self, clock: Clock) -> None:
-        """Begin anew what a stop or a crash has interrupted."""
+        """Restart the moves that a stop or a crash has interrupted."""
         for (topic, partition), each in self.items():
             directory = self._unfinished.pop(each.name, None)
             if directory is not None:
                 self.move(topic, partition, directory, clock)
 
-    # All together
+    # All logs
 
     def flush(self) -> None:
-        """Force everything to the disk. Blocks.
+        """Flush all logs. Blocks.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR, of the first log that fails.
+            ApiError: KAFKA_STORAGE_ERROR, from the first log that fails.
         """
         for each in self:
             each.flush()
 
     def close(self) -> None:
-        """Close all logs, so that the next start is quick. One that fails does not keep the others open."""
+        """Close all logs, so that the next start is quick. If one fails, close the others nevertheless."""
         for move in self.moves.values():
             move.close()
         for each in self:
             try:
                 each.close()
             except ApiError as error:
-                log.warning("cannot close a log", extra={"log": each.name, "problem": str(error)})
+                log.warning(
+                    "cannot close a log: the next start recovers it",
+                    extra={"log": each.name, "problem": str(error)},
+                )
         self._logs.clear()
 
 
 def _topic_id(folder: Path) -> bytes:
-    """Nil where the folder does not say."""
+    """The topic id stored in a folder; nil if there is none."""
     try:
         text = (folder / METADATA_FILE).read_text()
         return parse_uuid(text.partition("topic_id:")[2].strip())

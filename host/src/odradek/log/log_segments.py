@@ -1,4 +1,4 @@
-"""The segments of one partition, and what happens to them as files.
+"""The segments of one partition: rolling, deleting, replacing and flushing them.
 
 After org.apache.kafka.storage.internals.log.{LogSegments,LocalLog}.
 """
@@ -22,14 +22,14 @@ _BASE_OFFSET: Final = attrgetter("base_offset")
 
 
 class Grave(NamedTuple):
-    """The file of a deleted segment, to be unlinked after ``file.delete.delay.ms``."""
+    """The file of a deleted segment, which is unlinked after ``file.delete.delay.ms``."""
 
     due_ms: int
     path: Path
 
 
 class LogSegments:
-    """Oldest first, at least one; the last is appended to."""
+    """At least one segment, oldest first. The last one is active: appends go there."""
 
     __slots__ = ("_names_flushed", "_unflushed", "active", "all", "directory", "files", "graves")
 
@@ -48,7 +48,7 @@ class LogSegments:
         return sum(segment.size_bytes for segment in self.all)
 
     def from_offset(self, offset: int) -> Sequence[Segment]:
-        """The segment in whose range ``offset`` lies, and those behind it."""
+        """The segment whose range contains ``offset``, and all later ones."""
         if offset >= self.active.base_offset:
             return (self.active,)
         return self.all[bisect_right(self.all, offset, key=_BASE_OFFSET) - 1 :]
@@ -56,13 +56,15 @@ class LogSegments:
     def must_roll(
         self, config: LogConfig, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
     ) -> bool:
-        """Whether a batch like this needs a new segment (``LogSegment.shouldRoll``)."""
+        """Whether this batch needs a new segment (``LogSegment.shouldRoll``)."""
         active = self.active
         if not active.size_bytes:
             return False
         if active.size_bytes > config.segment_bytes - size_bytes:
             return True
         first_ms = active.first_timestamp_ms
+        # segment.ms counts from the first record's timestamp, or without one from the creation of the
+        # segment.
         if first_ms is None or first_ms < 0:
             waited_ms = now_ms - active.created_ms
         else:
@@ -74,7 +76,7 @@ class LogSegments:
         )
 
     def roll_to(self, segment: Segment) -> Segment:
-        """Append to ``segment`` from now on; the one before."""
+        """Make ``segment`` the active one; return the previous active segment."""
         sealed, self.active = self.active, segment
         self.all.append(segment)
         self._unflushed.append(segment)
@@ -84,10 +86,10 @@ class LogSegments:
     # Deleting
 
     def bury_oldest(self, due_ms: int) -> None:
-        """Let the oldest segment go; never the only one.
+        """Delete the oldest segment, which must not be the only one.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; it is still there.
+            ApiError: KAFKA_STORAGE_ERROR; the segment is still there.
         """
         self._bury(self.all[0], due_ms)
         self.all = self.all[1:]
@@ -101,23 +103,27 @@ class LogSegments:
             self._unflushed.remove(segment)
 
     def replace(self, old: Sequence[Segment], compacted: Segment, due_ms: int) -> bool:
-        """Put a compacted segment, written and flushed, in the place of those it was made from.
+        """Replace segments by the compacted one made from them, which is written and flushed.
 
         Returns:
-            False if they are no longer there: nothing has changed then.
+            False if the segments are no longer there; nothing has changed.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; the next start finishes what was begun.
+            ApiError: KAFKA_STORAGE_ERROR; the next start completes the replacement.
         """
         first = self.all.index(old[0]) if old[0] in self.all else -1
         if first < 0 or self.all[first : first + len(old)] != list(old):
             return False
         path = old[0].path
+        # The point of no return. From here on a crash leaves a .swap file, which the next start puts in the
+        # place of the originals that are still there; before, it leaves a .cleaned file, which the next start
+        # deletes.
         try:
             compacted.rename(path.with_name(path.name + SWAP_SUFFIX))
         except OSError as error:
             raise storage_error("swap in", compacted.path, error) from error
         self.all = [*self.all[:first], compacted, *self.all[first + len(old) :]]
+        # The compacted segment takes the name of the first original, which therefore goes last.
         for segment in reversed(old):
             self._bury(segment, due_ms)
         try:
@@ -130,8 +136,9 @@ class LogSegments:
     # Flushing
 
     def flush_work(self) -> Callable[[], None]:
-        """Everything that is to be forced to the disk now, as work for another thread, to be run once."""
+        """All that must be flushed now, as a function for another thread. It must be called exactly once."""
         flushers = [segment.flusher() for segment in self._unflushed]
+        # A new file survives a power failure only if its folder has been flushed, too.
         folders = () if self._names_flushed else (self.directory, self.directory.parent)
 
         def flush() -> None:
@@ -143,16 +150,16 @@ class LogSegments:
         return flush
 
     def flushed(self, segments: Sequence[Segment]) -> None:
-        """What ``flush_work`` was for is done, and these segments were all there were then."""
+        """Note that ``flush_work`` is done. ``segments`` are all that existed when it was made."""
         self._names_flushed = segments[-1] is self.active
         self._unflushed = [each for each in self._unflushed if each is self.active or each not in segments]
 
-    # As a whole
+    # All segments
 
     def move_to(self, directory: Path, segments: list[Segment]) -> None:
-        """Go on with copies of all segments in another folder."""
+        """Continue with copies of all segments in another folder."""
         self.close()
-        self.graves.clear()  # they go with their folder
+        self.graves.clear()  # deleted with the old folder
         self.directory = directory
         self.all, self.active = segments, segments[-1]
         self._unflushed = list(segments)
@@ -167,7 +174,7 @@ def _flush_directory(directory: Path) -> None:
     try:
         descriptor = os.open(directory, os.O_RDONLY)
     except FileNotFoundError:
-        return  # deleted meanwhile
+        return  # the folder was deleted meanwhile
     try:
         os.fsync(descriptor)
     except OSError as error:

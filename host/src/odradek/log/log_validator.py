@@ -1,9 +1,9 @@
-"""From a batch as a client sent it to the bytes as they stand in the log.
+"""Validates a batch as a client sent it and turns it into the bytes to store.
 
-After org.apache.kafka.storage.internals.log.LogValidator (Kafka 4.3). Kafka opens every batch; here only
-those whose topic needs it: compacted, a finite ``message.timestamp.before.max.ms``, another codec than the
-batch's, a timestamp too far in the future, or ``validate_records``. The bound on the future has a finite
-default, so it is first compared with the greatest timestamp in the header.
+After org.apache.kafka.storage.internals.log.LogValidator (Kafka 4.3). Kafka decompresses every batch. This
+host only opens a batch if it must: the topic is compacted, has a finite ``message.timestamp.before.max.ms``,
+another codec than the batch or ``validate_records``, or a timestamp is too far in the future. The bound on
+the future is finite by default, so it is first compared with the greatest timestamp in the header.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from odradek.wire.record_batch import (
 )
 
 LEADER_EPOCH: Final = 0
-"""One node leads every partition, and always has."""
+"""There is one node, which has always led every partition."""
 MIN_DECOMPRESSED_BYTES: Final = 16 << 20
 DECOMPRESSED_RATIO: Final = 16
-"""An opened batch may be this many times ``max.message.bytes`` (at least 16 MiB): Kafka has no bound."""
+"""A decompressed batch may have this many times ``max.message.bytes``, and always 16 MiB. Kafka has no
+bound.
+"""
 _NO_BOUND_MS: Final = 0x7FFFFFFFFFFFFFFF
 _STAMPED_BYTES: Final = 16
 
 
 MAX_RECORD_ERRORS: Final = 1_000
-"""Named in one answer: a small compressed batch may hold a million records, all of them at fault."""
+"""The most errors in one response: a small compressed batch may hold a million invalid records."""
 
 
 class RecordError(NamedTuple):
@@ -49,7 +51,7 @@ class RecordError(NamedTuple):
 
 
 class InvalidRecords(ApiError):
-    """Some records of a batch were refused, and the whole batch with them."""
+    """A batch was refused because of some of its records."""
 
     def __init__(self, code: ErrorCode, record_errors: Sequence[RecordError]) -> None:
         super().__init__(code, f"{len(record_errors)} records were refused: {record_errors[0].message}")
@@ -58,7 +60,7 @@ class InvalidRecords(ApiError):
 
 @dataclass(slots=True)
 class ValidBatch:
-    """What to write, in parts."""
+    """The bytes to write, in parts, and the figures for the index."""
 
     parts: tuple[Buffer, ...]
     size_bytes: int
@@ -68,10 +70,10 @@ class ValidBatch:
 def validated(
     batch: memoryview, header: RecordBatchHeader, config: LogConfig, base_offset: int, now_ms: int
 ) -> ValidBatch:
-    """The batch, which passed ``check_batch``, with its offset and its timestamps.
+    """Give a batch, which has passed ``check_batch``, its offset and timestamps.
 
     Raises:
-        ApiError: INVALID_TIMESTAMP, INVALID_RECORD (both as `InvalidRecords`, if records are to blame),
+        ApiError: INVALID_TIMESTAMP, INVALID_RECORD (both as `InvalidRecords` if single records are invalid),
             MESSAGE_TOO_LARGE.
     """
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -82,6 +84,7 @@ def validated(
         _check_records(found, config, now_ms)
         if _must_be_rebuilt(found, header, config):
             return _rebuilt(found, header, config, base_offset, now_ms)
+            # The header is the client's claim. Once the records are known, the index gets their real maximum.
         max_timestamp_ms = max(record.timestamp_ms for record in found)
     return _in_place(batch, header, config, base_offset, now_ms, max_timestamp_ms)
 
@@ -97,6 +100,7 @@ def _in_place(
     if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
         max_timestamp_ms = now_ms
     elif max_timestamp_ms == header.max_timestamp_ms:
+        # The usual case: only 16 bytes change, none of which the CRC covers.
         head = stamped(header, base_offset, LEADER_EPOCH)
         return ValidBatch((head, batch[_STAMPED_BYTES:]), header.size_bytes, max_timestamp_ms)
     head = restamped(
@@ -123,7 +127,7 @@ def _opened(batch: memoryview, header: RecordBatchHeader, config: LogConfig) -> 
     except TooLarge as error:
         raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except WireError as error:
-        # Not CORRUPT_MESSAGE: that is for the CRC, and a client would send the same bytes again.
+        # Not CORRUPT_MESSAGE, which is for the CRC: a client would retry with the same bytes.
         raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
 
 
@@ -152,7 +156,7 @@ def _must_be_rebuilt(found: list[Record], header: RecordBatchHeader, config: Log
     if config.compression_type is not None and config.compression_type != header.codec:
         return True
     if header.codec == Codec.NONE:
-        return False  # Kafka does not look at the offsets of an uncompressed batch either
+        return False  # Kafka does not check the offsets of an uncompressed batch either
     return any(record.offset != index for index, record in enumerate(found))
 
 

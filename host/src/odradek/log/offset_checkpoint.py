@@ -1,8 +1,8 @@
-"""One offset in a small file beside the segments.
+"""One offset in a small file next to the segments.
 
-After org.apache.kafka.storage.internals.checkpoint.OffsetCheckpointFile, which has one file for all
-partitions of a directory; here each partition has its own, so that writing costs the same however many
-there are, and a partition takes it along when it moves.
+After org.apache.kafka.storage.internals.checkpoint.OffsetCheckpointFile. Kafka has one file for all
+partitions of a directory; here each partition has its own. The cost of writing it does not depend on the
+number of partitions, and it moves with its partition.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final
 
 LOG_START_OFFSET: Final = "log-start-offset-checkpoint"
-"""What DeleteRecords left."""
+"""The log start offset set by DeleteRecords."""
 CLEANER_OFFSET: Final = "cleaner-offset-checkpoint"
-"""The first offset that compaction has not seen."""
+"""The first offset that has not been compacted."""
 _VERSION: Final = "0"
 
 
 def read_offset(directory: Path, name: str) -> int | None:
-    """None if there is no such file, or if it makes no sense."""
+    """The offset in a file; None if the file is missing or unreadable."""
     try:
         version, offset = (directory / name).read_text().split()
         return int(offset) if version == _VERSION else None
@@ -28,10 +28,10 @@ def read_offset(directory: Path, name: str) -> int | None:
 
 
 def write_offset(directory: Path, name: str, offset: int) -> None:
-    """Replace the file in one step.
+    """Replace the file atomically.
 
     Raises:
-        OSError: The old one is still there.
+        OSError: The old file is still there.
     """
     draft = directory / f"{name}.tmp"
     draft.write_text(f"{_VERSION}\n{offset}\n")

@@ -1,7 +1,7 @@
-"""From timestamps to offsets, for ListOffsets.
+"""Lookup of offsets by timestamp, for ListOffsets.
 
 After org.apache.kafka.storage.internals.log.UnifiedLog.fetchOffsetByTimestamp: the indexes find the batch,
-which is opened to find the record.
+which is then opened to find the record.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from odradek.wire.errors import WireError
 from odradek.wire.record_batch import RecordBatchHeader, TimestampType, records
 
 MAX_OPENED: Final = 8
-"""Batches that are opened for one lookup. A header may promise a later timestamp than its records have, where
-nothing made us open the batch on append; then one of the next is near enough.
+"""The most batches that one lookup opens. The header of a batch that was not opened on append may claim a
+later timestamp than its records have. After this many, the first offset of the next batch is a good enough
+answer.
 """
 
 
@@ -45,7 +46,7 @@ def first_at_or_after(
 
 
 def first_with_max_timestamp(segments: Sequence[Segment]) -> TimestampOffset | None:
-    """The first record that has the greatest timestamp, None if there is no batch."""
+    """The first record with the greatest timestamp; None if there is no batch."""
     segment = max((each for each in segments if each.size_bytes), key=_max_timestamp_ms, default=None)
     if segment is None:
         return None
@@ -63,7 +64,7 @@ def _max_timestamp_ms(segment: Segment) -> int:
 def _record_in(
     segment: Segment, found: Located, timestamp_ms: int, start_offset: int = 0
 ) -> TimestampOffset | None:
-    """None if the only records that are late enough lie before ``start_offset``."""
+    """The first match in a batch; None if no record from ``start_offset`` on is late enough."""
     _, header = found
     if header.timestamp_type is TimestampType.CREATE_TIME:
         try:
@@ -71,7 +72,7 @@ def _record_in(
                 if record.timestamp_ms >= timestamp_ms and record.offset >= start_offset:
                     return TimestampOffset(record.timestamp_ms, record.offset)
         except WireError:
-            pass  # a batch that was never opened may hold anything: its first offset is as near as it gets
+            pass  # a batch that was never opened may be malformed: its first offset is the best answer
         else:
             return None
     return _first_in(header, start_offset)

@@ -1,7 +1,7 @@
-"""The last offset of each key, for compaction; bounded in memory.
+"""The last offset of each key, for compaction, in bounded memory.
 
-After org.apache.kafka.storage.internals.log.SkimpyOffsetMap. A key of up to 15 bytes stands for itself, a
-longer one is known by a digest of 16 bytes, which nobody can make collide.
+After org.apache.kafka.storage.internals.log.SkimpyOffsetMap. A key of up to 15 bytes is stored as it is, a
+longer one as a cryptographic digest of 16 bytes, for which a client cannot construct collisions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Final
 
 ENTRY_BYTES: Final = 200
-"""What a key costs in a dict of bytes and integers, measured with tracemalloc (Python 3.11)."""
+"""Memory per key in a dict of bytes and integers, measured with tracemalloc (Python 3.11)."""
 _DIGEST_BYTES: Final = 16
 
 
@@ -19,26 +19,26 @@ def _known_as(key: bytes) -> bytes:
 
 
 class OffsetMap:
-    """Filled with increasing offsets."""
+    """Maps keys to offsets; `put` must be called with increasing offsets."""
 
     __slots__ = ("_offsets", "end_offset", "max_keys")
 
     def __init__(self, max_bytes: int) -> None:
         self.max_keys = max(max_bytes // ENTRY_BYTES, 1)
         self.end_offset = 0
-        """The offset behind the last batch that was entered."""
+        """The offset after the last batch whose keys were added."""
         self._offsets: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     def has_room_for(self, keys: int) -> bool:
-        """Whether so many new keys fit. The first batch always does."""
+        """Whether this many new keys fit. The first batch always fits, so that each round makes progress."""
         return not self._offsets or len(self._offsets) + keys <= self.max_keys
 
     def put(self, key: bytes, offset: int) -> None:
         self._offsets[_known_as(key)] = offset
 
     def is_latest(self, key: bytes, offset: int) -> bool:
-        """Whether no later record has this key."""
+        """Whether the map has no later offset for this key."""
         return offset >= self._offsets.get(_known_as(key), -1)

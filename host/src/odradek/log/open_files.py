@@ -1,4 +1,4 @@
-"""A bound on open descriptors: the least recently used file is closed when one more is opened."""
+"""A bound on open descriptors: opening a file beyond it closes the least recently used one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Protocol
 
 
 class Releasable(Protocol):
-    """Something that holds a descriptor and can take it again when it is asked for data."""
+    """The holder of a descriptor, which it can open again when it needs it."""
 
     def release(self) -> None:
         """Close the descriptor; must not raise."""
 
 
 class OpenFiles:
-    """The holders of descriptors in the order of their last use, shared by all logs of a directory."""
+    """The holders of descriptors in the order of their last use, shared by all logs."""
 
     __slots__ = ("_holders", "_max_open")
 

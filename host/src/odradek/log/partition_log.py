@@ -1,7 +1,7 @@
-"""One partition: an endless sequence of batches in segments.
+"""The log of one partition: a sequence of batches in segments.
 
-After org.apache.kafka.storage.internals.log.UnifiedLog (Kafka 4.3), for a partition with one replica: what is
-appended is in the page cache, survives kill -9, and is at once below the high watermark.
+After org.apache.kafka.storage.internals.log.UnifiedLog (Kafka 4.3), for a partition with one replica. An
+appended batch is in the page cache, survives kill -9, and is below the high watermark at once.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ log = logging.getLogger(__name__)
 
 _INT32_MAX: Final = 0x7FFFFFFF
 HIGH_WATERMARK: Final = -1
-"""In DeleteRecords: all that is there."""
+"""Stands for the high watermark in DeleteRecords."""
 
 Listener = Callable[[int], None]
 FlushWanted = Callable[["PartitionLog", int], None]
 Join = Callable[[RecordBatchHeader], None]
-"""Called with the first batch of a transaction; raises `ApiError` if the producer has no such transaction."""
+"""Called with the first batch of a transaction. Raises `ApiError` if the producer has no such transaction."""
 
 
 class AppendInfo(NamedTuple):
-    """What a Produce response says about one partition."""
+    """The result of an append, for the Produce response."""
 
     base_offset: int
     last_offset: int
@@ -54,37 +54,39 @@ class AppendInfo(NamedTuple):
     """-1 unless the topic has ``message.timestamp.type=LogAppendTime``."""
     log_start_offset: int
     duplicate: bool = False
-    """The batch was in the log already; nothing was written."""
+    """The batch was already in the log; nothing was written."""
 
 
 class PartitionLog:
     """The log of one partition, open for appending and reading.
 
-    One thread at a time. Every method that touches a file may raise KAFKA_STORAGE_ERROR as an `ApiError`; the
-    log is then what it was before.
+    Not thread-safe. Every method that touches a file may raise an `ApiError` with KAFKA_STORAGE_ERROR; the
+    log is then unchanged.
     """
 
     def __init__(
         self, directory: Path, config: LogConfig, now_ms: int, files: OpenFiles | None = None
     ) -> None:
-        """Open the log of ``directory``, which exists, and recover it if it was not closed.
+        """Open the log in ``directory``, which must exist, and recover it if it was not closed properly.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
         self.directory = directory
         self.config = config
-        """May be replaced at any time; the next append follows it."""
+        """May be replaced at any time; applies from the next append on."""
         self.producers = ProducerStateManager()
         self.listeners: set[Listener] = set()
-        """Called after each append with its bytes, and with 0 when the log is deleted."""
+        """Called after each append with its size in bytes, and with 0 when the log is deleted."""
         self.flush_wanted: FlushWanted | None = None
-        """Called with the log and a time when ``flush.messages`` or ``flush.ms`` ask for a flush by then."""
+        """Called with the log and a time when ``flush.messages`` or ``flush.ms`` require a flush by that
+        time.
+        """
         self.closed = False
         self.moving = False
-        """A copy in another directory is about to take over: compaction has to wait."""
+        """The log is being copied to another directory, so compaction must wait."""
         self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
-        """Compaction has seen what stands before it."""
+        """Everything before this offset has been compacted."""
         self._files = OpenFiles() if files is None else files
         try:
             segments, next_offset = load_segments(directory, config, self._files, now_ms)
@@ -114,24 +116,26 @@ class PartitionLog:
 
     @property
     def high_watermark(self) -> int:
-        """With one replica, the log end offset."""
+        """The log end offset, as there is one replica."""
         return self._next_offset
 
     @property
     def last_stable_offset(self) -> int:
-        """The first offset that a consumer with ``read_committed`` does not get: where the oldest open
-        transaction begins, else the high watermark.
+        """The end of what a ``read_committed`` consumer may read: the first offset of the oldest open
+        transaction, else the high watermark.
         """
         unstable = self.producers.first_unstable_offset
         return self._next_offset if unstable is None else max(unstable, self.log_start_offset)
 
     def aborted_transactions(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """The aborted transactions with a record from ``first_offset`` on and before ``end_offset``."""
+        """The aborted transactions that may have records from ``first_offset`` on and before
+        ``end_offset``.
+        """
         return self.producers.aborted.overlapping(first_offset, end_offset)
 
     @property
     def recovery_point(self) -> int:
-        """What stands before it has been forced to the disk, or was there when the log was opened."""
+        """Everything before this offset has been flushed, or was there when the log was opened."""
         return self._flush.recovery_point
 
     @property
@@ -157,17 +161,17 @@ class PartitionLog:
         api_version: int = _INT32_MAX,
         join_transaction: Join | None = None,
     ) -> AppendInfo:
-        """Append the one batch of ``records``, as a client sent it.
+        """Append the single batch in ``records``, as sent by a client.
 
         Args:
             records: One partition's field of a Produce request.
-            now_ms: Log append time, and the time that timestamps are compared with.
-            api_version: Of the Produce request.
-            join_transaction: Asked before the first batch of a transaction; it raises to refuse the batch.
-                None takes no transactional batches.
+            now_ms: Log append time, and the reference for bounds on timestamps.
+            api_version: The version of the Produce request.
+            join_transaction: Called before the first batch of a transaction; raises to refuse the batch. None
+                refuses all transactional batches.
 
         Raises:
-            ApiError: Why the batch was refused; `InvalidRecords` if some of its records are to blame.
+            ApiError: The batch was refused; `InvalidRecords` if single records are invalid.
         """
         config = self.config
         header = check_batch(
@@ -180,6 +184,7 @@ class PartitionLog:
         if header.producer_id >= 0:
             duplicate = self.producers.duplicate_of(header)
             if duplicate is not None:
+                # A retry of a batch whose response was lost: repeat the response.
                 return self._duplicate_info(duplicate)
             self.producers.check(header)
             if join_transaction is not None and header.is_transactional:
@@ -190,6 +195,7 @@ class PartitionLog:
         if self._segments.must_roll(config, batch.size_bytes, last_offset, batch.max_timestamp_ms, now_ms):
             self.roll(now_ms)
         self._segments.active.append(batch.parts, batch.size_bytes, last_offset, batch.max_timestamp_ms)
+        # The batch is in the file: only now do the offsets and the producer change.
         self._next_offset = last_offset + 1
         if header.producer_id >= 0:
             self.producers.appended(header, base_offset, batch.max_timestamp_ms)
@@ -204,7 +210,7 @@ class PartitionLog:
             join_transaction(header)
 
     def append_marker(self, marker: TransactionMarker, now_ms: int) -> int:
-        """Commit or abort what a producer has written here; the marker's offset.
+        """Append the marker that ends a producer's transaction on this partition; return its offset.
 
         Raises:
             ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
@@ -237,10 +243,10 @@ class PartitionLog:
     # Rolling
 
     def roll(self, now_ms: int) -> None:
-        """Begin a new segment, if the newest has any batch.
+        """Start a new segment, unless the newest is empty.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; the newest segment is still the one before.
+            ApiError: KAFKA_STORAGE_ERROR; appends still go to the old segment.
         """
         if not self._segments.active.size_bytes:
             return
@@ -252,62 +258,63 @@ class PartitionLog:
         return segment
 
     def detached_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """A segment in the log's folder that is not part of the log, and has no file yet."""
+        """A segment in the log's folder that has no file yet and is not part of the log."""
         return Segment(self.directory, base_offset, self.config.index_interval_bytes, now_ms, self._files)
 
     def _save_state(self, sealed: Segment) -> None:
-        # Both can be rebuilt, so a full disk here does not lose anything but time.
+        # Both can be rebuilt from the segment, so a full disk costs only time here.
         try:
             sealed.seal()
             self.producers.aborted.forget_before(self.log_start_offset)
             self.save_producers(self.directory)
         except OSError as error:
             log.warning(
-                "cannot save index or snapshot",
+                "cannot save an index or a producer snapshot: the next start rebuilds it",
                 extra={"log": self.name, "problem": error.strerror or str(error)},
             )
 
     # Reading
 
     def read(self, offset: int, max_bytes: int, min_one_message: bool = True) -> bytes:
-        """Whole batches as stored, from the one that contains ``offset`` on.
+        """Complete batches as stored, from the one that contains ``offset`` on.
 
         Args:
-            offset: Where to begin; the log end offset gives no bytes.
-            max_bytes: At most this much.
+            offset: The first offset to read; the log end offset gives no bytes.
+            max_bytes: The most bytes to return.
             min_one_message: Return the first batch even if it is larger (KIP-74).
 
         Raises:
-            ApiError: OFFSET_OUT_OF_RANGE; CORRUPT_MESSAGE where the file is damaged.
+            ApiError: OFFSET_OUT_OF_RANGE; CORRUPT_MESSAGE if the file is damaged.
         """
         if not self.log_start_offset <= offset <= self._next_offset:
             raise ApiError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset}, the log has {self.log_start_offset} to {self._next_offset}",
+                f"offset {offset} is not within {self.log_start_offset} to {self._next_offset}",
             )
         if offset == self._next_offset or (max_bytes <= 0 and not min_one_message):
             return b""
         for segment in self._segments.from_offset(offset):
             data = segment.read(offset, max_bytes, min_one_message)
+            # Compaction may have removed the batch and all that follow it in this segment: try the next one.
             if data is not None:
                 return data
         return b""
 
     def offset_for_time(self, timestamp_ms: int) -> TimestampOffset | None:
-        """The first record with a timestamp of ``timestamp_ms`` or later, None if there is none."""
+        """The first record with a timestamp of ``timestamp_ms`` or later; None if there is none."""
         return first_at_or_after(self._segments.all, timestamp_ms, self._log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record that has the greatest timestamp (KIP-734), None in an empty log."""
+        """The first record with the greatest timestamp (KIP-734); None if the log is empty."""
         return first_with_max_timestamp(self._segments.all)
 
     # Deleting
 
     def delete_records(self, offset: int, now_ms: int) -> int:
-        """Delete what stands before ``offset``; -1 is the high watermark.
+        """Delete the records before ``offset``; -1 stands for the high watermark.
 
         Returns:
-            The log start offset, which never goes back.
+            The log start offset, which never decreases.
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
@@ -315,7 +322,7 @@ class PartitionLog:
         wanted = self.high_watermark if offset == HIGH_WATERMARK else offset
         if not 0 <= wanted <= self.high_watermark:
             raise ApiError(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset}, the log ends at {self.high_watermark}"
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is not within 0 to {self.high_watermark}"
             )
         if wanted > self._log_start_offset:
             try:
@@ -327,34 +334,36 @@ class PartitionLog:
         return self._log_start_offset
 
     def delete_expired(self, now_ms: int, at_most: int = _INT32_MAX) -> int:
-        """Delete segments that ``retention.ms`` and ``retention.bytes`` let go; how many there were.
+        """Delete up to ``at_most`` segments that retention no longer keeps; return how many.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
         """
         count = expired(self._segments.all, self.config, self._log_start_offset, now_ms)
         if count == len(self._segments.all):
+            # A log always has an active segment: give it an empty one before the last one goes.
             self.roll(now_ms)
         count = min(count, at_most)
         self._bury(count, now_ms)
         return count
 
     def _bury(self, count: int, now_ms: int) -> None:
-        """Let the oldest segments go; the last one stays."""
+        """Delete the oldest segments; the last one must stay."""
         for _ in range(count):
             self._segments.bury_oldest(now_ms + self.config.file_delete_delay_ms)
             self._log_start_offset = max(self._log_start_offset, self._segments.all[0].base_offset)
 
     def cleaned_to(self, offset: int, discarded: Collection[int]) -> None:
-        """Compaction has seen everything before ``offset``.
+        """Record that everything before ``offset`` has been compacted.
 
         Args:
-            offset: The next first dirty offset.
-            discarded: Markers of aborted transactions that have no records left. A consumer must not be told
-                of them any more: once the marker is gone, too, it would skip what that producer wrote later.
+            offset: The new first dirty offset.
+            discarded: Markers of aborted transactions that have no records left. Consumers must not hear of
+                these transactions any more: once the marker is gone, too, they would skip later records of
+                the producer.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; after a restart more is compacted than necessary.
+            ApiError: KAFKA_STORAGE_ERROR; after a restart the same part is compacted again.
         """
         try:
             if discarded:
@@ -366,13 +375,13 @@ class PartitionLog:
         self.first_dirty_offset = offset
 
     def replace(self, old: Sequence[Segment], compacted: Segment, now_ms: int) -> bool:
-        """Put a compacted segment, written and flushed, in the place of those it was made from.
+        """Replace segments by the compacted one made from them, which is written and flushed.
 
         Returns:
-            False if they are no longer there: nothing has changed then.
+            False if the segments are no longer there; nothing has changed.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; the next start finishes what was begun.
+            ApiError: KAFKA_STORAGE_ERROR; the next start completes the replacement.
         """
         if self.closed or self.moving:
             return False
@@ -381,31 +390,31 @@ class PartitionLog:
     # Moving
 
     def move_to(self, directory: Path, segments: list[Segment]) -> None:
-        """Go on in another folder with copies of all segments; whoever holds this log keeps it."""
+        """Continue in another folder with copies of all segments. References to this log stay valid."""
         self._segments.move_to(directory, segments)
         self.directory = directory
         self._flush.recovery_point = min(self.recovery_point, segments[0].base_offset)
 
     def save_producers(self, directory: Path) -> None:
-        """Write a snapshot of the producers.
+        """Write a snapshot of the producers into ``directory``.
 
         Raises:
-            OSError: There is none.
+            OSError: No snapshot was written.
         """
         save_snapshot(directory, self._next_offset, self.producers.producers, self.producers.aborted)
 
     # Upkeep
 
     def flush(self) -> None:
-        """Force all appends to the disk. Blocks for milliseconds.
+        """Flush all appends to disk. Blocks for milliseconds.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; what was appended may be lost at a power failure.
+            ApiError: KAFKA_STORAGE_ERROR; a power failure may lose the appends.
         """
         run_steps(self.flushing())
 
     def flushing(self) -> Steps:
-        """The same in steps: what blocks is handed out.
+        """The same as `Steps`, which hand out the blocking calls.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -413,7 +422,9 @@ class PartitionLog:
         yield from self._flush.steps(self._segments, lambda: self._next_offset)
 
     def when_flushed(self, callback: FlushWaiter, now_ms: int) -> None:
-        """Call back once all that is in the log now has been forced to the disk, or with why it was not."""
+        """Call back once the log up to its current end has been flushed, or with the error that prevented
+        it.
+        """
         if self.recovery_point == self._next_offset:
             callback(None)
             return
@@ -422,7 +433,7 @@ class PartitionLog:
 
     @property
     def must_flush(self) -> bool:
-        """Whether ``flush.messages`` forbids to answer before a flush."""
+        """Whether ``flush.messages`` requires a flush before the next response."""
         return self._next_offset - self.recovery_point >= self.config.flush_messages
 
     def _ask_for_flush(self, now_ms: int) -> None:
@@ -431,17 +442,19 @@ class PartitionLog:
             self.flush_wanted(self, due_ms)
 
     def close(self) -> None:
-        """Save indexes and producers, so that the next start need not read the batches; close the files."""
+        """Save indexes and producers, so that the next start need not read the batches; then close the
+        files.
+        """
         self._save_state(self._segments.active)
         self.release()
 
     def release(self) -> None:
-        """Close the files and save nothing, as after a crash."""
+        """Close the files without saving anything, as after a crash."""
         self.closed = True
         self._segments.close()
         self._flush.tell(self._next_offset, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is closed"))
 
     def deleted(self) -> None:
-        """The files are gone: let those who wait for appends know."""
+        """Notify the listeners that the log was deleted; its files are gone."""
         self.release()
         self._tell(0)

@@ -1,7 +1,7 @@
-"""Producers and aborted transactions in a file, so that a restart reads only the batches behind it.
+"""Snapshots of the producers and aborted transactions, so that a restart only reads later batches.
 
-Kafka's snapshots keep one batch of each producer; ours keep all five, so that a retry across a restart is
-still recognized. ``<offset>.snapshot`` holds the state before the batch at that offset.
+A Kafka snapshot has one batch of each producer; these have all five, so that a retry is recognized even after
+a restart. ``<offset>.snapshot`` holds the state before the batch at that offset.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def encode_snapshot(producers: Producers, aborted: TransactionIndex | None = Non
 
 
 def decode_snapshot(data: bytes) -> tuple[Producers, TransactionIndex] | None:
-    """None if the bytes are damaged or of another version."""
+    """The content of a snapshot; None if the bytes are damaged or have another version."""
     if len(data) < _HEAD.size + _COUNT.size:
         return None
     version, crc = _HEAD.unpack_from(data)
@@ -84,10 +84,10 @@ def snapshot_path(directory: Path, offset: int) -> Path:
 def save_snapshot(
     directory: Path, offset: int, producers: Producers, aborted: TransactionIndex | None = None
 ) -> None:
-    """Write a snapshot, and keep only one before it, in case this one cannot be read.
+    """Write a snapshot. Of the older ones keep the newest, in case this one turns out to be unreadable.
 
     Raises:
-        OSError: There is no new snapshot.
+        OSError: No snapshot was written.
     """
     path = snapshot_path(directory, offset)
     draft = path.with_name(path.name + ".tmp")
@@ -99,9 +99,9 @@ def save_snapshot(
 
 
 def load_snapshot(directory: Path, end_offset: int) -> tuple[int, Producers, TransactionIndex]:
-    """The newest readable snapshot up to ``end_offset``, and its offset; later ones are removed.
+    """The newest readable snapshot up to ``end_offset``, and its offset. Later ones are deleted.
 
-    Without any: nobody, at offset 0.
+    Without a readable snapshot: no producers, at offset 0.
     """
     for offset in snapshot_offsets(directory):
         path = snapshot_path(directory, offset)

@@ -1,8 +1,8 @@
-"""What each idempotent producer has written to one partition, so that a retry is not written twice, and which
-transactions are open on it (KIP-98).
+"""The last batches of each idempotent producer on one partition, to recognize retries, and the open
+transactions (KIP-98).
 
 After org.apache.kafka.storage.internals.log.{ProducerStateManager,ProducerStateEntry,ProducerAppendInfo}.
-With one replica a marker is below the high watermark at once, so a transaction is open or over.
+With one replica a marker is below the high watermark at once, so a transaction is either open or complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_OFFSET: Final = -1
 
 
 class AppendedBatch(NamedTuple):
-    """One batch of a producer, as it stands in the log."""
+    """One batch of a producer in the log."""
 
     first_sequence: int
     last_sequence: int
@@ -52,10 +52,10 @@ class ProducerState:
 
 
 class ProducerStateManager:
-    """The producers of one partition by their id.
+    """The producers of one partition, by id.
 
-    The caller asks ``duplicate_of``, then ``check``, writes the batch, and then calls ``appended``; nothing
-    changes before the batch is in the log. Likewise ``check_marker``, and ``ended``.
+    The caller calls ``duplicate_of`` and ``check``, writes the batch, then calls ``appended``: the state does
+    not change before the batch is in the log. For markers it calls ``check_marker`` and ``ended``.
     """
 
     __slots__ = ("_open_transactions", "aborted", "expiration_ms", "producers")
@@ -67,7 +67,7 @@ class ProducerStateManager:
         self._open_transactions: dict[int, int] = {}
 
     def restore(self, producers: dict[int, ProducerState], aborted: TransactionIndex) -> None:
-        """Take over what a snapshot holds."""
+        """Start from the content of a snapshot."""
         self.producers, self.aborted = producers, aborted
         self._open_transactions = dict(
             sorted(
@@ -79,11 +79,11 @@ class ProducerStateManager:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the oldest open transaction begins; None if there is none."""
+        """The first offset of the oldest open transaction; None if none is open."""
         return next(iter(self._open_transactions), None)
 
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
-        """Whether this producer, in this epoch, has written records that are not yet committed or aborted."""
+        """Whether the producer has an open transaction here, in this epoch."""
         state = self.producers.get(producer_id)
         return (
             state is not None
@@ -92,7 +92,7 @@ class ProducerStateManager:
         )
 
     def duplicate_of(self, header: RecordBatchHeader) -> AppendedBatch | None:
-        """The batch in the log that ``header`` repeats: same epoch, exactly the same sequences."""
+        """The batch in the log that ``header`` repeats, with the same epoch and the same sequences."""
         state = self.producers.get(header.producer_id)
         if state is None or state.producer_epoch != header.producer_epoch:
             return None
@@ -103,7 +103,7 @@ class ProducerStateManager:
         return None
 
     def check(self, header: RecordBatchHeader) -> None:
-        """Whether a batch that is no duplicate may follow.
+        """Check that a batch, which is not a duplicate, may be appended.
 
         Raises:
             ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER; INVALID_TXN_STATE for a batch
@@ -111,7 +111,7 @@ class ProducerStateManager:
         """
         state = self.producers.get(header.producer_id)
         if state is None or state.producer_epoch == NO_PRODUCER_EPOCH:
-            return
+            return  # a producer that is new or was forgotten may start with any sequence
         _check_epoch(header.producer_id, header.producer_epoch, state)
         if header.producer_epoch > state.producer_epoch or not state.batches:
             expected = 0
@@ -129,7 +129,7 @@ class ProducerStateManager:
             )
 
     def check_marker(self, marker: TransactionMarker) -> None:
-        """Whether a transaction may be ended by this marker.
+        """Check that this marker may be appended.
 
         Raises:
             ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
@@ -145,7 +145,7 @@ class ProducerStateManager:
             )
 
     def appended(self, header: RecordBatchHeader, base_offset: int, timestamp_ms: int) -> None:
-        """A batch of a producer is in the log at ``base_offset``."""
+        """Record that a producer's batch is in the log at ``base_offset``."""
         state = self._in_epoch(header.producer_id, header.producer_epoch)
         last_offset = base_offset + header.last_offset_delta
         state.batches.append(
@@ -157,7 +157,7 @@ class ProducerStateManager:
             self._open_transactions[base_offset] = header.producer_id
 
     def ended(self, marker: TransactionMarker, offset: int, timestamp_ms: int) -> None:
-        """A marker is in the log at ``offset``."""
+        """Record that a marker is in the log at ``offset``."""
         state = self._in_epoch(marker.producer_id, marker.producer_epoch)
         state.coordinator_epoch = marker.coordinator_epoch
         state.last_timestamp_ms = timestamp_ms
@@ -176,12 +176,15 @@ class ProducerStateManager:
         if state is None:
             state = self.producers[producer_id] = ProducerState()
         if state.producer_epoch != producer_epoch:
+            # A new epoch starts its sequences from 0; batches of the old one can no longer be repeated.
             state.producer_epoch = producer_epoch
             state.batches.clear()
         return state
 
     def expire(self, now_ms: int) -> int:
-        """Forget producers that have been silent too long; how many there were."""
+        """Forget producers without appends for ``expiration_ms``, unless they have an open transaction;
+        return how many.
+        """
         oldest_ms = now_ms - self.expiration_ms
         silent = [
             producer_id

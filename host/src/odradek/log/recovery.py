@@ -1,7 +1,7 @@
-"""What a segment holds after a crash: everything up to the first batch that is not whole.
+"""Recovery of a segment after a crash: it keeps everything up to the first batch that is not intact.
 
-A process that dies with kill -9 leaves, at worst, one torn batch at the end of the newest segment: all that
-was acknowledged is in the page cache. A power failure may leave more damage; the part before it is kept.
+After kill -9 there is at worst one partial batch at the end of the newest segment, as all acknowledged
+batches are in the page cache. A power failure may damage more; everything before the damage is kept.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ log = logging.getLogger(__name__)
 
 READ_BYTES = 1 << 20
 CRC_COVERED = 21
-"""The CRC is that of the bytes from here on."""
+"""The CRC covers the bytes of a batch from here on."""
 
 
 def recover(segment: Segment, interval_bytes: int, *, contiguous: bool) -> int:
-    """Check every batch, cut the rest, build the index anew.
+    """Check every batch, truncate the file at the first bad one and rebuild the index.
 
     Args:
-        segment: Its ``size_bytes`` is that of the file.
+        segment: ``size_bytes`` must be the size of its file.
         interval_bytes: ``index.interval.bytes``.
-        contiguous: Whether each batch must follow the one before without a gap, as in all segments but
+        contiguous: Whether each batch must follow the previous one without a gap, as in all segments but
             compacted ones.
 
     Returns:
-        The offset behind the last batch that is left.
+        The offset after the last batch that is left.
     """
     index = SegmentIndex(segment.base_offset, interval_bytes)
     end, next_offset = 0, segment.base_offset
@@ -45,7 +45,9 @@ def recover(segment: Segment, interval_bytes: int, *, contiguous: bool) -> int:
 
 
 def resume(segment: Segment, index: SegmentIndex) -> int:
-    """The same for a segment that was closed properly: only what the last index entry covers."""
+    """Like `recover`, for a segment that was closed properly: only check the batches from the last index
+    entry on.
+    """
     last = index.offsets.last
     position = last[1] if last else 0
     end, next_offset = position, segment.base_offset
@@ -53,6 +55,7 @@ def resume(segment: Segment, index: SegmentIndex) -> int:
         end, next_offset = start + header.size_bytes, header.next_offset
     segment.index = index
     if end == position and position:
+        # The entry does not point to an intact batch, so the index belongs to another state of the file.
         return recover(segment, index.interval_bytes, contiguous=True)
     cut(segment, end)
     return next_offset
@@ -62,7 +65,7 @@ def cut(segment: Segment, end: int) -> None:
     if end == segment.size_bytes:
         return
     log.warning(
-        "cutting a torn tail",
+        "truncating a damaged segment",
         extra={"segment": str(segment.path), "kept": end, "cut": segment.size_bytes - end},
     )
     segment.truncate(end)
@@ -71,7 +74,7 @@ def cut(segment: Segment, end: int) -> None:
 def intact_batches(
     segment: Segment, position: int, next_offset: int, *, contiguous: bool
 ) -> Iterator[Located]:
-    """The batches from ``position`` on, up to the first that is not whole or not in its place."""
+    """The batches from ``position`` on, up to the first that is damaged or out of order."""
     window, start = memoryview(b""), position
     while segment.size_bytes - position >= HEADER_BYTES:
         at = position - start
@@ -80,7 +83,7 @@ def intact_batches(
         if len(window) < HEADER_BYTES:
             return
         header = parse_header(window, at)
-        # Taken apart once: this loop is all that a start after kill -9 does, for every batch of a segment.
+        # Unpacked once: after kill -9 a start spends its time in this loop, for every batch of a segment.
         base_offset, batch_length, _, magic, crc, _, last_offset_delta, *_ = header
         size_bytes = batch_length + LOG_OVERHEAD_BYTES
         if (

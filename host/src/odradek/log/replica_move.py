@@ -1,10 +1,10 @@
-"""A partition moves to another directory while it is written to.
+"""Moves a partition to another log directory while it is written to.
 
-After org.apache.kafka.server.ReplicaAlterLogDirsThread and UnifiedLog's future logs (KIP-113). The copy
-grows in a folder ``<topic>-<partition>.<id>-future`` until it has caught up; the last bytes are copied and
-the folders are renamed in one piece of work, without an append in between. Renaming the copy is the point
-of no return: it has a mark by which the next start knows that it replaces the folder of the same name in
-another directory.
+After org.apache.kafka.server.ReplicaAlterLogDirsThread and UnifiedLog's future logs (KIP-113). The copy grows
+in a folder ``<topic>-<partition>.<id>-future`` until it has caught up. Then the last bytes are copied and the
+folders are renamed in one step, so that no append comes in between. Renaming the copy is the point of no
+return: it contains a mark that tells the next start that it replaces the folder of the same name in another
+directory.
 """
 
 from __future__ import annotations
@@ -30,32 +30,33 @@ FUTURE_SUFFIX: Final = "-future"
 DELETED_SUFFIX: Final = "-delete"
 MOVED_MARK: Final = "replaces-the-folder-in-another-directory"
 CHUNK_BYTES: Final = 64 * 1024
-"""Copied at a time: 1.3 ms if the batches are of 100 bytes, far less if they are larger."""
+"""Bytes to copy per step: takes 1.3 ms with batches of 100 bytes, far less with larger ones."""
 FLUSHES: Final = 5
-"""So often a copy is forced to the disk while appends outrun it; then it takes over first."""
+"""How often the copy is flushed before it takes over, if appends keep outrunning it. After that it takes over
+before its last bytes are flushed."""
 THROTTLED_MS: Final = 50
-"""How long to wait when nothing may be copied."""
+"""How long to wait while the quota is exceeded."""
 RETRY_MS: Final = 10_000
 _OWN_SUFFIXES: Final = (LOG_SUFFIX, *INDEX_SUFFIXES, ".snapshot", ".tmp", ".deleted", ".cleaned", ".swap")
 
 
 class MoveThrottle(Protocol):
-    """What moves are held to."""
+    """The quota of moves."""
 
     def is_quota_exceeded(self, now_ms: int) -> bool:
         """Whether nothing may be copied now."""
 
     def record(self, value: float, now_ms: int) -> None:
-        """So many bytes were copied."""
+        """Record copied bytes."""
 
 
 def remove_tree(folder: Path) -> None:
-    """Delete a folder here and now; what is left of it goes at the next start."""
+    """Delete a folder at once. The next start deletes what could not be deleted."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 class Unlimited:
-    """The throttle of those who have none."""
+    """A throttle without a limit."""
 
     def is_quota_exceeded(self, now_ms: int) -> bool:
         return False
@@ -65,7 +66,7 @@ class Unlimited:
 
 
 class ReplicaMove:
-    """One partition on its way into ``directory``."""
+    """The move of one partition into ``directory``."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class ReplicaMove:
         self.clock = clock
         self.throttle = throttle
         self.end_offset = moving.log_start_offset
-        """The offset behind the last batch that was copied."""
+        """The offset after the last copied batch."""
         self._files = files
         self._remove_tree = remove_tree
         self._segments: list[Segment] = []
@@ -97,17 +98,19 @@ class ReplicaMove:
 
     @property
     def offset_lag(self) -> int:
-        """How many offsets the copy is behind."""
+        """By how many offsets the copy lags behind the log."""
         return max(self.log.log_end_offset - self.end_offset, 0)
 
     def cancel(self) -> None:
-        """Forget the copy: the partition stays where it is. The steps end at their next turn."""
+        """Discard the copy; the partition stays where it is. `steps` ends when it is next resumed."""
         self.log.moving = False
         try:
             self._discard()
         except OSError as error:
             log.warning(
-                "a copy stays until the next start", extra={"folder": str(self.folder)}, exc_info=error
+                "cannot delete the copy of a cancelled move: the next start deletes it",
+                extra={"folder": str(self.folder)},
+                exc_info=error,
             )
         self._cancelled = True
 
@@ -116,20 +119,25 @@ class ReplicaMove:
         return self._cancelled or self.log.closed or self.log.directory.parent == self.directory
 
     def steps(self) -> Steps:
-        """All of it; tried again from the start as long as a disk fails."""
+        """Run the whole move. If a disk fails, start again after `RETRY_MS`."""
         while not self.is_over:
             self.log.moving = True
             try:
                 yield from self._copy()
                 if self.is_over:
                     break
+                # No yield from the last copied byte to the renamed folders: see `_copy`.
                 left_behind = self._take_over()
+                # Before the old folder goes, a power failure must not cost anything that only the copy has.
                 yield from self.log.flushing()
                 self._remove_tree(left_behind)
             except (ApiError, OSError) as error:
                 self._discard()
                 if not self.is_over:
-                    log.warning("cannot move a log", extra={"log": self.log.name, "problem": str(error)})
+                    log.warning(
+                        "cannot move a log: trying again",
+                        extra={"log": self.log.name, "problem": str(error), "retry_ms": RETRY_MS},
+                    )
                     yield Pause(RETRY_MS)
             finally:
                 if not self._cancelled:
@@ -138,14 +146,17 @@ class ReplicaMove:
             self._discard()
 
     def close(self) -> None:
-        """The host stops: the next start begins anew."""
+        """Close the files of the copy because the host stops. The next start starts the move again."""
         for segment in self._segments:
             segment.close()
 
     # Copying
 
     def _copy(self) -> Steps:
-        """Until all but one piece is there, flushed; then the rest in the same turn as what comes next."""
+        """Copy the log until the copy has caught up.
+
+        The last piece is copied without a yield after it, so that no append comes before the takeover.
+        """
         self._discard()
         self.folder.mkdir()
         yield None
@@ -156,34 +167,40 @@ class ReplicaMove:
                 continue
             sealed = self._next_source()
             if sealed is not None:
-                yield sealed.flusher()
+                yield sealed.flusher()  # complete, so it is flushed once and never again
                 continue
             if self._missing_bytes() <= CHUNK_BYTES:
                 if flushed or flushes >= FLUSHES:
+                    # All but the last piece is on the disk, so the flush after the takeover is short. Appends
+                    # may have rolled the log meanwhile, so go on through new segments.
                     while self._copy_piece() or self._next_source() is not None:
                         pass
                     return
                 flushes, flushed = flushes + 1, True
                 yield self._segments[-1].flusher()
                 continue
-            flushed = False
+            flushed = False  # appends have outrun the flush
             self._copy_piece()
             yield None
 
     def _missing_bytes(self) -> int:
-        """What is left to be copied, if the newest segment is the one that is being copied."""
+        """The bytes left to copy; more than one chunk unless the newest segment is being copied."""
         segments = self.log.segments
         if self._source is not segments[-1]:
             return CHUNK_BYTES + 1
         return self._source.size_bytes - self._position
 
     def _next_source(self) -> Segment | None:
-        """Begin with the next segment when one has been copied, or was deleted; the copy that is done."""
+        """Continue with the next segment if the current one has been copied or deleted; return the
+        finished copy.
+        """
         segments, source = self.log.segments, self._source
         if source in segments and (source is segments[-1] or self._position < source.size_bytes):
             return None
-        behind = -1 if source is None else source.base_offset
-        following = next((each for each in segments if each.base_offset > behind), None)
+        # Retention may have deleted the current segment and the ones after it: search by offset. A partial
+        # copy of a deleted segment does no harm, `_take_over` removes it.
+        copied = -1 if source is None else source.base_offset
+        following = next((each for each in segments if each.base_offset > copied), None)
         if following is None:
             return None
         sealed = self._segments[-1] if self._segments else None
@@ -203,7 +220,7 @@ class ReplicaMove:
         return sealed
 
     def _copy_piece(self) -> bool:
-        """Copy whole batches, `CHUNK_BYTES` or one; False if there are none."""
+        """Copy complete batches, up to `CHUNK_BYTES` but at least one; False if there are none."""
         if self._source is None or self._position >= self._source.size_bytes:
             return False
         data = self._source.span(self._position, CHUNK_BYTES)
@@ -215,14 +232,18 @@ class ReplicaMove:
     # Taking over
 
     def _take_over(self) -> Path:
-        """Nothing may be appended between the last copy and this; the folder that is left behind."""
+        """Let the copy replace the log; return the folder that is left behind.
+
+        Nothing may be appended between the last copied piece and this call.
+        """
         current, final = self.log.directory, self.directory / self.log.name
         first_offset = self.log.segments[0].base_offset
+        # Retention may have deleted segments since they were copied.
         for segment in [each for each in self._segments if each.base_offset < first_offset]:
             self._segments.remove(segment)
             segment.bury().unlink()
         try:
-            self._copy_rest(current)
+            self._copy_rest(current)  # with the mark, which must be there when the folder gets its name
             os.rename(self.folder, final)
         except OSError as error:
             raise storage_error("take over", self.folder, error) from error
@@ -236,7 +257,9 @@ class ReplicaMove:
             (final / MOVED_MARK).unlink()
         except OSError as error:
             log.warning(
-                "an old folder stays until the next start", extra={"folder": str(current)}, exc_info=error
+                "cannot remove the old folder of a moved log: the next start removes it",
+                extra={"folder": str(current)},
+                exc_info=error,
             )
         return left_behind
 
@@ -249,7 +272,7 @@ class ReplicaMove:
 
     def _discard(self) -> None:
         if self._cancelled:
-            return  # the folder, and the log, may be those of the next move
+            return  # the folder and the log may belong to the next move by now
         for segment in self._segments:
             segment.close()
         self._segments, self._source, self._position = [], None, 0

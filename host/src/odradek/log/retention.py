@@ -1,24 +1,20 @@
-"""Which segments a log no longer keeps.
+"""Which segments of a log have expired.
 
 After org.apache.kafka.storage.internals.log.UnifiedLog.deleteOldSegments (Kafka 4.3): whole segments, from
-the oldest on, up to the first that has to stay. The newest goes too when its time is over; an empty one
-never does.
+the oldest on, up to the first that must stay. The newest may expire too, unless it is empty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Final
 
 from odradek.log.log_config import LogConfig
 from odradek.log.segment import Segment
 
-UNLIMITED: Final = -1
-
 
 def breached_by_start(segments: Sequence[Segment], log_start_offset: int) -> int:
-    """How many of the oldest segments lie below the log start offset as a whole."""
+    """How many of the oldest segments are entirely below the log start offset."""
     count = 0
     for _, following in pairwise(segments):
         if following.base_offset > log_start_offset:
@@ -28,7 +24,7 @@ def breached_by_start(segments: Sequence[Segment], log_start_offset: int) -> int
 
 
 def expired(segments: Sequence[Segment], config: LogConfig, log_start_offset: int, now_ms: int) -> int:
-    """How many of the oldest segments go: by ``DeleteRecords``, by size, then by time."""
+    """How many of the oldest segments have expired: by DeleteRecords, then by size, then by time."""
     count = breached_by_start(segments, log_start_offset)
     if "delete" not in config.cleanup_policy:
         return count
@@ -52,7 +48,7 @@ def _oversize(segments: Sequence[Segment], retention_bytes: int) -> int:
 def _overage(segments: Sequence[Segment], retention_ms: int, now_ms: int) -> int:
     if retention_ms < 0:
         return 0
-    # A timestamp in the future keeps its segment until that time has come, as in Kafka.
+    # As in Kafka, a timestamp in the future keeps its segment until retention.ms after that time.
     return _count_while(segments, lambda segment: now_ms - segment.largest_timestamp_ms > retention_ms)
 
 

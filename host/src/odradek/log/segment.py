@@ -1,7 +1,7 @@
-"""One file of batches, and its indexes.
+"""A segment: one file of batches, and its indexes.
 
-After org.apache.kafka.storage.internals.log.LogSegment. A write goes to the known end of the file, so what a
-failed or killed write left behind is overwritten by the next one or cut by recovery.
+After org.apache.kafka.storage.internals.log.LogSegment. Each write goes to the known end of the file. The
+remains of a failed or interrupted write are overwritten by the next one, or truncated by recovery.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ DELETED_SUFFIX: Final = ".deleted"
 CLEANED_SUFFIX: Final = ".cleaned"
 """A compacted segment that is being written."""
 SWAP_SUFFIX: Final = ".swap"
-"""A compacted segment that is complete and takes the place of older ones."""
+"""A complete compacted segment that is replacing older ones."""
 WINDOW_BYTES: Final = 8 * 1024
-"""Read at once when walking over headers: a little more than the distance of two index entries."""
+"""Bytes to read at once when walking over headers: a little more than the distance of two index entries."""
 
 Located = tuple[int, RecordBatchHeader]
 """Position of a batch in its segment, and its header."""
@@ -41,10 +41,10 @@ def storage_error(action: str, path: Path, error: OSError) -> ApiError:
 
 
 class Segment:
-    """Batches from ``base_offset`` on; the newest segment of a log is written to, the others are sealed.
+    """Batches from ``base_offset`` on. Appends go to the newest segment of a log; the others are sealed.
 
-    The descriptor is opened when it is needed, and `OpenFiles` may close it; a sealed segment then drops its
-    indexes, too.
+    The file is opened when it is needed, and `OpenFiles` may close it. A sealed segment then drops its
+    indexes from memory, too.
     """
 
     __slots__ = (
@@ -71,7 +71,7 @@ class Segment:
         self.path = self.stem.with_suffix(LOG_SUFFIX)
         self.base_offset = base_offset
         self.created_ms = created_ms
-        """When it became the newest; restarting counts as that."""
+        """When the segment became the newest one, or was loaded."""
         self.size_bytes = 0
         self.sealed = False
         self._interval_bytes = interval_bytes
@@ -82,12 +82,12 @@ class Segment:
         self._first_timestamp_ms: int | None = None
         self._index: SegmentIndex | None = None
         self._ahead: Located | None = None
-        """The batch behind the last read: where a consumer that goes on will ask next."""
+        """The batch after the last read, where a consumer's next read usually starts."""
 
     # Files
 
     def create(self) -> None:
-        """Make the file, empty.
+        """Create an empty file.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -114,7 +114,7 @@ class Segment:
         return self._descriptor
 
     def release(self) -> None:
-        """Close the descriptor; it is opened again when it is needed."""
+        """Close the descriptor. It is opened again when it is needed."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -122,22 +122,22 @@ class Segment:
             self._index = None
 
     def close(self) -> None:
-        """For good: the name may soon be that of another file."""
+        """Close the segment for good: another file may soon have its name."""
         self._closed = True
         self._files.closed(self)
         self.release()
 
     def flush(self) -> None:
-        """Force the content to the disk. Blocks for milliseconds."""
+        """Flush the content to disk. Blocks for milliseconds."""
         try:
             os.fsync(self.descriptor)
         except OSError as error:
             raise storage_error("flush", self.path, error) from error
 
     def flusher(self) -> Callable[[], None]:
-        """The same as a piece of work for another thread, to be run once.
+        """`flush` as a function for another thread, which must be called exactly once.
 
-        It has a descriptor of its own, so the segment may be closed or deleted meanwhile.
+        It has its own descriptor, so the segment may be closed or deleted meanwhile.
         """
         descriptor = os.dup(self.descriptor)
 
@@ -152,13 +152,13 @@ class Segment:
         return fsync
 
     def bury(self) -> Path:
-        """Close it and rename its file, which takes no time however large it is.
+        """Close the segment and rename its file, which is fast whatever its size.
 
         Returns:
-            The file that is left to be unlinked, which may take long.
+            The renamed file. It remains to be unlinked, which may take long.
 
         Raises:
-            OSError: The file has its old name.
+            OSError: The file still has its old name.
         """
         grave = self.path.with_name(self.path.name + DELETED_SUFFIX)
         os.rename(self.path, grave)
@@ -167,15 +167,15 @@ class Segment:
         return grave
 
     def discard(self) -> None:
-        """Close it and remove its file, which was never part of a log."""
+        """Close the segment and delete its file, which was never part of a log."""
         self.close()
         self.path.unlink(missing_ok=True)
 
     def rename(self, path: Path) -> None:
-        """Give the file another name, its indexes aside; an open descriptor stays what it is.
+        """Rename the file, without its indexes. An open descriptor stays valid.
 
         Raises:
-            OSError: The file has its old name.
+            OSError: The file still has its old name.
         """
         os.rename(self.path, path)
         self.path = path
@@ -187,7 +187,7 @@ class Segment:
         if self._index is None:
             self._index = self._loaded_index() or self.rebuilt_index()
             if self._descriptor < 0:
-                self._open(os.O_RDWR)  # so that OpenFiles knows of the index
+                self._open(os.O_RDWR)  # so that OpenFiles can make the segment drop its index
         return self._index
 
     @index.setter
@@ -196,7 +196,9 @@ class Segment:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """The greatest timestamp, -1 if there is none; read once from the index of a sealed one."""
+        """The greatest timestamp; -1 if there is none. Cached for a sealed segment, whose index may be
+        dropped.
+        """
         if not self.sealed:
             return self.index.max_timestamp_ms
         if self._max_timestamp_ms is None:
@@ -205,12 +207,12 @@ class Segment:
 
     @property
     def largest_timestamp_ms(self) -> int:
-        """The greatest timestamp; when the file was last written, if no record has one."""
+        """The greatest timestamp, or the modification time of the file if no record has a timestamp."""
         timestamp_ms = self.max_timestamp_ms
         return timestamp_ms if timestamp_ms >= 0 else int(os.stat(self.path).st_mtime * 1000)
 
     def moved_to(self, directory: Path) -> None:
-        """Its folder has another name now."""
+        """Use the new name of the folder that contains the segment."""
         self.stem = directory / self.stem.name
         self.path = directory / self.path.name
 
@@ -218,17 +220,17 @@ class Segment:
         return SegmentIndex.load(self.stem, self.base_offset, self._interval_bytes, self.size_bytes)
 
     def rebuilt_index(self) -> SegmentIndex:
-        """The index as the batches of the file have it; their CRCs are not looked at."""
+        """Build the index from the batches in the file, without checking their CRCs."""
         index = SegmentIndex(self.base_offset, self._interval_bytes)
         for position, header in self.walk(0):
             index.note(position, header.size_bytes, header.last_offset, header.max_timestamp_ms)
         return index
 
     def seal(self) -> None:
-        """Nothing will be appended; write the indexes.
+        """Write the indexes, because nothing more will be appended.
 
         Raises:
-            OSError: The segment is sealed; its indexes will be rebuilt when they are needed.
+            OSError: The segment is sealed, but its indexes must be rebuilt when they are needed.
         """
         index = self.index
         self.sealed = True
@@ -240,7 +242,7 @@ class Segment:
     def append(
         self, parts: Sequence[Buffer], size_bytes: int, last_offset: int, max_timestamp_ms: int
     ) -> None:
-        """Write one batch, given in parts, into the page cache.
+        """Write one batch, given in parts, to the page cache.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR; the segment is what it was.
@@ -258,7 +260,7 @@ class Segment:
         self.size_bytes += size_bytes
 
     def append_many(self, batches: bytes) -> int:
-        """Write whole batches that have their offsets; the offset behind them.
+        """Write complete batches that already have their offsets; return the offset after them.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR; the segment is what it was.
@@ -279,7 +281,7 @@ class Segment:
         return next_offset
 
     def _write_rest(self, batch: bytes, written: int) -> None:
-        # A full disk shows as a short write first; the next one names the error.
+        # A full disk first causes a short write; the next write raises the error.
         rest = memoryview(batch)
         while written < len(batch):
             written += os.pwrite(self.descriptor, rest[written:], self.size_bytes + written)
@@ -288,10 +290,10 @@ class Segment:
         try:
             os.truncate(self.path, self.size_bytes)
         except OSError:
-            return  # the next append overwrites the torn tail, or recovery cuts it
+            return  # the next append overwrites the partial batch, or recovery truncates it
 
     def truncate(self, size_bytes: int) -> None:
-        """Cut the file. The index must be built anew."""
+        """Truncate the file. The caller must rebuild the index."""
         os.truncate(self.path, size_bytes)
         self.size_bytes = size_bytes
         self._first_timestamp_ms = None
@@ -306,10 +308,10 @@ class Segment:
             raise storage_error("read", self.path, error) from error
 
     def walk(self, position: int) -> Iterator[Located]:
-        """The batches from the one at ``position`` on.
+        """Iterate over the batches, from the one at ``position`` on.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE, where the file holds something else; KAFKA_STORAGE_ERROR.
+            ApiError: CORRUPT_MESSAGE if there is no batch at a position; KAFKA_STORAGE_ERROR.
         """
         window, start = b"", position
         while position < self.size_bytes:
@@ -325,10 +327,10 @@ class Segment:
             position += header.size_bytes
 
     def _corrupt(self, position: int) -> ApiError:
-        return ApiError(ErrorCode.CORRUPT_MESSAGE, f"no record batch at {position} in {self.path.name}")
+        return ApiError(ErrorCode.CORRUPT_MESSAGE, f"no record batch at byte {position} of {self.path.name}")
 
     def locate(self, offset: int) -> Located | None:
-        """The batch that contains ``offset``, or the next one; None if there is none in this segment."""
+        """The batch that contains ``offset``, or the next batch; None if this segment has neither."""
         ahead = self._ahead
         if ahead is not None and ahead[1].base_offset <= offset <= ahead[1].last_offset:
             return ahead
@@ -338,7 +340,9 @@ class Segment:
         return None
 
     def locate_time(self, timestamp_ms: int, start_offset: int) -> Iterator[Located]:
-        """The batches that reach ``timestamp_ms`` or later, and ``start_offset`` or further."""
+        """The batches with a timestamp of ``timestamp_ms`` or later that extend to ``start_offset`` or
+        further.
+        """
         begin = self.index.position_before_time(timestamp_ms)
         if start_offset > self.base_offset:
             begin = max(begin, self.index.position_before(start_offset))
@@ -347,7 +351,9 @@ class Segment:
                 yield position, header
 
     def read(self, offset: int, max_bytes: int, min_one_message: bool) -> bytes | None:
-        """Whole batches from the one that contains ``offset`` on; None if that is in no batch here."""
+        """Complete batches from the one that contains ``offset``, or the next one, on; None if there is
+        none.
+        """
         found = self.locate(offset)
         if found is None:
             return None
@@ -358,11 +364,12 @@ class Segment:
         return self.pread(end - position, position)
 
     def _boundary(self, position: int, limit: int) -> int:
-        """The last end of a batch up to ``limit``; a batch begins or ends at ``position``, not behind it."""
+        """The last end of a batch that is not after ``limit``. A batch must start or end at ``position``."""
         if limit >= self.size_bytes:
             return self.size_bytes
         boundary = position
         if limit - position > WINDOW_BYTES:
+            # The index jumps over most of the distance; the walk covers the rest.
             boundary = max(position, self.index.boundary_before(limit))
         for start, header in self.walk(boundary):
             boundary = start
@@ -372,7 +379,7 @@ class Segment:
         return boundary
 
     def span(self, position: int, max_bytes: int) -> bytes:
-        """Whole batches from the one at ``position`` on, at least one."""
+        """Complete batches from ``position`` on, up to ``max_bytes`` but at least one."""
         for start, header in self.walk(position):
             end = max(start + header.size_bytes, self._boundary(position, position + max_bytes))
             return self.pread(end - position, position)
@@ -384,7 +391,9 @@ class Segment:
 
     @property
     def first_timestamp_ms(self) -> int | None:
-        """The greatest timestamp of the first batch, from which ``segment.ms`` counts; None if empty."""
+        """The greatest timestamp of the first batch, from which ``segment.ms`` counts; None without
+        batches.
+        """
         if self._first_timestamp_ms is None:
             for _, header in self.walk(0):
                 self._first_timestamp_ms = header.max_timestamp_ms

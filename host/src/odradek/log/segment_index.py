@@ -1,8 +1,8 @@
-"""Where offsets and timestamps are found in one segment.
+"""The offset index and the time index of one segment.
 
 After org.apache.kafka.storage.internals.log.LogSegment: the first batch after each ``index.interval.bytes``
-has an entry in the offset index, with its *last* offset and the position of its first byte; beside it stands
-an entry of the time index, if a greater timestamp has come since the one before.
+has an entry in the offset index, with its *last* offset and the position of its first byte. At the same time
+the time index gets an entry, if the greatest timestamp has increased since its last entry.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ INDEX_SUFFIXES: Final = (_OFFSET_SUFFIX, _TIME_SUFFIX)
 
 
 class SegmentIndex:
-    """Both indexes of one segment and its greatest timestamp.
+    """Both indexes of one segment, and its greatest timestamp.
 
-    The files are there only for a segment that will not be appended to again before they are removed, so
-    their presence says that they are complete.
+    The files exist only while nothing is appended to the segment; they are removed first. So files that exist
+    are complete.
     """
 
     __slots__ = (
@@ -53,7 +53,7 @@ class SegmentIndex:
         """The last offset of the first batch that has the greatest timestamp."""
 
     def note(self, position: int, size_bytes: int, last_offset: int, max_timestamp_ms: int) -> None:
-        """A batch stands at ``position``; called once for each, in order."""
+        """Record the batch at ``position``; called once for each batch, in order."""
         if max_timestamp_ms > self.max_timestamp_ms:
             self.max_timestamp_ms = max_timestamp_ms
             self.offset_of_max_timestamp = last_offset
@@ -76,7 +76,7 @@ class SegmentIndex:
         )
 
     def position_before(self, offset: int) -> int:
-        """Position of a batch that is not behind the one with ``offset``."""
+        """Position of a batch that is not after the one with ``offset``."""
         entry = self.offsets.floor(offset - self.base_offset)
         return entry[1] if entry else 0
 
@@ -86,15 +86,15 @@ class SegmentIndex:
         return entry[1] if entry else 0
 
     def position_before_time(self, timestamp_ms: int) -> int:
-        """Position of a batch that is not behind the first with a timestamp of ``timestamp_ms`` or later."""
+        """Position of a batch not after the first one with a timestamp of ``timestamp_ms`` or later."""
         entry = self.times.floor(timestamp_ms)
         return self.position_before(self.base_offset + entry[1]) if entry else 0
 
     def save(self, stem: Path) -> None:
-        """Write both files; what is not there is rebuilt from the segment.
+        """Write both files. A missing file is rebuilt from the segment.
 
         Raises:
-            OSError: Nothing is left behind.
+            OSError: Neither file is left.
         """
         self._note_time()
         try:
@@ -112,7 +112,7 @@ class SegmentIndex:
 
     @classmethod
     def load(cls, stem: Path, base_offset: int, interval_bytes: int, size_bytes: int) -> SegmentIndex | None:
-        """None if a file is missing, or does not fit a segment of ``size_bytes``."""
+        """Load both files; None if one is missing or does not match a segment of ``size_bytes``."""
         offsets = SparseIndex.load(stem.with_suffix(_OFFSET_SUFFIX), OFFSET_ENTRY)
         times = SparseIndex.load(stem.with_suffix(_TIME_SUFFIX), TIME_ENTRY)
         if offsets is None or times is None:

@@ -1,7 +1,8 @@
 """Index entries in the layout of Kafka's index files: sorted pairs of big-endian numbers.
 
-After org.apache.kafka.storage.internals.log.{OffsetIndex,TimeIndex}. Kept in memory as the bytes of the file,
-so that saving an index of a full segment (2 MB) is one write: converting it would stall the loop.
+After org.apache.kafka.storage.internals.log.{OffsetIndex,TimeIndex}. The entries are kept in memory as the
+bytes of the file, so that the index of a full segment (2 MB) is saved with one write. Converting it would
+stall the loop.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 OFFSET_ENTRY: Final = struct.Struct(">ii")
-"""Offset relative to the segment's base, position in the file."""
+"""Offset relative to the segment's base offset, position in the file."""
 TIME_ENTRY: Final = struct.Struct(">qi")
 """Greatest timestamp so far, relative offset of its batch."""
 
@@ -20,7 +21,7 @@ Entry = tuple[int, int]
 
 
 class SparseIndex:
-    """Entries whose first and second numbers both only grow."""
+    """Entries whose first and second numbers both increase."""
 
     __slots__ = ("_entries", "_layout")
 
@@ -57,14 +58,14 @@ class SparseIndex:
         return self[index - 1] if index else None
 
     def save(self, path: Path) -> None:
-        """Write the file in one step: it is there with all its entries, or not at all."""
+        """Write the file atomically: with all its entries, or not at all."""
         draft = path.with_name(path.name + ".tmp")
         draft.write_bytes(self._entries)
         draft.rename(path)
 
     @classmethod
     def load(cls, path: Path, layout: struct.Struct) -> SparseIndex | None:
-        """None if there is no such file, or if it cannot be an index."""
+        """Load a file; None if it does not exist or cannot be an index."""
         try:
             index = cls(layout, path.read_bytes())
         except OSError:

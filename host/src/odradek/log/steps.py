@@ -1,12 +1,13 @@
-"""Long work in short pieces, so that it can run between requests.
+"""Long work in short steps that run between requests.
 
-A piece of work is a generator. What it yields says how to go on:
+The work is a generator. The value it yields tells the caller how to continue:
 
-* None: a piece is done, of a few hundred microseconds at most. Go on at once, or later.
-* A callable: it blocks. Run it elsewhere and send its result into the generator, or throw what it raised.
-* A `Pause`: go on when so many milliseconds have passed.
+* None: a step of a few hundred microseconds at most is done. Continue now or later.
+* A callable, which blocks: run it on a thread, then send its result into the generator or throw its
+  exception.
+* A `Pause`: continue after this many milliseconds.
 
-Closing the generator at any point leaves everything consistent.
+The generator may be closed at any point; everything stays consistent.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """There is nothing to do, or nothing is allowed, for a while."""
+    """A time without work, or without permission to work."""
 
     wait_ms: int
 
@@ -28,7 +29,7 @@ Steps = Generator[Step, Any, None]
 
 
 def run_steps(steps: Generator[Step, Any, Any]) -> int:
-    """Do all of it here and now, without pausing; how many pieces there were."""
+    """Run all steps here, ignoring pauses, and return how many there were."""
     pieces = 0
     step = next(steps, _END)
     while step is not _END:
@@ -46,6 +47,6 @@ _END: Any = object()
 def _continued(steps: Generator[Step, Any, Any], work: Callable[[], Any]) -> Step:
     try:
         result = work()
-    except Exception as error:  # noqa: BLE001  it belongs to the generator
+    except Exception as error:  # noqa: BLE001  the generator handles it
         return steps.throw(error)
     return steps.send(result)

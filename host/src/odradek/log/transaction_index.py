@@ -1,7 +1,7 @@
-"""The transactions of one partition that were aborted: what a consumer with ``read_committed`` must skip.
+"""The aborted transactions of one partition, whose records a ``read_committed`` consumer must skip.
 
-After org.apache.kafka.storage.internals.log.TransactionIndex. Kafka has a file for each segment; here the
-entries are kept in memory, 32 bytes each, and go to disk with the snapshots of the producers.
+After org.apache.kafka.storage.internals.log.TransactionIndex. Kafka has a file for each segment. Here the
+entries are in memory, 32 bytes each, and are saved in the producer snapshots.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class AbortedTransaction(NamedTuple):
     producer_id: int
     first_offset: int
     last_offset: int
-    """Of the ABORT marker."""
+    """The offset of the ABORT marker."""
     last_stable_offset: int
-    """Once the marker was there: every later entry begins at or behind it."""
+    """The last stable offset after the marker. Every later entry starts at this offset or after it."""
 
 
 class TransactionIndex:
-    """Aborted transactions by the offset of their markers, as columns of 64-bit numbers."""
+    """Aborted transactions in the order of their markers, as columns of 64-bit numbers."""
 
     __slots__ = ("_columns",)
 
@@ -42,33 +42,33 @@ class TransactionIndex:
         return (AbortedTransaction(*row) for row in zip(*self._columns, strict=True))
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Add an entry; its marker is behind those of all others."""
+        """Add an entry, whose marker must follow those of all others."""
         for column, value in zip(self._columns, aborted, strict=True):
             column.append(value)
 
     def reaches(self, offset: int) -> bool:
-        """Whether any of them ended at ``offset`` or later."""
+        """Whether any marker is at ``offset`` or later."""
         return bool(self) and self._columns[2][-1] >= offset
 
     def overlapping(self, first_offset: int, end_offset: int) -> list[AbortedTransaction]:
-        """Those that may have a record from ``first_offset`` on and before ``end_offset``."""
+        """The transactions that may have records from ``first_offset`` on and before ``end_offset``."""
         found: list[AbortedTransaction] = []
         for index in range(bisect_left(self._columns[2], first_offset), len(self)):
             entry = self[index]
             if entry.first_offset < end_offset:
                 found.append(entry)
             if entry.last_stable_offset >= end_offset:
-                break
+                break  # all later entries start at or after end_offset
         return found
 
     def forget_before(self, offset: int) -> None:
-        """Drop what ended before ``offset``: nobody can read it."""
+        """Drop the transactions that ended before ``offset``: their records can no longer be read."""
         count = bisect_left(self._columns[2], offset)
         if count:
             self._columns = tuple(column[count:] for column in self._columns)
 
     def forget(self, last_offsets: Collection[int]) -> None:
-        """Drop the transactions with these markers: compaction has removed their records."""
+        """Drop the transactions with these markers, whose records compaction has removed."""
         kept = [index for index in range(len(self)) if self._columns[2][index] not in last_offsets]
         self._columns = tuple(array("q", (column[index] for index in kept)) for column in self._columns)
 
@@ -78,7 +78,7 @@ class TransactionIndex:
 
     @classmethod
     def decoded(cls, data: bytes) -> TransactionIndex:
-        """What ``encoded`` made; its length is a multiple of 32."""
+        """The index from the bytes of `encoded`; their number must be a multiple of 32."""
         index = cls()
         step = len(data) // len(index._columns)
         for number, column in enumerate(index._columns):
