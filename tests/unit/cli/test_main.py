@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 
@@ -134,15 +132,6 @@ def test_the_subcommand_of_an_extra_says_what_to_install(
     assert capsys.readouterr().err == "odradek spark: not installed; try pip install 'odradek[spark]'\n"
 
 
-def test_help_imports_nothing_heavy() -> None:
-    loaded = f"[name for name in {HEAVY} if name in sys.modules]"
-    script = f"import sys; from odradek.cli.main import run; run(['--help']); print({loaded})"
-
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-
-    assert done.stdout.splitlines()[-1] == "[]"
-
-
 @pytest.mark.parametrize(
     ("arguments", "command", "culprit"),
     [
@@ -214,21 +203,3 @@ def test_main_exits_with_the_status() -> None:
         main(["--version"])
 
     assert ended.value.code == 0
-
-
-def test_the_module_can_be_run() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "odradek", "nonsense"], capture_output=True, text=True, check=False
-    )
-
-    assert done.returncode == 2
-    assert done.stderr.startswith("odradek: No such command")
-
-
-def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
-    pipeline = f"{sys.executable} -m odradek --help | true; exit ${{PIPESTATUS[0]}}"
-
-    done = subprocess.run(["bash", "-c", pipeline], capture_output=True, text=True, check=False)
-
-    assert done.stderr == ""
-    assert done.returncode in (0, 1)

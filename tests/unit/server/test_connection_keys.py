@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -66,26 +64,6 @@ def test_another_listener_can_be_the_inter_broker_listener() -> None:
     config = load_config(None, [TWO, "inter.broker.listener.name=PLAINTEXT_INTERNAL"])
 
     assert config.connections.inter_broker_listener == "PLAINTEXT_INTERNAL"
-
-
-def test_a_host_is_looked_up_without_blocking_the_loop() -> None:
-    async def look() -> tuple[list[object], list[object]]:
-        found: list[object] = []
-        done = asyncio.Event()
-
-        def take(addresses: Sequence[str]) -> None:
-            found.extend(addresses)
-            done.set()
-
-        look_up("localhost", take)
-        at_once = list(found)
-        await asyncio.wait_for(done.wait(), 10)
-        return at_once, found
-
-    at_once, found = asyncio.run(look())
-
-    assert at_once == []
-    assert "127.0.0.1" in found
 
 
 def test_before_there_is_a_loop_a_host_is_looked_up_at_once() -> None:

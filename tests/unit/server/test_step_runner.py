@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from odradek.log.steps import Pause, Steps
-from odradek.server.upkeep.step_runner import BETWEEN_TURNS_MS, TURN_NS, FileThreads, StepRunner
+from odradek.server.upkeep.step_runner import BETWEEN_TURNS_MS, TURN_NS, StepRunner
 from odradek.testing.clock import MockClock
 
 
@@ -160,23 +158,3 @@ def test_work_that_cannot_be_offloaded_does_not_stop_the_others() -> None:
     clock.advance(BETWEEN_TURNS_MS)
 
     assert seen == ["a0", "a1"]
-
-
-def test_files_are_flushed_on_other_threads() -> None:
-    seen: list[Any] = []
-
-    async def scenario() -> None:
-        threads = FileThreads()
-        done = asyncio.Event()
-
-        def finished(result: Any) -> None:
-            seen.extend((result, threading.current_thread() is threading.main_thread()))
-            done.set()
-
-        threads.offload(lambda: threading.current_thread() is threading.main_thread(), finished)
-        await done.wait()
-        await threads.close()
-
-    asyncio.run(scenario())
-
-    assert seen == [False, True]

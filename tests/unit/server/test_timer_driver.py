@@ -12,7 +12,7 @@ from odradek.testing.clock import MockClock
 async def turns() -> None:
     """Let the loop run everything that is due on its own clock."""
     for _ in range(3):
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
 
 
 def test_due_actions_run_and_the_others_wait() -> None:

@@ -1,0 +1,46 @@
+"""A unit test sleeps nowhere, starts no thread or process and opens no connection.
+
+It takes its time from a virtual clock. A test of real threads or sockets belongs in ``tests/integration``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import threading
+import time
+from typing import Never
+
+import pytest
+
+REFUSED: tuple[tuple[object, str], ...] = (
+    (time, "sleep"),
+    (threading.Thread, "start"),
+    (socket.socket, "bind"),
+    (socket.socket, "connect"),
+    (socket.socket, "connect_ex"),
+    (subprocess.Popen, "__init__"),
+)
+next_turn = asyncio.sleep
+
+
+def refuse(*arguments: object, **options: object) -> Never:
+    """Fail the test with an exception that no ``except Exception`` on the way catches."""
+    pytest.fail(
+        "a unit test may not sleep, start a thread or process, or connect: see tests/unit/conftest.py"
+    )
+
+
+async def next_turn_only(delay: float) -> None:
+    """Let the loop take a turn, and refuse to wait longer."""
+    if delay > 0:
+        refuse()
+    await next_turn(0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_real(monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name in REFUSED:
+        monkeypatch.setattr(owner, name, refuse)
+    monkeypatch.setattr(asyncio, "sleep", next_turn_only)
