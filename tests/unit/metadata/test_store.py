@@ -272,7 +272,7 @@ def test_a_file_of_a_newer_version_is_refused(store: MetadataStore) -> None:
     store.connection.execute(f"pragma user_version = {SCHEMA_VERSION + 1}")
 
     with pytest.raises(
-        StoreError, match=f"version {SCHEMA_VERSION + 1}, this host reads version {SCHEMA_VERSION}"
+        StoreError, match=f"version {SCHEMA_VERSION + 1}, but this host reads version {SCHEMA_VERSION}"
     ):
         reopened(store)
 

@@ -1,1 +1,1 @@
-"""What an operator sets, in one SQLite file."""
+"""Topics, configurations, quotas and credentials that operators set, in one SQLite file."""

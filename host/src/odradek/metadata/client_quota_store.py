@@ -1,6 +1,7 @@
-"""Client quotas, in the metadata file: who, which key, how much.
+"""Client quotas in the metadata file: entity, key and value.
 
-Who is kept as JSON, type to name with null for the default, so that a type of a newer version is kept too.
+An entity is stored as JSON, entity type to name with null for the default. So types of a newer version
+survive, too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ create table if not exists client_quotas (
 
 @dataclass(frozen=True, slots=True)
 class ClientQuotaRow:
-    """One quota as it is stored."""
+    """One stored quota."""
 
     entity: Mapping[str, str | None]
     key: str
@@ -28,14 +29,14 @@ class ClientQuotaRow:
 
 
 class ClientQuotaStore:
-    """The table of client quotas. Changes are part of the metadata file's transaction, if there is one."""
+    """The table of client quotas. Changes join an open transaction of the metadata file."""
 
     def __init__(self, metadata: MetadataStore) -> None:
         self.connection = metadata.connection
         self.connection.execute(SCHEMA)
 
     def quotas(self) -> Iterator[ClientQuotaRow]:
-        """All of them."""
+        """All quotas."""
         for entity, key, value in self.connection.execute("select * from client_quotas order by entity, key"):
             yield ClientQuotaRow(json.loads(entity), key, value)
 
@@ -47,12 +48,12 @@ class ClientQuotaStore:
         )
 
     def delete_quota(self, entity: Mapping[str, str | None], key: str) -> None:
-        """Forget a quota."""
+        """Delete a quota."""
         self.connection.execute(
             "delete from client_quotas where entity = ? and key = ?", (entity_text(entity), key)
         )
 
 
 def entity_text(entity: Mapping[str, str | None]) -> str:
-    """An entity, always written the same."""
+    """An entity in its canonical form."""
     return json.dumps(entity, sort_keys=True)

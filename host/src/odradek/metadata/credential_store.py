@@ -1,4 +1,4 @@
-"""Credentials of users, in the metadata file: salted, as SCRAM needs them, never a password."""
+"""Credentials of users in the metadata file: salted, as SCRAM needs them; never a password."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ create table if not exists credentials (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CredentialRow:
-    """A credential as it is stored."""
+    """One stored credential."""
 
     user: str
     mechanism: int
@@ -27,14 +27,14 @@ class CredentialRow:
 
 
 class CredentialStore:
-    """The table of credentials. Changes are part of the metadata file's transaction, if there is one."""
+    """The table of credentials. Changes join an open transaction of the metadata file."""
 
     def __init__(self, metadata: MetadataStore) -> None:
         self.connection = metadata.connection
         self.connection.execute(SCHEMA)
 
     def credentials(self) -> list[CredentialRow]:
-        """All of them, by user."""
+        """All credentials, ordered by user."""
         rows = self.connection.execute("select * from credentials order by user, mechanism")
         return [CredentialRow(*row) for row in rows]
 
@@ -46,5 +46,5 @@ class CredentialStore:
         )
 
     def delete_credential(self, user: str, mechanism: int) -> None:
-        """Forget it."""
+        """Delete the credential of a user for one mechanism."""
         self.connection.execute("delete from credentials where user = ? and mechanism = ?", (user, mechanism))

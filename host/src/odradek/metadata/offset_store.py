@@ -1,9 +1,9 @@
-"""Committed offsets of consumer groups, in the metadata file.
+"""Committed offsets of consumer groups in the metadata file.
 
-A connection of its own with ``synchronous = normal``: a commit is in the write-ahead log when it returns, so
-it survives the end of the process, kill -9 included; a power cut may take the last few, and consumers then
-read those records again. The write-ahead log is one file: whatever `MetadataStore` writes with full
-synchronization takes all offsets before it along to the disk.
+The store has its own connection with ``synchronous = normal``. A commit that returns is in the write-ahead
+log, so it survives the end of the process, kill -9 included. A power failure may lose the last commits;
+consumers then read those records again. As the write-ahead log is one file, each fully synchronized write of
+`MetadataStore` also flushes all earlier offsets.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ COLUMNS = "group_id, topic_id, partition, committed_offset, leader_epoch, metada
 OFFSET_KEY = "group_id = ? and topic_id = ? and partition = ?"
 
 WAL_PAGES = 16_384
-"""Pages in the write-ahead log (64 MiB) from which a commit brings them into the file, waiting for the disk.
-The host does that earlier, on a thread."""
+"""Pages in the write-ahead log (64 MiB) at which a commit checkpoints it, waiting for the disk. The host
+does that earlier, on a thread.
+"""
 
 OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
-"""Group, topic id, partition, offset, leader epoch, metadata, time of commit, time of expiry (or None)."""
+"""Group, topic id, partition, offset, leader epoch, metadata, commit time, expiry time (or None)."""
 OffsetKey = tuple[str, bytes, int]
 """Group, topic id, partition."""
 GroupRow = tuple[str, str, str, int, int | None]
@@ -49,7 +50,7 @@ GroupRow = tuple[str, str, str, int, int | None]
 
 
 class SqliteOffsetStore:
-    """One more connection to the metadata file. Every call that changes something is one transaction.
+    """A separate connection to the metadata file. Every call that changes something is one transaction.
 
     Args:
         path: The file of `MetadataStore`; ``:memory:`` keeps everything in memory.
@@ -70,15 +71,15 @@ class SqliteOffsetStore:
             raise StoreError(f"{path}: {error}") from error
 
     def close(self) -> None:
-        """Close the connection; harmless twice."""
+        """Close the connection; may be called twice."""
         self.connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing.
+        """Apply all changes of the block or none.
 
         Raises:
-            ApiError: COORDINATOR_NOT_AVAILABLE, which clients retry: nothing can be written now.
+            ApiError: COORDINATOR_NOT_AVAILABLE: the file cannot be written now. Clients retry.
         """
         try:
             self.connection.execute("begin immediate")
@@ -97,7 +98,7 @@ class SqliteOffsetStore:
         return rows
 
     def pending(self) -> Iterator[tuple[int, OffsetRow]]:
-        """All offsets of open transactions, with the id of their producer."""
+        """All offsets of open transactions, with their producer ids."""
         rows = self.connection.execute(f"select producer_id, {COLUMNS} from pending_group_offsets")  # noqa: S608
         for producer_id, *row in rows:
             group_id, topic_id, partition, offset, leader_epoch, metadata, commit_ms, expire_ms = row
@@ -114,7 +115,7 @@ class SqliteOffsetStore:
     def put_offsets(
         self, rows: Iterable[OffsetRow], superseded: Iterable[tuple[int, OffsetKey]] = ()
     ) -> None:
-        """Set committed offsets, and forget pending ones that are older."""
+        """Set committed offsets and delete the pending offsets that they supersede."""
         with self.transaction() as connection:
             write_offsets(connection, rows)
             connection.executemany(
@@ -123,7 +124,7 @@ class SqliteOffsetStore:
             )
 
     def delete_offsets(self, keys: Iterable[OffsetKey]) -> None:
-        """Forget committed offsets."""
+        """Delete committed offsets."""
         with self.transaction() as connection:
             connection.executemany(f"delete from group_offsets where {OFFSET_KEY}", keys)  # noqa: S608
 
@@ -136,7 +137,7 @@ class SqliteOffsetStore:
             )
 
     def complete(self, producer_id: int, group_id: str, committed: Iterable[OffsetRow]) -> None:
-        """Set what a transaction committed and forget what was pending."""
+        """Complete a transaction: delete the pending offsets and set the committed ones."""
         with self.transaction() as connection:
             connection.execute(
                 "delete from pending_group_offsets where producer_id = ? and group_id = ?",
@@ -145,7 +146,7 @@ class SqliteOffsetStore:
             write_offsets(connection, committed)
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> None:
-        """Forget everything that was committed for topics, pending offsets too."""
+        """Delete all offsets of topics, pending ones too."""
         with self.transaction() as connection:
             for topic_id in topic_ids:
                 connection.execute("delete from group_offsets where topic_id = ?", (topic_id,))
@@ -157,7 +158,7 @@ class SqliteOffsetStore:
             connection.execute("insert or replace into groups values (?, ?, ?, ?, ?)", row)
 
     def delete_group(self, group_id: str) -> None:
-        """Forget a group and all its offsets."""
+        """Delete a group and all its offsets."""
         with self.transaction() as connection:
             for table in ("groups", "group_offsets", "pending_group_offsets"):
                 connection.execute(f"delete from {table} where group_id = ?", (group_id,))  # noqa: S608

@@ -1,7 +1,7 @@
-"""The file behind everything an operator sets: topics, configurations, ids. One transaction per request.
+"""The metadata file: topics, configurations and ids. Each request is one transaction.
 
-WAL mode with full synchronization: what was answered survives a power cut. Reads are rare (start, describe),
-so rooms that need a value per request keep their own copy.
+It uses WAL mode with full synchronization, so a change that was answered survives a power failure. Reads are
+rare (start, describe); code that needs a value for every request keeps its own copy.
 """
 
 from __future__ import annotations
@@ -15,24 +15,26 @@ from pathlib import Path
 SCHEMA_VERSION = 1
 SCHEMA = """
 create table host (key text primary key, value text not null) without rowid;
-create table topics (name text primary key, id blob not null unique, partitions integer not null) without
-rowid; create table configs (
+create table topics (
+    name text primary key, id blob not null unique, partitions integer not null
+) without rowid;
+create table configs (
     resource_type integer not null, resource_name text not null, key text not null, value text not null,
     primary key (resource_type, resource_name, key)
 ) without rowid;
 """
 OWNER_ONLY = 0o600
-"""There are credentials in the file."""
-PRODUCER_ID_BLOCK = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE in Kafka: one write for so many producers
+"""File mode, because the file contains credentials."""
+PRODUCER_ID_BLOCK = 1000  # ids per write, as Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 
 
 class StoreError(Exception):
-    """The file cannot be used: not ours, or of a newer version."""
+    """The file cannot be used: it is damaged, no metadata file, or of another version."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """A topic as it is stored."""
+    """One stored topic."""
 
     name: str
     id: bytes
@@ -40,20 +42,20 @@ class TopicRow:
 
 
 class MetadataStore:
-    """One open metadata file.
+    """An open metadata file.
 
     Args:
         path: The file; ``:memory:`` keeps everything in memory.
 
     Raises:
-        StoreError: The file is damaged or of a version that this code does not know.
+        StoreError: The file is damaged or has a version that this host does not know.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = path
         try:
             if path != ":memory:":
-                Path(path).touch(OWNER_ONLY)  # SQLite gives the files beside it the same mode
+                Path(path).touch(OWNER_ONLY)  # SQLite gives its companion files the same mode
             self.connection = sqlite3.connect(path, isolation_level=None)
         except (sqlite3.DatabaseError, OSError) as error:
             raise StoreError(f"{path}: {error}") from error
@@ -68,7 +70,7 @@ class MetadataStore:
         self.next_producer_id = self.end_of_producer_ids = 0
 
     def prepare(self) -> None:
-        """Make the tables of a new file, and check the version of an old one."""
+        """Create the tables of a new file; check the version of an existing one."""
         self.connection.execute("pragma journal_mode = wal")
         self.connection.execute("pragma synchronous = full")
         (version,) = self.connection.execute("pragma user_version").fetchone()
@@ -78,11 +80,11 @@ class MetadataStore:
                     self.connection.execute(statement)
                 self.connection.execute(f"pragma user_version = {SCHEMA_VERSION}")
         elif version != SCHEMA_VERSION:
-            raise StoreError(f"{self.path}: version {version}, this host reads version {SCHEMA_VERSION}")
+            raise StoreError(f"{self.path}: version {version}, but this host reads version {SCHEMA_VERSION}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing. Inside another transaction it is a part of that one, which may fail alone."""
+        """Apply all changes of the block or none. A nested block may fail without failing the outer one."""
         if self.connection.in_transaction:
             begin, commit, undo = "savepoint part", "release part", ["rollback to part", "release part"]
         else:
@@ -92,22 +94,22 @@ class MetadataStore:
             yield
             self.connection.execute(commit)
         except BaseException:
-            # a full disk makes SQLite roll back everything by itself
+            # On a full disk SQLite has already rolled back everything.
             for statement in undo if self.connection.in_transaction else []:
                 self.connection.execute(statement)
             raise
 
     def close(self) -> None:
-        """Close the file; harmless twice."""
+        """Close the file; may be called twice."""
         self.connection.close()
 
     def value(self, key: str) -> str | None:
-        """One of the host's own values, such as its cluster id."""
+        """A value of the host itself, such as its cluster id; None if it is not set."""
         row = self.connection.execute("select value from host where key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def put_value(self, key: str, value: str) -> None:
-        """Set one of the host's own values."""
+        """Set a value of the host itself."""
         self.connection.execute("insert or replace into host values (?, ?)", (key, value))
 
     def topics(self) -> list[TopicRow]:
@@ -122,7 +124,7 @@ class MetadataStore:
         )
 
     def delete_topic(self, name: str) -> None:
-        """Forget a topic."""
+        """Delete a topic."""
         self.connection.execute("delete from topics where name = ?", (name,))
 
     def resource_names(self, resource_type: int) -> list[str]:
@@ -133,7 +135,7 @@ class MetadataStore:
         return [name for (name,) in rows]
 
     def resource(self, resource_type: int, name: str) -> dict[str, str]:
-        """The keys that are set on one resource; empty when it is unknown."""
+        """The keys that are set on a resource; empty if it is unknown."""
         rows = self.connection.execute(
             "select key, value from configs where resource_type = ? and resource_name = ?",
             (resource_type, name),
@@ -141,7 +143,7 @@ class MetadataStore:
         return dict(rows.fetchall())
 
     def put_resource(self, resource_type: int, name: str, properties: Mapping[str, str]) -> None:
-        """Make ``properties`` the complete set of keys of a resource; none removes it."""
+        """Replace all keys of a resource by ``properties``; an empty mapping removes the resource."""
         with self.transaction():
             self.connection.execute(
                 "delete from configs where resource_type = ? and resource_name = ?", (resource_type, name)
@@ -152,8 +154,9 @@ class MetadataStore:
             )
 
     def allocate_producer_id(self) -> int:
-        """A producer id that was never given out, also not before a crash."""
+        """Return a producer id that was never used, not even before a crash."""
         if self.next_producer_id == self.end_of_producer_ids:
+            # The block is stored before its first id is used; a restart skips the rest of it.
             start = int(self.value("next.producer.id") or 0)
             self.put_value("next.producer.id", str(start + PRODUCER_ID_BLOCK))
             self.next_producer_id, self.end_of_producer_ids = start, start + PRODUCER_ID_BLOCK

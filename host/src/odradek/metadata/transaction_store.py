@@ -1,7 +1,7 @@
-"""Transactional ids and their state, in the metadata file, over a connection of its own.
+"""Transactional ids and their states in the metadata file, through a separate connection.
 
-Without a sync for each commit, as with the records themselves: what was put survives kill -9, and a power
-failure may take the last moments of both.
+A commit is not synchronized, like the records themselves: a stored state survives kill -9, and a power
+failure may lose the last moments of both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SqliteTransactionStore:
     """The table of transactions.
 
     Args:
-        path: That of the metadata file; ``:memory:`` for one of its own.
+        path: The metadata file; ``:memory:`` for a separate store in memory.
 
     Raises:
         StoreError: The file cannot be used.
@@ -41,7 +41,7 @@ class SqliteTransactionStore:
             raise StoreError(f"{path}: {error}") from error
 
     def transactions(self) -> list[tuple[str, str]]:
-        """All ids and their state, as it was put."""
+        """All ids and their states, as passed to `put_transaction`."""
         with unavailable():
             return self.connection.execute("select transactional_id, state from transactions").fetchall()
 
@@ -53,7 +53,7 @@ class SqliteTransactionStore:
             )
 
     def delete_transactions(self, transactional_ids: Iterable[str]) -> None:
-        """Forget ids, all or none."""
+        """Delete ids, all or none."""
         rows = [(transactional_id,) for transactional_id in transactional_ids]
         with unavailable():
             self.connection.execute("begin immediate")
@@ -65,13 +65,15 @@ class SqliteTransactionStore:
             self.connection.execute("commit")
 
     def close(self) -> None:
-        """Close the connection; harmless twice."""
+        """Close the connection; may be called twice."""
         self.connection.close()
 
 
 @contextmanager
 def unavailable() -> Iterator[None]:
-    """Trouble with the file is answered as Kafka answers trouble with its transaction log."""
+    """Turn errors of the file into the error with which Kafka answers while its transaction log is
+    unavailable.
+    """
     try:
         yield
     except sqlite3.Error as error:

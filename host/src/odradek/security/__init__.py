@@ -1,1 +1,1 @@
-"""Who calls: SASL mechanisms and the credentials they check. No sockets, no protocol messages."""
+"""Authentication: SASL mechanisms and the credentials they check. No sockets, no protocol messages."""

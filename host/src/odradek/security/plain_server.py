@@ -1,6 +1,6 @@
-"""The mechanism PLAIN (RFC 4616): the password itself, checked against the SCRAM credentials of the user.
+"""The mechanism PLAIN (RFC 4616), which checks the password against the SCRAM credentials of the user.
 
-After PlainSaslServer.java, with its words.
+After PlainSaslServer.java, with its error messages.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ OTHER_AUTHORIZATION_ID = (
 
 
 class PlainSaslServer:
-    """One attempt: one token, no answer.
+    """One authentication attempt: one token with an empty response.
 
     Args:
-        credentials: Where the users are.
-        secret: Makes credentials for users who have none, see `decoy`.
+        credentials: The credentials of the users.
+        secret: Used to invent credentials for users without any, see `decoy`.
     """
 
     costly: ClassVar[bool] = True
@@ -37,21 +37,22 @@ class PlainSaslServer:
         try:
             authorization_id, user, password = token.decode().split("\0")
         except ValueError:
-            raise SaslFailure("not three texts in UTF-8") from None
+            raise SaslFailure("the token is not three UTF-8 strings separated by NUL") from None
         if not user or not password:
-            raise SaslFailure("no name or no password")
+            raise SaslFailure("the user name or the password is empty")
         if not self.is_user(user, password):
             raise SaslFailure("wrong password", "Authentication failed: Invalid username or password")
         if authorization_id not in ("", user):
-            raise SaslFailure("another authorization id", OTHER_AUTHORIZATION_ID)
+            raise SaslFailure("the authorization id is not the user name", OTHER_AUTHORIZATION_ID)
         self.user = user
         return b""
 
     def is_user(self, user: str, password: str) -> bool:
-        """Whether one of the credentials of the user was made of the password."""
+        """Whether one of the user's credentials matches the password."""
         found = [(each, self.credentials.credential(each, user)) for each in ScramMechanism]
         known = [(mechanism, credential) for mechanism, credential in found if credential is not None]
         if not known:
+            # Hash once for an unknown user too: the response time must not tell whether the user exists.
             cheapest = ScramMechanism.SCRAM_SHA_256
             known = [(cheapest, decoy(cheapest, user, self.secret))]
         return any(is_password(mechanism, credential, password) for mechanism, credential in known)

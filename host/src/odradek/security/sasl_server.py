@@ -1,4 +1,4 @@
-"""What every SASL mechanism is to the host: tokens in, tokens out, and a name at the end."""
+"""The interface of SASL mechanisms: tokens in, tokens out, and an authenticated user at the end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import ClassVar, Protocol
 
 
 class SaslFailure(Exception):
-    """The client could not prove who it is.
+    """The client could not be authenticated.
 
     Args:
-        why: For the log.
-        message: For the client; None where Kafka tells it no more than that it failed.
+        why: The reason, for the log.
+        message: The message for the client; None if Kafka only tells it that authentication failed.
     """
 
     def __init__(self, why: str, message: str | None = None) -> None:
@@ -19,16 +19,16 @@ class SaslFailure(Exception):
 
 
 class SaslServer(Protocol):
-    """One attempt of one client. Used by one thread at a time."""
+    """One authentication attempt of one client. Used by one thread at a time."""
 
     costly: ClassVar[bool]
-    """Whether `evaluate` takes milliseconds, so that it must not run on the loop."""
+    """Whether `evaluate` takes milliseconds and must not run on the loop."""
     user: str | None
-    """The name that was proved; None until then."""
+    """The authenticated user; None until authentication succeeds."""
 
     def evaluate(self, token: bytes) -> bytes:
-        """The answer to a token of the client.
+        """Return the response to a token from the client.
 
         Raises:
-            SaslFailure: This was the last token of this attempt.
+            SaslFailure: The attempt has failed; no further token is accepted.
         """

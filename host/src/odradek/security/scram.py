@@ -22,12 +22,12 @@ class ScramMechanism(IntEnum):
 
     @property
     def mechanism_name(self) -> str:
-        """As SASL writes it: ``SCRAM-SHA-256``."""
+        """The SASL name: ``SCRAM-SHA-256``."""
         return self.name.replace("_", "-")
 
     @property
     def hash_name(self) -> str:
-        """As hashlib writes it."""
+        """The name of the hash in hashlib."""
         return f"sha{self.name[-3:]}"
 
     def hash(self, data: bytes) -> bytes:
@@ -39,27 +39,27 @@ class ScramMechanism(IntEnum):
         return hmac.digest(key, data, self.hash_name)
 
     def salted_password(self, password: str, salt: bytes, iterations: int) -> bytes:
-        """Hi of the RFC: up to 10 ms for `MAX_ITERATIONS`, without the interpreter's lock."""
+        """Hi of the RFC. Takes up to 10 ms with `MAX_ITERATIONS` and releases the interpreter's lock."""
         return hashlib.pbkdf2_hmac(self.hash_name, password.encode(), salt, iterations)
 
     def client_key(self, salted_password: bytes) -> bytes:
-        """What a client proves to have."""
+        """The key that a client proves to have."""
         return self.hmac(salted_password, b"Client Key")
 
     def stored_key(self, salted_password: bytes) -> bytes:
-        """What a server checks the proof with."""
+        """The key that a server checks the client's proof with."""
         return self.hash(self.client_key(salted_password))
 
     def server_key(self, salted_password: bytes) -> bytes:
-        """What a server proves to have."""
+        """The key that a server proves to have."""
         return self.hmac(salted_password, b"Server Key")
 
 
 def xor(left: bytes, right: bytes) -> bytes:
-    """Bit by bit, of two values of one length."""
+    """Bitwise exclusive or of two values of the same length."""
     return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
 def mechanism_named(name: str) -> ScramMechanism | None:
-    """The mechanism with a name of SASL; None if it is not SCRAM."""
+    """The mechanism with a SASL name; None if it is not a SCRAM mechanism."""
     return next((each for each in ScramMechanism if each.mechanism_name == name), None)

@@ -1,4 +1,4 @@
-"""A client's side of SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802); it does not trust the server either."""
+"""The client side of SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802). It authenticates the server, too."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from odradek.security.scram_messages import BadMessage, ServerFinal, ServerFirst
 
 GS2_HEADER = "n,,"
 MAX_ITERATIONS_OF_SERVERS = 1_000_000
-"""Half a second of our time; no Kafka asks for more than 16 384 unless its store is old."""
+"""Takes half a second. Kafka accepts at most 16 384, but an old credential may have more."""
 
 
 class ScramSaslClient:
-    """One attempt.
+    """One authentication attempt.
 
     Args:
-        scram: Which of the two.
-        user: The name.
-        password: The password; it is not sent.
-        nonce: A text that nobody can foresee, without commas.
+        scram: The mechanism.
+        user: The user name.
+        password: The password, which is not sent.
+        nonce: An unpredictable string without commas.
     """
 
     def __init__(self, scram: ScramMechanism, user: str, password: str, nonce: str) -> None:
@@ -31,14 +31,14 @@ class ScramSaslClient:
         self.server_signature = b""
 
     def first(self) -> bytes:
-        """The message to begin with."""
+        """The first message."""
         return f"{GS2_HEADER}{self.first_bare}".encode()
 
     def final(self, token: bytes) -> bytes:
-        """The proof, for the server's first message.
+        """The final message with the proof, in response to the server's first message.
 
         Raises:
-            SaslFailure: The message makes no sense, or asks for a weak or an endless computation.
+            SaslFailure: The message is malformed, or asks for too few or too many iterations.
         """
         try:
             server = ServerFirst.read(token)
@@ -60,7 +60,7 @@ class ScramSaslClient:
         """Check the server's proof.
 
         Raises:
-            SaslFailure: It does not know our password.
+            SaslFailure: The server does not know the password.
         """
         try:
             server = ServerFinal.read(token)

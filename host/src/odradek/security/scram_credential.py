@@ -1,4 +1,4 @@
-"""What is kept of a password: enough to check it, not enough to log in with."""
+"""The stored form of a password: enough to check it, not enough to log in with."""
 
 from __future__ import annotations
 
@@ -22,30 +22,32 @@ class ScramCredential:
 
 
 class CredentialLookup(Protocol):
-    """Where SASL servers find credentials. Called from any thread."""
+    """Access to credentials for SASL servers. Called from any thread."""
 
     def credential(self, mechanism: ScramMechanism, user: str) -> ScramCredential | None:
-        """The credential of a user; None for a user without one."""
+        """The credential of a user; None if there is none."""
 
 
 def salted_credential(
     mechanism: ScramMechanism, salted_password: bytes, salt: bytes, iterations: int
 ) -> ScramCredential:
-    """The credential behind a password that the client has salted."""
+    """The credential of a password that the client has salted."""
     return ScramCredential(
         salt, mechanism.stored_key(salted_password), mechanism.server_key(salted_password), iterations
     )
 
 
 def is_password(mechanism: ScramMechanism, credential: ScramCredential, password: str) -> bool:
-    """Whether the credential was made of this password. Takes milliseconds."""
+    """Whether the credential matches this password. Takes milliseconds."""
     salted = mechanism.salted_password(password, credential.salt, credential.iterations)
     return hmac.compare_digest(mechanism.stored_key(salted), credential.stored_key)
 
 
 def decoy(mechanism: ScramMechanism, user: str, secret: bytes) -> ScramCredential:
-    """A credential that no password fits, for a user who has none: the same one each time, so that nobody
-    finds out by asking who has one (unless by iterations that are not the default).
+    """A credential that matches no password, for a user without one.
+
+    It is the same each time, so a client cannot find out which users exist, except by a number of iterations
+    that is not the default.
     """
     digest = mechanism.hmac(secret, user.encode())
     return ScramCredential(

@@ -1,4 +1,4 @@
-"""The four messages of SCRAM (RFC 5802 section 7), read strictly: they come from anybody."""
+"""The four messages of SCRAM (RFC 5802 section 7), parsed strictly because the sender is not trusted."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ CLIENT_FINAL = re.compile(
 SERVER_FINAL = re.compile(rf"(?:e=(?P<error>{VALUE})|v=(?P<signature>{VALUE})){EXTENSIONS}")
 ESCAPE = re.compile(r"=2C|=3D|=")
 MAX_MESSAGE_BYTES = 65_536
-"""Names and nonces are short; what is longer is nobody's message."""
+"""Names and nonces are short; no real message is longer."""
 
 
 class BadMessage(ValueError):
-    """The bytes are not the message that is expected here."""
+    """The bytes are not the expected message."""
 
 
 def matched(pattern: re.Pattern[str], token: bytes) -> re.Match[str]:
-    """The parts of a message.
+    """Match a message against its pattern.
 
     Raises:
-        BadMessage: It is another one.
+        BadMessage: The message does not match.
     """
     if len(token) > MAX_MESSAGE_BYTES:
-        raise BadMessage(f"a message of {len(token)} bytes")
+        raise BadMessage(f"a message of {len(token)} bytes, at most {MAX_MESSAGE_BYTES} are accepted")
     try:
         found = pattern.fullmatch(token.decode())
     except UnicodeDecodeError:
         raise BadMessage("not UTF-8") from None
     if found is None:
-        raise BadMessage("not the message that is expected here")
+        raise BadMessage("not the expected SCRAM message")
     return found
 
 
@@ -59,7 +59,7 @@ class ClientFirst:
 
     @classmethod
     def read(cls, token: bytes) -> ClientFirst:
-        """Raises `BadMessage`: also for channel binding (``p=``) and for extensions that are mandatory."""
+        """Raises `BadMessage`, also for channel binding (``p=``) and mandatory extensions."""
         found = matched(CLIENT_FIRST, token)
         authorization_id = unescaped(found["authzid"] or "")
         return cls(found["gs2"], authorization_id, unescaped(found["user"]), found["nonce"], found["bare"])
@@ -80,7 +80,7 @@ class ServerFirst:
         return cls(found["nonce"], decoded(found["salt"]), int(found["iterations"]))
 
     def text(self) -> str:
-        """The message."""
+        """The message as text."""
         return f"r={self.nonce},s={encoded(self.salt)},i={self.iterations}"
 
 
@@ -115,31 +115,31 @@ class ServerFinal:
 
 
 def escaped(name: str) -> str:
-    """A name inside a message."""
+    """A name as written in a message."""
     return name.replace("=", "=3D").replace(",", "=2C")
 
 
 def unescaped(name: str) -> str:
-    """A name out of a message.
+    """A name as read from a message.
 
     Raises:
-        BadMessage: An equals sign that escapes nothing.
+        BadMessage: The name has an equals sign that is not an escape.
     """
     if any(found[0] == "=" for found in ESCAPE.finditer(name)):
-        raise BadMessage("an equals sign in a name")
+        raise BadMessage("a name has an equals sign that is not an escape")
     return name.replace("=2C", ",").replace("=3D", "=")
 
 
 def encoded(data: bytes) -> str:
-    """Bytes inside a message."""
+    """Bytes as written in a message."""
     return b64encode(data).decode()
 
 
 def decoded(text: str) -> bytes:
-    """Bytes out of a message.
+    """Bytes as read from a message.
 
     Raises:
-        BadMessage: It is not base64.
+        BadMessage: The text is not base64.
     """
     try:
         return b64decode(text, validate=True)

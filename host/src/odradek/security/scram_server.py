@@ -1,6 +1,6 @@
-"""The host's side of SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802), after ScramSaslServer.java.
+"""The server side of SCRAM-SHA-256 and SCRAM-SHA-512 (RFC 5802), after ScramSaslServer.java.
 
-There is no channel binding, and extensions are passed over, those of delegation tokens included.
+Channel binding is not supported. Extensions are ignored, those of delegation tokens included.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from odradek.security.scram_messages import BadMessage, ClientFinal, ClientFirst
 
 
 class ScramSaslServer:
-    """One attempt: two tokens, two answers.
+    """One authentication attempt: two tokens, two responses.
 
     Args:
-        scram: Which of the two.
-        credentials: Where the users are.
-        secret: Makes credentials for users who have none, see `decoy`.
-        nonce: A text that nobody can foresee, without commas.
+        scram: The mechanism.
+        credentials: The credentials of the users.
+        secret: Used to invent credentials for users without any, see `decoy`.
+        nonce: An unpredictable string without commas.
     """
 
     costly: ClassVar[bool] = False
@@ -40,9 +40,9 @@ class ScramSaslServer:
         self.server_first = ""
 
     def evaluate(self, token: bytes) -> bytes:
-        """Answer the first message, then the final one."""
+        """Respond to the first message, then to the final one."""
         if self.user is not None:
-            raise SaslFailure("a token behind the last")
+            raise SaslFailure("a token after the final one")
         try:
             if self.first is None:
                 return self.answer_first(ClientFirst.read(token))
@@ -51,10 +51,11 @@ class ScramSaslServer:
             raise SaslFailure(str(error)) from None
 
     def answer_first(self, first: ClientFirst) -> bytes:
-        """Tell salt, iterations and our half of the nonce."""
+        """Send the salt, the iterations and the server's part of the nonce."""
         if first.authorization_id not in ("", first.user):
-            raise SaslFailure("another authorization id", OTHER_AUTHORIZATION_ID)
+            raise SaslFailure("the authorization id is not the user name", OTHER_AUTHORIZATION_ID)
         credential = self.credentials.credential(self.scram, first.user)
+        # An unknown user fails at the proof, like a wrong password.
         self.credential = credential or decoy(self.scram, first.user, self.secret)
         self.first = first
         message = ServerFirst(first.nonce + self.nonce, self.credential.salt, self.credential.iterations)
@@ -62,16 +63,16 @@ class ScramSaslServer:
         return self.server_first.encode()
 
     def answer_final(self, final: ClientFinal, first: ClientFirst) -> bytes:
-        """Check the proof and give ours."""
+        """Check the client's proof and return the server's."""
         assert self.credential is not None
         if final.channel_binding != first.gs2_header.encode():
-            raise SaslFailure("another header than in the first message")
+            raise SaslFailure("the header differs from the first message")
         if final.nonce != first.nonce + self.nonce:
-            raise SaslFailure("another nonce")
+            raise SaslFailure("the nonce differs from the first message")
         exchange = f"{first.bare},{self.server_first},{final.without_proof}".encode()
         signature = self.scram.hmac(self.credential.stored_key, exchange)
         if len(final.proof) != len(signature):
-            raise SaslFailure("a proof of another length")
+            raise SaslFailure("the proof has the wrong length")
         stored_key = self.scram.hash(xor(final.proof, signature))
         if not hmac.compare_digest(stored_key, self.credential.stored_key):
             raise SaslFailure("wrong password")

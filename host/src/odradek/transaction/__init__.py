@@ -1,1 +1,1 @@
-"""Transactions over several partitions (KIP-98, KIP-360, KIP-890)."""
+"""Transactions across partitions (KIP-98, KIP-360, KIP-890)."""

@@ -1,8 +1,8 @@
-"""Whether a transaction may be ended: by the rules of version 1 and of version 2 (KIP-890).
+"""The checks of EndTxn, for transaction versions 1 and 2 (KIP-890).
 
 After org.apache.kafka.coordinator.transaction.TransactionCoordinator.endTransaction (Kafka 4.3). In version 1
-the epoch stays, so a repeated EndTxn looks like the first. In version 2 the first one has bumped the epoch,
-so the one that is repeated comes with the epoch before.
+the epoch stays, so a retried EndTxn looks like the first. In version 2 the first one has bumped the epoch, so
+a retry carries the previous epoch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from odradek.wire.error_code import ErrorCode
 def is_done_already(
     known: TransactionMetadata, producer: ProducerIdAndEpoch, *, committed: bool, version_2: bool
 ) -> bool:
-    """True if this request is the repetition of one that has been carried out.
+    """Whether this request repeats one that has already been carried out.
 
     Raises:
         ApiError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE.
@@ -45,6 +45,7 @@ def _check_version_2(known: TransactionMetadata, producer: ProducerIdAndEpoch, c
         producer == ProducerIdAndEpoch(known.previous_producer_id, EXHAUSTED_EPOCH)
         and known.producer_epoch == 0
     )
+    # A retry carries the previous epoch, or, if its epochs were exhausted, the last epoch of the previous id.
     repeated = rotated or producer.producer_epoch + 1 == known.producer_epoch
     if producer.producer_id != known.producer_id and not rotated:
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -68,7 +69,7 @@ def _is_valid_epoch(known: TransactionMetadata, producer: ProducerIdAndEpoch, re
 
 
 def _check_outcome(known: TransactionMetadata, committed: bool) -> None:
-    """Whether the transaction ended, or is about to end, as the request wants it."""
+    """Check that the transaction ended, or is ending, with the requested outcome."""
     if known.state is TransactionState.EMPTY or known.is_commit != committed:
         raise _invalid(known)
     if known.state.is_prepared:

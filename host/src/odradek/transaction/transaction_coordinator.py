@@ -1,8 +1,8 @@
-"""Which transactions there are, who may go on with them, and how they end.
+"""The transaction coordinator: producer ids and epochs, open transactions, and how they end.
 
 After org.apache.kafka.coordinator.transaction.{TransactionCoordinator,TransactionStateManager,
-TransactionMarkerChannelManager} (Kafka 4.3). Every new state is stored before it counts, so after a crash a
-decided transaction is completed and an open one is still open.
+TransactionMarkerChannelManager} (Kafka 4.3). Every new state is stored before it takes effect, so after a
+crash a decided transaction is completed and an open one is still open.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from odradek.wire.error_code import ErrorCode
 log = logging.getLogger(__name__)
 
 MARKERS_PER_STEP: Final = 64
-"""A marker costs some 20 µs; the rest of a larger transaction follows when the loop is free again."""
+"""A marker takes some 20 µs. The rest of a larger transaction follows when the loop is free again."""
 RETRY_MS: Final = 1_000
-"""After a marker that could not be written."""
+"""Delay after a marker that could not be written."""
 
 
 @dataclass(slots=True, eq=False)
 class TransactionCoordinator:
     """All transactional ids of the host.
 
-    `start` before the first request: it completes what a crash has left. Requests for a transaction whose
-    markers are being written are refused with CONCURRENT_TRANSACTIONS, and clients repeat them.
+    Call `start` before the first request: it completes the transactions that were decided before a crash.
+    Requests for a transaction whose markers are being written fail with CONCURRENT_TRANSACTIONS, and clients
+    retry them.
     """
 
     config: TransactionConfig
@@ -52,18 +53,18 @@ class TransactionCoordinator:
     new_producer_id: Callable[[], int]
     transactions: dict[str, TransactionMetadata] = field(default_factory=dict)
     unmarked: dict[str, list[TopicPartition]] = field(default_factory=dict)
-    """By transactional id: the partitions of a prepared transaction that have no marker yet."""
+    """The partitions of a prepared transaction that have no marker yet, by transactional id."""
     tasks: dict[str, TimerTask] = field(default_factory=dict)
-    """By transactional id: the next turn of a prepared transaction."""
+    """The next step of a prepared transaction, by transactional id."""
     sweeps: dict[str, TimerTask] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[TransactionMetadata]:
         return iter(tuple(self.transactions.values()))
 
-    # Life
+    # Start and stop
 
     def start(self) -> None:
-        """Load what is stored, end what was decided, and begin to look for what timed out or expired.
+        """Load all ids, complete decided transactions, and start to look for timed-out and expired ones.
 
         Raises:
             ApiError: COORDINATOR_NOT_AVAILABLE: the store cannot be read.
@@ -91,7 +92,7 @@ class TransactionCoordinator:
     # Requests
 
     def transaction(self, transactional_id: str) -> TransactionMetadata:
-        """What is known of an id.
+        """The state of a transactional id.
 
         Raises:
             ApiError: INVALID_REQUEST for the empty id, TRANSACTIONAL_ID_NOT_FOUND.
@@ -105,16 +106,16 @@ class TransactionCoordinator:
     def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None = None
     ) -> ProducerIdAndEpoch:
-        """Give a producer its id and the next epoch, which fences whoever had the one before.
+        """Give a producer its id and the next epoch, which fences the instance with the previous epoch.
 
         Args:
-            transactional_id: The same over all incarnations of one producer.
-            timeout_ms: Its transactions may be open that long.
-            expected: Who the producer is already, if it goes on after an error (KIP-360).
+            transactional_id: The same for all instances of one producer.
+            timeout_ms: How long its transactions may be open.
+            expected: The producer's current id and epoch, if it continues after an error (KIP-360).
 
         Raises:
             ApiError: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED; CONCURRENT_TRANSACTIONS
-                while the transaction before is ended.
+                while the previous transaction is ending.
         """
         _check_id(transactional_id)
         if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
@@ -127,6 +128,8 @@ class TransactionCoordinator:
         if expected is not None and not _may_go_on(known, expected):
             raise ApiError(ErrorCode.PRODUCER_FENCED)
         if known.state is TransactionState.ONGOING:
+            # An instance has died, or is fenced now. Its transaction is aborted first; the client retries
+            # until it is.
             self._end(known, committed=False, bump_epoch=True)
         if not known.state.is_idle:
             raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
@@ -139,20 +142,22 @@ class TransactionCoordinator:
         epoch = known.producer_epoch
         goes_on = expected is not None and expected.producer_epoch == epoch
         if known.epoch_exhausted and (expected is None or goes_on):
+            # A new producer id starts its epochs from 0.
             last_epoch = NO_PRODUCER_EPOCH if expected is None else epoch
             return known.with_producer_id(self.new_producer_id(), last_epoch, timeout_ms, now_ms)
         if expected is None:
+            # A new instance: forgetting the last epoch fences any retry of the old instance.
             return known.with_epoch(epoch + 1, NO_PRODUCER_EPOCH, timeout_ms, now_ms)
         if epoch == NO_PRODUCER_EPOCH or goes_on:
             return known.with_epoch(epoch + 1, epoch, timeout_ms, now_ms)
-        if expected.producer_epoch == known.last_producer_epoch:  # the answer to the same request was lost
+        if expected.producer_epoch == known.last_producer_epoch:  # the response to this request was lost
             return known.with_epoch(epoch, known.last_producer_epoch, timeout_ms, now_ms)
         raise ApiError(ErrorCode.PRODUCER_FENCED)
 
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: frozenset[TopicPartition]
     ) -> None:
-        """These partitions take part in the producer's transaction; the first ones begin it.
+        """Add partitions to the producer's transaction; the first ones start it.
 
         Raises:
             ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
@@ -165,10 +170,10 @@ class TransactionCoordinator:
     def verify_partition(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition
     ) -> None:
-        """Whether this partition takes part in the producer's transaction.
+        """Check that a partition is part of the producer's transaction.
 
         Raises:
-            ApiError: As `add_partitions`; TRANSACTION_ABORTABLE if it does not.
+            ApiError: As `add_partitions`; TRANSACTION_ABORTABLE if it is not.
         """
         if partition not in self._of_producer(transactional_id, producer).partitions:
             raise ApiError(
@@ -176,9 +181,10 @@ class TransactionCoordinator:
             )
 
     def _of_producer(self, transactional_id: str, producer: ProducerIdAndEpoch) -> TransactionMetadata:
-        """The transaction of this producer, unless it is just being ended."""
+        """The transaction of this producer, unless it is ending."""
         known = self._mapped(transactional_id)
         if known.is_followed_by(producer):
+            # EndTxn has given the producer its next id, but not all markers of the old id are written.
             raise ApiError(ErrorCode.CONCURRENT_TRANSACTIONS)
         if known.producer_id != producer.producer_id:
             raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -198,17 +204,18 @@ class TransactionCoordinator:
     def end(
         self, transactional_id: str, producer: ProducerIdAndEpoch, *, committed: bool, version_2: bool
     ) -> ProducerIdAndEpoch:
-        """Commit or abort; who the producer is from now on.
+        """Commit or abort a transaction; return the producer's id and epoch from now on.
 
         Args:
-            transactional_id: Whose transaction.
-            producer: Who asks.
-            committed: The outcome.
-            version_2: The markers carry the next epoch, and the producer goes on with it (KIP-890).
+            transactional_id: The transactional id.
+            producer: The producer that asks.
+            committed: Whether to commit.
+            version_2: Whether to bump the epoch: the markers carry the next one, and the producer continues
+                with it (KIP-890).
 
         Raises:
             ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE;
-                CONCURRENT_TRANSACTIONS for a repetition while markers are being written.
+                CONCURRENT_TRANSACTIONS for a retry while markers are being written.
         """
         known = self._mapped(transactional_id)
         if is_done_already(known, producer, committed=committed, version_2=version_2):
@@ -226,6 +233,7 @@ class TransactionCoordinator:
             now_ms=self.clock.now_ms(),
         )
         self._put(prepared)
+        # Decided and stored: from here on the transaction ends this way, even after a crash.
         self._begin_markers(prepared)
         return prepared.completed(0).identity
 
@@ -239,7 +247,7 @@ class TransactionCoordinator:
         self._write_markers(prepared)
 
     def _write_markers(self, prepared: TransactionMetadata) -> None:
-        """A bounded number of markers, and then the end or a later turn."""
+        """Write a limited number of markers, then complete the transaction or schedule the next step."""
         name = prepared.transactional_id
         self.tasks.pop(name, None)
         unmarked = self.unmarked[name]
@@ -254,42 +262,48 @@ class TransactionCoordinator:
                 return
             delay_ms = 0
         except ApiError as error:
-            log.warning("a transaction waits for its end", extra={"id": name, "problem": str(error)})
+            log.warning(
+                "cannot complete a transaction: trying again",
+                extra={"id": name, "problem": str(error), "retry_ms": RETRY_MS},
+            )
             delay_ms = RETRY_MS
         at_ms = self.clock.now_ms() + delay_ms
         self.tasks[name] = self.timer.schedule(at_ms, lambda: self._write_markers(prepared))
 
     def _complete(self, prepared: TransactionMetadata) -> None:
         self.participants.complete_offsets(prepared.producer_id, prepared.is_commit)
+        # Stored last: after a crash before this point all markers are written again, which changes nothing.
         self._put(prepared.completed(self.clock.now_ms()))
         del self.unmarked[prepared.transactional_id]
 
     # Upkeep
 
     def abort_timed_out(self) -> None:
-        """Abort the transactions that are open for longer than their producers wanted, and fence these."""
+        """Abort transactions that have been open for longer than their time-outs, and fence their
+        producers.
+        """
         now_ms = self.clock.now_ms()
         self._abort_some([known.transactional_id for known in self if known.is_overdue(now_ms)])
 
     def _abort_some(self, waiting: list[str]) -> None:
-        """Some of them, and the others in a later turn: many may time out in the same moment."""
+        """Abort a limited number, the others in a later step: many may time out at the same moment."""
         markers = 0
         while waiting and markers < MARKERS_PER_STEP:
             known = self.transactions.get(waiting.pop())
             if known is None or not known.is_overdue(self.clock.now_ms()):
-                continue  # it has ended meanwhile
+                continue  # has ended meanwhile
             markers += 1 + len(known.partitions)
             try:
                 self._end(known, committed=False, bump_epoch=True)
-            except ApiError as error:  # the next sweep finds it again
+            except ApiError as error:
                 problem = {"id": known.transactional_id, "problem": str(error)}
-                log.warning("a transaction that timed out cannot be aborted", extra=problem)
+                log.warning("cannot abort a timed-out transaction: the next sweep tries again", extra=problem)
         if waiting:
             next_turn_ms = self.clock.now_ms() + 1
             self.sweeps["aborts"] = self.timer.schedule(next_turn_ms, lambda: self._abort_some(waiting))
 
     def remove_expired(self) -> None:
-        """Forget ids that were idle for ``transactional.id.expiration.ms``."""
+        """Delete ids that were idle for ``transactional.id.expiration.ms``."""
         oldest_ms = self.clock.now_ms() - self.config.transactional_id_expiration_ms
         expired = [
             known.transactional_id for known in self if known.state.is_idle and known.updated_ms <= oldest_ms
@@ -297,7 +311,10 @@ class TransactionCoordinator:
         try:
             self.store.delete_transactions(expired)
         except ApiError as error:
-            log.warning("transactional ids cannot be removed", extra={"problem": str(error)})
+            log.warning(
+                "cannot delete expired transactional ids: the next sweep tries again",
+                extra={"problem": str(error)},
+            )
             return
         for transactional_id in expired:
             del self.transactions[transactional_id]
@@ -309,7 +326,7 @@ def _check_id(transactional_id: str) -> None:
 
 
 def _may_go_on(known: TransactionMetadata, expected: ProducerIdAndEpoch) -> bool:
-    """Whether a producer that says who it is may be this one; its epoch is looked at later."""
+    """Whether the expected producer id is one that this producer may have; the epoch is checked later."""
     return (
         known.producer_epoch == NO_PRODUCER_EPOCH
         or expected.producer_id == known.producer_id

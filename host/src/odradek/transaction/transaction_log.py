@@ -1,4 +1,4 @@
-"""What the coordinator needs from others: a place that survives, and partitions to write markers to."""
+"""The interfaces that the coordinator needs: a durable store, and the participants of a transaction."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from odradek.transaction.transaction_metadata import TopicPartition
 
 
 class TransactionStore(Protocol):
-    """Transactional ids and their state. What was put survives kill -9 when the call returns.
+    """Transactional ids and their states. A state survives kill -9 once `put_transaction` has returned.
 
-    Every method may raise `ApiError`: COORDINATOR_NOT_AVAILABLE, and nothing has changed.
+    Every method may raise an `ApiError` with COORDINATOR_NOT_AVAILABLE; nothing has changed then.
     """
 
     def transactions(self) -> Iterable[tuple[str, str]]:
-        """All ids and what was put for them."""
+        """All ids and their states, as passed to `put_transaction`."""
 
     def put_transaction(self, transactional_id: str, text: str) -> None:
         """Set the state of an id."""
 
     def delete_transactions(self, transactional_ids: Iterable[str]) -> None:
-        """Forget ids."""
+        """Delete ids."""
 
 
 class TransactionParticipants(Protocol):
-    """Where the outcome of a transaction has to be known."""
+    """The partitions and groups that must learn the outcome of a transaction."""
 
     def write_marker(
         self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
     ) -> None:
-        """Commit or abort what the producer has written to a partition; one that is gone is passed over.
+        """Write the marker of a transaction to a partition; does nothing if the partition no longer exists.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; it will be tried again.
+            ApiError: KAFKA_STORAGE_ERROR; the coordinator will retry.
         """
 
     def complete_offsets(self, producer_id: int, committed: bool) -> None:
-        """Commit or drop the offsets that the producer's transaction holds, of all groups.
+        """Commit or drop the pending offsets of the producer's transaction, in all groups.
 
         Raises:
-            ApiError: They could not be stored; it will be tried again.
+            ApiError: The offsets could not be stored; the coordinator will retry.
         """

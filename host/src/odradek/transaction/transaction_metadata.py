@@ -1,7 +1,7 @@
-"""What is known of one transactional id, and what it becomes.
+"""The state of one transactional id, and its transitions.
 
-After org.apache.kafka.coordinator.transaction.TransactionMetadata (Kafka 4.3). A value: each ``with_…`` gives
-the next one, which the coordinator stores before it takes it over.
+After org.apache.kafka.coordinator.transaction.TransactionMetadata (Kafka 4.3). The state is immutable: each
+transition returns a new one, which the coordinator stores before it uses it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 MAX_EPOCH: Final = 0x7FFF
 EXHAUSTED_EPOCH: Final = MAX_EPOCH - 1
-"""The last epoch a client is given: one more must be left to fence it."""
+"""The last epoch that a client gets: one more must be left to fence it."""
 
 TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdAndEpoch:
-    """Who a producer is."""
+    """The identity of a producer."""
 
     producer_id: int
     producer_epoch: int
@@ -31,17 +31,17 @@ class ProducerIdAndEpoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMetadata:
-    """One transactional id at one moment."""
+    """The state of one transactional id."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
-    """The one before, if its epochs were exhausted."""
+    """The previous producer id, if its epochs were exhausted."""
     next_producer_id: int = NO_PRODUCER_ID
-    """The one after the transaction that is being completed, if this one's epochs are exhausted."""
+    """The producer id after the transaction that is ending, if the current one's epochs are exhausted."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch before the last bump, if its producer may ask again; -1 if it is fenced."""
+    """The epoch before the last bump, if its producer may retry; -1 if it is fenced."""
     timeout_ms: int = 0
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
@@ -57,20 +57,20 @@ class TransactionMetadata:
         return self.producer_epoch >= EXHAUSTED_EPOCH
 
     def is_followed_by(self, producer: ProducerIdAndEpoch) -> bool:
-        """Whether this is the producer with its next id, which it is told before all markers are there."""
+        """Whether this is the producer under its next id, which it learns before all markers are written."""
         return self.next_producer_id != NO_PRODUCER_ID and producer == self.completed(0).identity
 
     def is_overdue(self, now_ms: int) -> bool:
-        """Whether it has been open for longer than its producer wanted."""
+        """Whether the transaction has been open for longer than its time-out."""
         return self.state is TransactionState.ONGOING and self.start_ms + self.timeout_ms < now_ms
 
     @property
     def is_commit(self) -> bool:
-        """Of a prepared or complete transaction."""
+        """Whether the outcome of a prepared or complete transaction is a commit."""
         return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 
     def with_epoch(self, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int) -> TransactionMetadata:
-        """Ready for its first, or next, transaction."""
+        """The state of a new epoch, before its first transaction."""
         return replace(
             self,
             producer_epoch=epoch,
@@ -85,12 +85,12 @@ class TransactionMetadata:
     def with_producer_id(
         self, producer_id: int, last_epoch: int, timeout_ms: int, now_ms: int
     ) -> TransactionMetadata:
-        """The same with a fresh producer id: the epochs of the old one are exhausted."""
+        """`with_epoch` with a new producer id, because the epochs of the old one are exhausted."""
         fresh = replace(self, producer_id=producer_id, previous_producer_id=self.producer_id)
         return fresh.with_epoch(0, last_epoch, timeout_ms, now_ms)
 
     def with_partitions(self, partitions: frozenset[TopicPartition], now_ms: int) -> TransactionMetadata:
-        """These partitions take part; the first ones begin the transaction."""
+        """The state with more partitions; the first ones start the transaction."""
         return replace(
             self,
             state=TransactionState.ONGOING,
@@ -102,13 +102,13 @@ class TransactionMetadata:
     def prepared(
         self, *, committed: bool, bump_epoch: bool, next_producer_id: int, now_ms: int
     ) -> TransactionMetadata:
-        """The outcome is decided.
+        """The state once the outcome is decided.
 
         Args:
-            committed: The outcome.
-            bump_epoch: The markers carry the next epoch, which fences everything sent before (KIP-890).
-            next_producer_id: Where that exhausts the epochs; else -1.
-            now_ms: Also the start of a transaction that never had a partition.
+            committed: Whether the transaction commits.
+            bump_epoch: Whether the markers carry the next epoch, which fences all earlier batches (KIP-890).
+            next_producer_id: The next producer id if this exhausts the epochs, else -1.
+            now_ms: The time; also the start of a transaction without partitions.
         """
         return replace(
             self,
@@ -121,7 +121,7 @@ class TransactionMetadata:
         )
 
     def completed(self, now_ms: int) -> TransactionMetadata:
-        """All markers are written."""
+        """The state once all markers are written."""
         rotates = self.next_producer_id != NO_PRODUCER_ID
         return replace(
             self,
@@ -135,14 +135,14 @@ class TransactionMetadata:
         )
 
     def to_text(self) -> str:
-        """As it is stored."""
+        """The stored form."""
         fields = asdict(self) | {"partitions": sorted(self.partitions)}
         del fields["transactional_id"]
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, transactional_id: str, text: str) -> TransactionMetadata:
-        """What ``to_text`` made."""
+        """The state from its stored form."""
         fields = json.loads(text)
         fields["state"] = TransactionState(fields["state"])
         fields["partitions"] = frozenset((topic, index) for topic, index in fields["partitions"])

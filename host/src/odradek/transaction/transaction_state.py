@@ -6,10 +6,10 @@ from enum import StrEnum
 
 
 class TransactionState(StrEnum):
-    """As DescribeTransactions and ListTransactions name them.
+    """The states, as named by DescribeTransactions and ListTransactions.
 
-    ``PREPARE_EPOCH_FENCE`` is only known by its name: where Kafka passes through it, this coordinator goes
-    straight to ``PREPARE_ABORT``. An id that is ``DEAD`` is not there any more.
+    ``PREPARE_EPOCH_FENCE`` only exists as a name: where Kafka passes through it, this coordinator changes
+    directly to ``PREPARE_ABORT``. A ``DEAD`` id has been deleted.
     """
 
     EMPTY = "Empty"
@@ -23,7 +23,7 @@ class TransactionState(StrEnum):
 
     @property
     def is_prepared(self) -> bool:
-        """The outcome is decided and stored; markers are being written."""
+        """Whether the outcome is decided and stored, and markers are being written."""
         return self in _PREPARED
 
     @property
@@ -32,7 +32,7 @@ class TransactionState(StrEnum):
 
     @property
     def is_idle(self) -> bool:
-        """No transaction: the id may begin one, and expire."""
+        """Whether no transaction is open: the id may start one, or expire."""
         return self is TransactionState.EMPTY or self in _COMPLETE
 
 
