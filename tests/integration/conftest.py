@@ -15,12 +15,12 @@ import pytest
 
 BUILD_TIMEOUT_S = 300
 OLD_LIBRDKAFKA = "2.5.3"
-"""The oldest with telemetry (KIP-714), and the pickiest about version ranges."""
+"""The oldest version with telemetry (KIP-714), and the strictest about version ranges."""
 GO_PROGRAM = Path(__file__).resolve().parents[2] / "contrib" / "go"
 
 
 def cache_dir() -> Path:
-    """``$ODRADEK_CLIENTS_CACHE``, by default below the home directory."""
+    """``$ODRADEK_CLIENTS_CACHE``, by default in the home directory."""
     named = os.environ.get("ODRADEK_CLIENTS_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "odradek" / "clients"
 
@@ -36,7 +36,7 @@ def build_folder(name: str) -> Iterator[Path]:
 
 
 def built(*command: str, cwd: Path | None = None) -> None:
-    """Run a build step; the tests that need it are skipped when it fails."""
+    """Run a build step; if it fails, the tests that need it are skipped."""
     done = subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
     )
@@ -47,7 +47,7 @@ def built(*command: str, cwd: Path | None = None) -> None:
 
 @pytest.fixture(scope="session")
 def old_librdkafka() -> str:
-    """A Python interpreter whose confluent-kafka is the old one."""
+    """A Python interpreter with the old confluent-kafka."""
     with build_folder(f"confluent-kafka-{OLD_LIBRDKAFKA}") as folder:
         python = str(folder / "bin" / "python")
         ready = folder / "ready"

@@ -1,7 +1,7 @@
 """A program for any version of confluent-kafka: produce with each codec, read back with both group protocols.
 
-Usage: librdkafka_program.py BOOTSTRAP CLIENT_ID. Prints a JSON object: how many records were
-acknowledged, and how many each protocol's group read.
+Usage: librdkafka_program.py BOOTSTRAP CLIENT_ID. Prints a JSON object: the number of acknowledged records,
+and the number that each protocol's group read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def value(number: int) -> str:
 
 
 def produce(bootstrap: str, client_id: str, codec: str) -> int:
-    """How many records were acknowledged."""
+    """Produce; return the number of acknowledged records."""
     acknowledged = 0
 
     def report(error: Any, _message: Any) -> None:
@@ -48,7 +48,7 @@ def produce(bootstrap: str, client_id: str, codec: str) -> int:
 
 
 def read_all(bootstrap: str, client_id: str, protocol: str) -> int:
-    """How many records a group read: all of them, in order in each topic."""
+    """Consume in a group; return the number of records: all of them, in order in each topic."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -1,4 +1,6 @@
-"""A million numbered records: a host that is killed meanwhile, a group that checks what it reads."""
+"""A million numbered records: a host that is killed meanwhile, and a group that checks the records it
+reads.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,13 @@ KILLS = 5
 MEMBERS = 3
 BATCH = 1_000
 PAUSE_S = 0.05
-"""Between two reads while the group is rebalancing, so that the rebalance ends before the records do."""
+"""The pause between two reads while the group is rebalancing, so that the rebalance ends before the records
+do.
+"""
 
 
 def value(number: int) -> bytes:
-    """The record number ``number`` of its partition."""
+    """The value of record ``number`` of its partition."""
     return b"%d" % number + b" " * (SIZE_BYTES - len(str(number)))
 
 
@@ -35,14 +39,14 @@ def free_port() -> int:
 
 
 class KillableHost:
-    """``odradek serve`` that is killed so many times and comes back on the same port with the same data."""
+    """``odradek serve``, killed several times and restarted on the same port with the same data."""
 
     def __init__(self, data_dir: Path, kills: int) -> None:
         self.port = free_port()
         self.kills = kills
         self.killed = 0
         self.said: list[str] = []
-        """Lines on standard error of the processes that are gone."""
+        """The standard error of the killed processes, in lines."""
         settings = (f"listeners=PLAINTEXT://127.0.0.1:{self.port}", f"data.dir={data_dir}")
         self.arguments = [argument for setting in settings for argument in ("--set", setting)]
         self.serve = ServeProcess(*self.arguments)
@@ -52,7 +56,7 @@ class KillableHost:
         return f"127.0.0.1:{self.port}"
 
     def kill_when_due(self, acknowledged: int) -> None:
-        """Kill with SIGKILL and start again, ``kills`` times, evenly over the records acknowledged."""
+        """Kill with SIGKILL and start again, ``kills`` times, evenly over the acknowledged records."""
         if self.killed < self.kills and acknowledged >= (self.killed + 1) * RECORDS // (self.kills + 1):
             self.killed += 1
             self.serve.kill()
@@ -72,7 +76,7 @@ class KillableHost:
 
 @dataclass(slots=True)
 class Ledger:
-    """The number that each partition must show next. Safe for several threads."""
+    """The number that must come next in each partition. Thread-safe."""
 
     expected: list[int] = field(default_factory=lambda: [0] * PARTITIONS)
     surprises: list[str] = field(default_factory=list)
@@ -94,7 +98,7 @@ class Ledger:
 
 
 class Group:
-    """Three members of one group in threads; in the middle one leaves and another one comes."""
+    """Three members of one group in threads; halfway, one leaves and another one joins."""
 
     def __init__(self, consumer: Callable[[dict[str, Any]], Any], config: dict[str, Any]) -> None:
         self.consumer = consumer
@@ -110,10 +114,9 @@ class Group:
         return len(owned) == MEMBERS and sorted(p for some in owned for p in some) == list(range(PARTITIONS))
 
     def read_all(self, timeout_s: float) -> None:
-        """Until every record was read.
+        """Wait until every record was read.
 
-        Raises:
-            AssertionError: It took too long, or a member failed.
+        Raises: AssertionError: It took too long, or a member failed.
         """
         deadline = time.monotonic() + timeout_s
         half, end = RECORDS // 2, RECORDS
@@ -145,7 +148,7 @@ class Group:
             self.owned.pop(name, None)
 
     def read(self, name: str, is_over: Callable[[], bool]) -> None:
-        """One member's life. What it has seen is committed before its partitions go to another."""
+        """The run of one member. It commits the records it has read before its partitions go to another."""
         consumer = self.consumer(self.config | {"client.id": name})
         owned = self.owned[name] = set()
 

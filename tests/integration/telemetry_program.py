@@ -1,7 +1,7 @@
-"""A producer of any version of confluent-kafka that lives until its standard input ends.
+"""A producer of any version of confluent-kafka that runs until its standard input ends.
 
 Usage: telemetry_program.py BOOTSTRAP CLIENT_ID [KEY=VALUE ...]. It produces a record every 50 ms, so that it
-has something to push, and prints what librdkafka logs.
+has metrics to push, and prints librdkafka's log.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Hostile and broken bytes over real sockets. After each, a well-behaved client that was connected all along,
-and a new one, are served as if nothing had happened.
+"""Hostile and broken bytes over real sockets. After each attack, a well-behaved client that was connected all
+along and a new one are served as usual.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BOMB_BYTES = 200 * 1024 * 1024
 
 
 class Taken:
-    """A receiver, so that the telemetry APIs are there; keeps what it was given."""
+    """A receiver, so that the host offers the telemetry APIs; it stores every payload."""
 
     def __init__(self) -> None:
         self.payloads: list[bytes] = []
@@ -62,7 +62,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, taken: Taken) -> Iterator[Thr
 
 @pytest.fixture(autouse=True)
 def bystander(host: ThreadedHost) -> Iterator[None]:
-    """Connected before the attack, served after it; and so is a newcomer."""
+    """A client connected before the attack and a new one; both must be served after it."""
     with WireClient(host.address) as before:
         before.introduce("bystander")
         yield
@@ -98,28 +98,28 @@ def framed(body: bytes) -> bytes:
         pytest.param(framed(header(999, 0)), id="an unknown api"),
         pytest.param(framed(header(3, 99)), id="a version out of range"),
         pytest.param(framed(header(3, -1)), id="a negative version"),
-        pytest.param(framed(header(0, 2)), id="produce below what is parsed"),
+        pytest.param(framed(header(0, 2)), id="produce below the parsed versions"),
         pytest.param(framed(header(18, 0, b"\xff\xfe")), id="a client id that is not UTF-8"),
-        pytest.param(framed(struct.pack(">hhih", 18, 0, 7, 500)), id="a client id that is cut"),
+        pytest.param(framed(struct.pack(">hhih", 18, 0, 7, 500)), id="a truncated client id"),
         pytest.param(framed(header(3, 0) + struct.pack(">i", 2**31 - 1)), id="two billion topics"),
-        pytest.param(framed(header(3, 0) + struct.pack(">ih", 1, 30_000)), id="a name that is cut"),
+        pytest.param(framed(header(3, 0) + struct.pack(">ih", 1, 30_000)), id="a truncated name"),
     ],
 )
-def test_bytes_that_make_no_sense_end_the_connection(host: ThreadedHost, data: bytes) -> None:
+def test_invalid_bytes_close_the_connection(host: ThreadedHost, data: bytes) -> None:
     with WireClient(host.address) as client:
         client.send_bytes(data)
 
         assert client.closed_by_peer()
 
 
-def test_a_client_without_a_name_is_served(host: ThreadedHost) -> None:
+def test_a_client_without_a_client_id_is_served(host: ThreadedHost) -> None:
     with WireClient(host.address, client_id=None) as client:
         client.introduce()
 
         assert client.push(good_payload()) == ErrorCode.NONE
 
 
-def test_null_metrics_do_not_end_the_connection(host: ThreadedHost) -> None:
+def test_null_metrics_do_not_close_the_connection(host: ThreadedHost) -> None:
     with WireClient(host.address) as client:
         request = PushTelemetryRequest(client_instance_id=bytes(15) + b"\x05", metrics=None)
         whole = client.frame(request, 0)
@@ -139,7 +139,7 @@ BOMBS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_is_too_large(host: ThreadedHost, name: str) -> None:
+def test_a_decompression_bomb_is_too_large(host: ThreadedHost, name: str) -> None:
     codec, compress = BOMBS[name]
     bomb = compress(bytes(BOMB_BYTES))
     assert len(bomb) < 1_048_576
@@ -150,7 +150,7 @@ def test_a_bomb_is_too_large(host: ThreadedHost, name: str) -> None:
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
-def test_bytes_that_are_not_the_codecs_are_an_invalid_record(host: ThreadedHost, codec: int) -> None:
+def test_corrupt_compression_is_an_invalid_record(host: ThreadedHost, codec: int) -> None:
     error_code = with_client(
         host.address, lambda client: client.push(b"these are no compressed bytes", codec)
     )
@@ -198,7 +198,7 @@ def test_bytes_that_are_not_otlp_are_an_invalid_record(host: ThreadedHost, taken
     assert len(taken.payloads) == before
 
 
-def test_a_large_payload_is_opened_outside_the_loop_and_labeled(host: ThreadedHost, taken: Taken) -> None:
+def test_a_large_payload_is_decompressed_off_the_loop_and_labeled(host: ThreadedHost, taken: Taken) -> None:
     data = MetricsData()
     for number in range(3_000):
         metrics = data.resource_metrics.add().scope_metrics.add().metrics
@@ -215,7 +215,7 @@ def test_a_large_payload_is_opened_outside_the_loop_and_labeled(host: ThreadedHo
     assert sum(len(scope.metrics) for scope in entry.scope_metrics) == 3_000
 
 
-def test_a_corrupt_batch_is_refused_and_nothing_is_appended(host: ThreadedHost) -> None:
+def test_a_corrupt_batch_is_refused_and_not_appended(host: ThreadedHost) -> None:
     batch = bytearray(build_batch([Record(None, b"value", 0)]))
     batch[-1] ^= 1
     assert crc32c.crc32c(bytes(batch[21:])) != int.from_bytes(batch[17:21])

@@ -13,7 +13,7 @@ from support.tools import Done, Tool, command_line
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
-    """One host for the tests of this file, which use names of their own."""
+    """One host for all tests of this file, which use different names."""
     with running_host(tmp_path_factory.mktemp("configs") / "data") as started:
         yield started
 
@@ -49,7 +49,7 @@ def test_configs_of_a_topic_are_set_and_deleted(
     assert after.out == ["Dynamic configs for topic kept are:"]
 
 
-def test_configs_come_from_a_file(
+def test_configs_can_come_from_a_file(
     host: ThreadedHost, tool: Tool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     topic(host, "filed", capsys)
@@ -93,7 +93,7 @@ def test_the_node_is_described(tool: Tool) -> None:
     assert any(line.startswith("  node.id=1 sensitive=false synonyms={") for line in described.out)
 
 
-def test_nothing_is_set_for_all_brokers(tool: Tool) -> None:
+def test_the_cluster_has_no_configs(tool: Tool) -> None:
     described = tool("--describe", "--entity-type", "brokers", "--entity-default")
 
     assert described == Done(0, ["Default configs for brokers in the cluster are:"], [])

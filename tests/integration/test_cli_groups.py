@@ -23,7 +23,7 @@ FAILING = "Error: Executing consumer group command failed due to "
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
-    """A topic of two partitions with ten records each, one per second; groups come at once."""
+    """A topic of two partitions with ten records each, one per second; groups have no initial delay."""
     data = tmp_path_factory.mktemp("groups") / "data"
     with running_host(data, "group.initial.rebalance.delay.ms=0") as started:
         with AdminClient(started.bootstrap, timeout_s=10) as admin:
@@ -46,7 +46,7 @@ def tool(host: ThreadedHost, capsys: pytest.CaptureFixture[str]) -> Tool:
 
 @contextlib.contextmanager
 def consuming(host: ThreadedHost, group: str, **settings: object) -> Iterator[None]:
-    """A member that has read and committed everything, and stays."""
+    """A member that has read and committed every record, and stays in the group."""
     consumer = kafka.Consumer(
         {
             "bootstrap.servers": host.bootstrap,
@@ -71,7 +71,7 @@ def consuming(host: ThreadedHost, group: str, **settings: object) -> Iterator[No
 
 
 @pytest.mark.parametrize(("protocol", "type_name"), [("classic", "Classic"), ("consumer", "Consumer")])
-def test_a_group_with_a_member_of_either_protocol(
+def test_a_group_with_a_member_of_either_protocol_is_described(
     host: ThreadedHost, tool: Tool, protocol: str, type_name: str
 ) -> None:
     name = f"live-{protocol}"
@@ -99,7 +99,7 @@ def test_a_group_with_a_member_of_either_protocol(
     assert f"group '{name}' is Stable" in reset.err[0]
 
 
-def test_a_group_from_its_offsets_to_its_end(tool: Tool) -> None:
+def test_a_group_is_created_described_and_deleted(tool: Tool) -> None:
     made = tool("--reset-offsets", "--group", "made", "--to-offset", "4", "--topic", "orders", "--execute")
     described = tool("--describe", "--group", "made")
     forgotten = tool("--delete-offsets", "--group", "made", "--topic", "orders:1")
@@ -139,9 +139,7 @@ def test_a_group_from_its_offsets_to_its_end(tool: Tool) -> None:
         (("--by-duration", "P36500D"), [0, 0]),
     ],
 )
-def test_offsets_are_moved_to_where_they_shall_be(
-    tool: Tool, target: tuple[str, ...], offsets: list[int]
-) -> None:
+def test_offsets_are_reset(tool: Tool, target: tuple[str, ...], offsets: list[int]) -> None:
     tool("--reset-offsets", "--group", "moved", "--to-offset", "5", "--topic", "orders", "--execute")
 
     done = tool("--reset-offsets", "--group", "moved", *target, "--all-topics", "--execute")
@@ -152,7 +150,7 @@ def test_offsets_are_moved_to_where_they_shall_be(
     assert [int(line.split()[3]) for line in described.out[2:]] == offsets
 
 
-def test_a_dry_run_moves_nothing(tool: Tool) -> None:
+def test_a_dry_run_changes_nothing(tool: Tool) -> None:
     tool("--reset-offsets", "--group", "dry", "--to-offset", "5", "--topic", "orders:0", "--execute")
 
     done = tool("--reset-offsets", "--group", "dry", "--to-latest", "--topic", "orders:0", "--dry-run")
@@ -161,7 +159,7 @@ def test_a_dry_run_moves_nothing(tool: Tool) -> None:
     assert tool("--describe", "--group", "dry").out[-1].split()[3] == "5"
 
 
-def test_offsets_are_kept_in_a_file_and_put_back(tool: Tool, tmp_path: Path) -> None:
+def test_offsets_are_exported_to_a_file_and_restored(tool: Tool, tmp_path: Path) -> None:
     groups = ("--group", "one", "--group", "two")
     tool("--reset-offsets", "--group", "one", "--to-offset", "3", "--topic", "orders", "--execute")
     tool("--reset-offsets", "--group", "two", "--to-offset", "7", "--topic", "orders:1", "--execute")
@@ -178,7 +176,7 @@ def test_offsets_are_kept_in_a_file_and_put_back(tool: Tool, tmp_path: Path) -> 
     assert [line.split()[3] for line in tool("--describe", "--group", "two").out[2:]] == ["7"]
 
 
-def test_a_consumer_goes_on_from_where_the_offsets_were_put(host: ThreadedHost, tool: Tool) -> None:
+def test_a_consumer_continues_at_the_reset_offsets(host: ThreadedHost, tool: Tool) -> None:
     tool("--reset-offsets", "--group", "again", "--to-offset", "8", "--topic", "orders:0", "--execute")
     consumer = kafka.Consumer({"bootstrap.servers": host.bootstrap, "group.id": "again"})
     consumer.subscribe(["orders"])
@@ -190,7 +188,7 @@ def test_a_consumer_goes_on_from_where_the_offsets_were_put(host: ThreadedHost, 
     assert (message.error(), message.partition(), message.offset()) == (None, 0, 8)
 
 
-def test_what_is_not_there_is_one_line_and_status_1(tool: Tool) -> None:
+def test_an_unknown_group_is_one_line_and_status_1(tool: Tool) -> None:
     partition = tool("--reset-offsets", "--group", "g", "--to-latest", "--topic", "orders:9", "--execute")
     topic = tool("--reset-offsets", "--group", "g", "--to-latest", "--topic", "nope", "--execute")
     offsets = tool("--delete-offsets", "--group", "nope", "--topic", "orders:0")

@@ -18,7 +18,7 @@ from support.tools import Done, Tool, command_line
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
-    """One host for the tests of this file, which use topics of their own."""
+    """One host for all tests of this file, which use different topics."""
     with running_host(tmp_path_factory.mktemp("topics") / "data") as started:
         yield started
 
@@ -28,7 +28,7 @@ def tool(host: ThreadedHost, capsys: pytest.CaptureFixture[str]) -> Tool:
     return command_line(host.bootstrap, "topics", capsys)
 
 
-def test_a_topic_from_its_creation_to_its_deletion(tool: Tool) -> None:
+def test_a_topic_is_created_changed_and_deleted(tool: Tool) -> None:
     created = tool("--create", "--topic", "life", "--partitions", "2", "--config", "retention.ms=1000")
     described = tool("--describe", "--topic", "life")
     altered = tool("--alter", "--topic", "life", "--partitions", "3")
@@ -53,7 +53,7 @@ def test_a_topic_from_its_creation_to_its_deletion(tool: Tool) -> None:
     assert listed == Done(0, [""], [])
 
 
-def test_expressions_choose_topics(tool: Tool) -> None:
+def test_expressions_select_topics(tool: Tool) -> None:
     for name in ("exp-1", "exp-2", "exp-10"):
         tool("--create", "--topic", name)
 
@@ -75,7 +75,7 @@ def test_a_topic_is_found_by_its_id(tool: Tool) -> None:
     assert found.out == tool("--describe", "--topic", "by-id").out
 
 
-def test_many_partitions_come_page_by_page(tool: Tool) -> None:
+def test_many_partitions_are_described_page_by_page(tool: Tool) -> None:
     tool("--create", "--topic", "wide", "--partitions", "25")
     tool("--create", "--topic", "wide-too", "--partitions", "5")
 
@@ -108,7 +108,7 @@ def test_a_refusal_is_one_line_and_status_1(tool: Tool, arguments: tuple[str, ..
     assert line.startswith(f"Error while executing topic command : {words}")
 
 
-def test_a_host_that_is_not_there_is_one_line_and_status_1(
+def test_an_unreachable_host_is_one_line_and_status_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with running_host(tmp_path / "data") as stopped:
@@ -119,7 +119,7 @@ def test_a_host_that_is_not_there_is_one_line_and_status_1(
     assert done == Done(1, [], [f"Error while executing topic command : {gone}: connection refused"])
 
 
-def test_what_the_client_can_do_beside_the_command_line(host: ThreadedHost) -> None:
+def test_the_client_can_do_more_than_the_command_line(host: ThreadedHost) -> None:
     with AdminClient(host.bootstrap, timeout_s=10) as admin:
         admin.create_topics([NewTopic(name="beside", partitions=1)])
 

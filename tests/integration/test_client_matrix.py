@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name("librdkafka_program.py")
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 VALUES = [f"record {number} ".encode() * 10 for number in range(1_000)]
 SUBSCRIPTION = ("subscriptions.all.metrics=org.apache.kafka.", "subscriptions.all.interval.ms=200")
-"""A prefix: franz-go 1.22 does not know the ``*`` with which Kafka asks for everything."""
+"""A prefix: franz-go 1.22 does not know the ``*`` with which Kafka asks for all metrics."""
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def ran(*command: str, stdin: str = "") -> str:
 
 
 def stored_codecs(data_dir: Path, topic: str) -> set[Codec]:
-    """The codecs of the batches of a topic, as they lie in the log."""
+    """The codecs of the batches of a topic, as stored in the log."""
     found = set()
     for segment in data_dir.glob(f"logs/{topic}-*/*.log"):
         found |= {Codec(header.attributes & 7) for header, _ in record_batches(segment.read_bytes())}
@@ -49,7 +49,7 @@ def stored_codecs(data_dir: Path, topic: str) -> set[Codec]:
 
 
 def pushed_names(serve: ServeProcess, client_id: str, name: str) -> dict[str, Any]:
-    """The first push of a client that has the metric ``name``."""
+    """The first push of a client that contains the metric ``name``."""
     return serve.next_push(lambda row: row["context"]["client_id"] == client_id and name in row["names"])
 
 
@@ -161,7 +161,7 @@ def test_kcat_lists_produces_and_consumes(serve: ServeProcess, tmp_path: Path, k
     assert stored_codecs(tmp_path / "data", "kcat-snappy") == {Codec.SNAPPY}
 
 
-def test_kcat_finds_an_offset_by_time(serve: ServeProcess, kcat: str) -> None:
+def test_kcat_finds_an_offset_by_timestamp(serve: ServeProcess, kcat: str) -> None:
     broker = ("-b", serve.bootstrap)
     ran(kcat, *broker, "-P", "-t", "timed", stdin="one\ntwo\n")
 
@@ -182,7 +182,7 @@ def test_franz_go_produces_reads_with_a_group_and_pushes(
     assert push["labels"]["client_software_name"] == "kgo"
 
 
-def test_franz_go_is_as_the_conformance_page_has_it(
+def test_franz_go_behaves_as_the_conformance_page_says(
     odradek_host: RunningHost, franz_go_telemetry: str
 ) -> None:
     host = odradek_host

@@ -41,7 +41,7 @@ def output(done: subprocess.CompletedProcess[str]) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_subscription_from_its_first_word_to_its_last(tmp_path: Path) -> None:
+def test_a_subscription_is_created_changed_and_deleted(tmp_path: Path) -> None:
     with serving(tmp_path / "data") as server:
         at = server.bootstrap
         altered = tool(
@@ -76,7 +76,7 @@ def test_a_subscription_from_its_first_word_to_its_last(tmp_path: Path) -> None:
     assert output(empty) == [""]
 
 
-def test_subscriptions_survive_the_host(tmp_path: Path) -> None:
+def test_subscriptions_survive_a_restart(tmp_path: Path) -> None:
     with running_host(tmp_path / "data") as first:
         made = tool(first.bootstrap, "--alter", "--generate-name", "--metrics", "*")
     name = output(made)[0].removeprefix("Altered client metrics config for ").removesuffix(".")
@@ -109,7 +109,7 @@ def test_a_refusal_is_one_line_and_status_1(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_host_that_is_not_there_is_one_line_and_status_1(tmp_path: Path) -> None:
+def test_an_unreachable_host_is_one_line_and_status_1(tmp_path: Path) -> None:
     with running_host(tmp_path / "data") as stopped:
         gone = stopped.bootstrap
 
@@ -119,7 +119,7 @@ def test_a_host_that_is_not_there_is_one_line_and_status_1(tmp_path: Path) -> No
     assert done.stderr == f"Error while executing client metrics command : {gone}: connection refused\n"
 
 
-def test_the_host_learns_who_the_client_is(host: ThreadedHost) -> None:
+def test_the_host_knows_the_software_of_the_client(host: ThreadedHost) -> None:
     with Connection(*host.address, client_id="me") as connection:
         contexts = host.call(lambda: [channel.context for channel in host.host.listeners[0].channels])
 
@@ -129,7 +129,7 @@ def test_the_host_learns_who_the_client_is(host: ThreadedHost) -> None:
     ]
 
 
-def test_topics_from_creation_to_deletion(admin: AdminClient) -> None:
+def test_topics_are_created_changed_and_deleted(admin: AdminClient) -> None:
     topic = ConfigResource(ResourceType.TOPIC, "t")
     admin.create_topics([NewTopic(name="t", partitions=2, configs={"retention.ms": "1000"})])
 
@@ -148,7 +148,7 @@ def test_topics_from_creation_to_deletion(admin: AdminClient) -> None:
     assert admin.list_config_resources({ResourceType.TOPIC}) == []
 
 
-def test_a_cluster_of_one(admin: AdminClient, host: ThreadedHost) -> None:
+def test_the_cluster_has_one_node(admin: AdminClient, host: ThreadedHost) -> None:
     cluster = admin.describe_cluster()
 
     assert [str(node.address) for node in cluster.nodes] == [host.bootstrap]
@@ -164,7 +164,7 @@ def test_the_node_describes_itself(admin: AdminClient) -> None:
     assert {entry.name: entry.value for entry in entries}["node.id"] == "1"
 
 
-def test_a_topic_is_created_once(admin: AdminClient) -> None:
+def test_a_topic_cannot_be_created_twice(admin: AdminClient) -> None:
     admin.create_topics([NewTopic(name="t")])
 
     with pytest.raises(RequestFailed) as refused:

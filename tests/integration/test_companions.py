@@ -1,4 +1,4 @@
-"""Processes beside a host: started, started again, stopped with all that they started."""
+"""Companion processes of a host: started, restarted, and stopped with all their child processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from odradek.server.plugins.plugin_manager import HostPluginManager
 
 TIME_LIMIT_S = 10.0
 APPENDS = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()} {sys.argv[2]}\\n'); "
-"""Every start leaves its process id and the address it was given."""
+"""Each start writes its process id and its address."""
 WAITS = APPENDS + "sys.stdin.read()"
 ENDS = APPENDS + "sys.exit(3)"
 DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + APPENDS + "sys.stdin.read()"
@@ -36,7 +36,7 @@ A_CHILD = (
 
 
 class Program:
-    """A companion that runs some Python."""
+    """A companion that runs Python code."""
 
     def __init__(self, code: str, file: Path) -> None:
         self.code = code
@@ -49,12 +49,12 @@ class Program:
         return {}
 
     def starts(self) -> list[tuple[int, str]]:
-        """By start: the process id and the address."""
+        """The process id and address of each start."""
         lines = self.file.read_text().splitlines() if self.file.exists() else []
         return [(int(line.split()[0]), line.split()[1]) for line in lines]
 
     async def until(self, wanted: Callable[[list[tuple[int, str]]], bool]) -> list[tuple[int, str]]:
-        """The starts, once they are as wanted."""
+        """Wait until the starts are as expected; return them."""
         async with asyncio.timeout(TIME_LIMIT_S):
             while not wanted(self.starts()):
                 await asyncio.sleep(0.02)
@@ -71,7 +71,7 @@ class Plugin:
 
 
 def runs(pid: int) -> bool:
-    """Whether there is such a process, and not only what is left of it."""
+    """Whether the process exists and is not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
@@ -80,14 +80,14 @@ def runs(pid: int) -> bool:
 
 
 async def gone(pid: int) -> None:
-    """A process that was killed, when it is gone."""
+    """Wait until a killed process is gone."""
     async with asyncio.timeout(TIME_LIMIT_S):
         while runs(pid):
             await asyncio.sleep(0.02)
 
 
 def has_ipv6() -> bool:
-    """Whether this machine has an address of that kind."""
+    """Whether this machine has an address of that family."""
     try:
         with socket.create_server(("::1", 0), family=socket.AF_INET6):
             return True
@@ -122,7 +122,7 @@ def test_a_host_runs_it_as_long_as_it_runs(tmp_path: Path, address: str) -> None
     assert not runs(starts[0][0])
 
 
-def test_it_is_started_again_when_it_ends(tmp_path: Path) -> None:
+def test_it_is_restarted_when_it_ends(tmp_path: Path) -> None:
     program = Program(ENDS, tmp_path / "starts")
     runner = CompanionRunner("beside", program, SystemClock(), backoff_s=0.01)
 
@@ -138,7 +138,7 @@ def test_it_is_started_again_when_it_ends(tmp_path: Path) -> None:
     assert runner.backoff_s >= 0.04
 
 
-def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
+def test_a_companion_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     program = Program(DEAF_AND_BLIND, tmp_path / "starts")
     runner = CompanionRunner("beside", program, SystemClock())
 
@@ -154,7 +154,9 @@ def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.3], ids=["it is known", "it is not known yet"])
-def test_what_it_started_goes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_s: float) -> None:
+def test_its_children_are_stopped_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_s: float
+) -> None:
     create = asyncio.create_subprocess_exec
 
     async def create_slowly(*command: Any, **options: Any) -> Process:
@@ -178,7 +180,7 @@ def test_what_it_started_goes_with_it(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not runs(child)
 
 
-def test_its_input_ends_when_the_host_is_killed(tmp_path: Path) -> None:
+def test_its_standard_input_ends_when_the_host_is_killed(tmp_path: Path) -> None:
     program = Program(DEAF, tmp_path / "starts")
 
     async def scenario() -> None:
@@ -198,7 +200,9 @@ def test_its_input_ends_when_the_host_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [["/no/such/program"], []])
-def test_one_that_cannot_be_started_stops_nobody(command: list[str], tmp_path: Path) -> None:
+def test_a_companion_that_cannot_be_started_does_not_stop_the_host(
+    command: list[str], tmp_path: Path
+) -> None:
     class Missing(Program):
         def command(self, bootstrap_servers: str) -> Sequence[str]:
             if not command:

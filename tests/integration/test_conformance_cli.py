@@ -1,4 +1,6 @@
-"""``odradek conformance`` against the telemetry topic of a host, and what the host itself has seen."""
+"""``odradek conformance`` against the telemetry topic of a host, and against the requests that a host has
+seen.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ LATENCY = "org.apache.kafka.producer.node.request.latency.avg"
 
 @pytest.fixture
 def host(odradek_hosts: Hosts) -> RunningHost:
-    """A host that keeps pushes."""
+    """A host that stores pushes."""
     host = odradek_hosts(telemetry_durability="log", telemetry_topic_partitions=3)
     host.subscribe("org.apache.kafka.", interval_ms=1_000)
     return host
@@ -38,7 +40,7 @@ def tool(host: RunningHost, capsys: pytest.CaptureFixture[str]) -> Tool:
 
 
 def push_twice(host: RunningHost, client_id: str) -> list[ErrorCode]:
-    """What a Java producer said once, and its last push."""
+    """One push of a Java producer, and its last push."""
     connection = Connection(*host.address, client_id, 10)
     given = connection.send(GetTelemetrySubscriptionsRequest())
     answers: list[Any] = [
@@ -57,7 +59,7 @@ def push_twice(host: RunningHost, client_id: str) -> list[ErrorCode]:
     return [ErrorCode(answer.error_code) for answer in answers]
 
 
-def test_the_topic_tells_what_a_client_pushed(host: RunningHost, tool: Tool) -> None:
+def test_the_report_is_made_from_the_topic(host: RunningHost, tool: Tool) -> None:
     assert push_twice(host, "me") == push_twice(host, "you") == [ErrorCode.NONE, ErrorCode.NONE]
 
     done = tool("--client-id", "me")
@@ -71,7 +73,7 @@ def test_the_topic_tells_what_a_client_pushed(host: RunningHost, tool: Tool) -> 
     assert f"sent      {LATENCY}: gauge, labels node_id" in done.out
 
 
-def test_the_same_as_json(host: RunningHost, tool: Tool) -> None:
+def test_the_report_can_be_json(host: RunningHost, tool: Tool) -> None:
     push_twice(host, "me")
 
     told = json.loads("\n".join(tool("--client-id", "me", "--json", "--since", "1m").out))
@@ -80,7 +82,7 @@ def test_the_same_as_json(host: RunningHost, tool: Tool) -> None:
     assert {row["state"] for row in told["metrics"]} == {"sent"}
 
 
-def test_a_client_that_is_not_in_the_topic(host: RunningHost, tool: Tool) -> None:
+def test_a_client_missing_from_the_topic_is_reported(host: RunningHost, tool: Tool) -> None:
     push_twice(host, "you")
 
     done = tool("--client-id", "me")
@@ -92,7 +94,9 @@ def test_a_client_that_is_not_in_the_topic(host: RunningHost, tool: Tool) -> Non
     ]
 
 
-def test_a_host_that_keeps_no_pushes(odradek_host: RunningHost, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_without_a_telemetry_topic_is_reported(
+    odradek_host: RunningHost, capsys: pytest.CaptureFixture[str]
+) -> None:
     done = command_line(odradek_host.bootstrap, "conformance", capsys)("--client-id", "me")
 
     assert done.status == 1
@@ -113,7 +117,7 @@ def test_a_host_of_the_kit_sees_handshakes_and_refusals(odradek_host: RunningHos
     assert rules["first push"].verdict == "wrong"
 
 
-def test_a_handshake_that_was_dropped_is_seen(odradek_host: RunningHost) -> None:
+def test_a_dropped_handshake_is_seen(odradek_host: RunningHost) -> None:
     odradek_host.fault("GetTelemetrySubscriptions", drop="before")
     with pytest.raises(Exception, match="closed"):
         push_twice(odradek_host, "me")
@@ -122,7 +126,7 @@ def test_a_handshake_that_was_dropped_is_seen(odradek_host: RunningHost) -> None
     assert odradek_host.telemetry.conformance("me").handshakes == 2
 
 
-def test_a_clock_driven_by_hand_tells_nothing_about_time(odradek_hosts: Hosts) -> None:
+def test_a_manual_clock_gives_no_timing_results(odradek_hosts: Hosts) -> None:
     host = odradek_hosts(clock=VirtualClock())
     host.subscribe("org.apache.kafka.", interval_ms=1_000)
 
@@ -132,7 +136,7 @@ def test_a_clock_driven_by_hand_tells_nothing_about_time(odradek_hosts: Hosts) -
     assert rules["first push"].seen == "the host's clock was driven by hand"
 
 
-def test_a_client_that_never_came_says_who_came(odradek_host: RunningHost) -> None:
+def test_a_missing_client_error_names_the_clients_that_came(odradek_host: RunningHost) -> None:
     push_twice(odradek_host, "you")
 
     with pytest.raises(NothingCame, match=r"nothing from client me(?s:.*)you \("):
@@ -161,6 +165,6 @@ def test_records_are_fetched_piece_by_piece(host: RunningHost, monkeypatch: pyte
     assert sum(map(len, kept.values())) == 10
 
 
-def test_a_partition_that_is_not_there_cannot_be_fetched(host: RunningHost) -> None:
+def test_an_unknown_partition_cannot_be_fetched(host: RunningHost) -> None:
     with Cluster(host.bootstrap) as cluster, pytest.raises(RequestFailed, match="UNKNOWN_TOPIC_OR_PARTITION"):
         list(fetching.fetch(cluster, ("__client_telemetry", 9), 0, 1))

@@ -1,4 +1,4 @@
-"""D1 to D7 and a storm: limits of connections over real sockets, changed while the host runs."""
+"""Connection limits over real sockets, changed while the host runs; and a storm of connections."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def port(host: ThreadedHost, listener: int = PLAINTEXT) -> int:
 
 
 class Client:
-    """One connection, with the answer to a request of it."""
+    """A connection with the answer to its request."""
 
     def __init__(self, port: int, source: str = "127.0.0.1") -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), 5, (source, 0))
@@ -33,7 +33,7 @@ class Client:
             self.socket.sendall(API_VERSIONS)
 
     def outcome(self, timeout_s: float = 5) -> str:
-        """Whether it was answered, closed, or still waits."""
+        """Whether the connection was answered, was closed, or still waits."""
         self.socket.settimeout(timeout_s)
         try:
             return "answered" if self.socket.recv(65_536) else "closed"
@@ -47,7 +47,7 @@ class Client:
 
 
 class Storm(threading.Thread):
-    """Connects as fast as the host lets it, several at once, until it is told to end."""
+    """Connects as fast as the host allows, several at once, until told to stop."""
 
     def __init__(
         self, host: ThreadedHost, seconds: float, listener: int = PLAINTEXT, source: str = "127.0.0.1"
@@ -106,13 +106,13 @@ def eventually(condition: Callable[[], bool]) -> bool:
 
 
 def connect(host: ThreadedHost, clients: list[Client], count: int, listener: int = PLAINTEXT) -> list[str]:
-    """So many connections more, and what becomes of them."""
+    """Open this many more connections; return their outcomes."""
     added = [Client(port(host, listener)) for _ in range(count)]
     clients += added
     return [client.outcome() for client in added]
 
 
-def test_an_address_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
+def test_connections_per_address_are_limited(tmp_path: Path, clients: list[Client]) -> None:
     with running_host(tmp_path) as host:
         reconfigure(host, "max.connections.per.ip", "5")
 
@@ -126,7 +126,7 @@ def test_an_address_has_its_number_of_connections(tmp_path: Path, clients: list[
     assert again == ["answered"]
 
 
-def test_a_host_has_a_number_of_its_own(tmp_path: Path, clients: list[Client]) -> None:
+def test_a_host_name_can_have_its_own_limit(tmp_path: Path, clients: list[Client]) -> None:
     with running_host(tmp_path) as host:
         reconfigure(host, "max.connections.per.ip", "5")
         reconfigure(host, "max.connections.per.ip.overrides", "localhost:7")
@@ -138,7 +138,7 @@ def test_a_host_has_a_number_of_its_own(tmp_path: Path, clients: list[Client]) -
     assert outcomes == ["answered"] * 7 + ["closed"]
 
 
-def test_the_broker_has_its_number_of_connections(tmp_path: Path, clients: list[Client]) -> None:
+def test_connections_per_broker_are_limited(tmp_path: Path, clients: list[Client]) -> None:
     with running_host(tmp_path) as host:
         reconfigure(host, "max.connections", "5")
 
@@ -153,7 +153,7 @@ def test_the_broker_has_its_number_of_connections(tmp_path: Path, clients: list[
     assert (before, after) == ("waiting", "answered")
 
 
-def test_listeners_have_numbers_and_brokers_displace_clients(tmp_path: Path, clients: list[Client]) -> None:
+def test_listeners_have_limits_and_brokers_displace_clients(tmp_path: Path, clients: list[Client]) -> None:
     limits = [f"listener.name.{name}.max.connections=5" for name in ("plaintext", "plaintext_internal")]
     with running_host(tmp_path, BOTH, "max.connections=10", *limits) as host:
         first = connect(host, clients, 5, INTERNAL) + connect(host, clients, 5, PLAINTEXT)
@@ -174,11 +174,11 @@ def test_listeners_have_numbers_and_brokers_displace_clients(tmp_path: Path, cli
     assert more == ["answered"] * 2
     assert within
     assert sorted(left[:4]) == ["closed"] * 2 + ["waiting"] * 2
-    assert left[4] == "waiting"  # the one that was used last stays
+    assert left[4] == "waiting"  # the most recently used one stays
 
 
 @pytest.mark.slow
-def test_the_broker_has_its_rate(tmp_path: Path) -> None:
+def test_the_broker_has_a_connection_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
         reconfigure(host, f"listener.name.plaintext.{RATE}", "2147483647")
         reconfigure(host, RATE, "9")
@@ -191,7 +191,7 @@ def test_the_broker_has_its_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_each_listener_has_its_rate(tmp_path: Path) -> None:
+def test_each_listener_has_a_connection_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, BOTH, SHORT_WINDOWS) as host:
         reconfigure(host, RATE, "4", "PLAINTEXT")
         reconfigure(host, RATE, "4", "PLAINTEXT_INTERNAL")
@@ -206,7 +206,7 @@ def test_each_listener_has_its_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_each_address_has_its_rate(tmp_path: Path) -> None:
+def test_each_address_has_a_connection_rate(tmp_path: Path) -> None:
     with running_host(tmp_path, SHORT_WINDOWS) as host:
         quotas = host.host.broker.connection_quotas
         host.call(lambda: quotas.update_ip_rate(None, 10))
@@ -218,7 +218,7 @@ def test_each_address_has_its_rate(tmp_path: Path) -> None:
     assert 14 <= second <= 21.6
 
 
-def test_a_storm_of_one_address_is_held_to_its_rate_and_another_connects_at_full_speed(
+def test_a_storm_of_one_address_is_limited_and_another_connects_at_full_speed(
     tmp_path: Path,
 ) -> None:
     with running_host(tmp_path, SHORT_WINDOWS) as host:
@@ -238,7 +238,7 @@ def test_a_storm_of_one_address_is_held_to_its_rate_and_another_connects_at_full
     assert 10 <= rate <= 1.5 * 20
 
 
-def test_limits_of_the_configuration_hold_from_the_start(tmp_path: Path, clients: list[Client]) -> None:
+def test_configured_limits_apply_from_the_start(tmp_path: Path, clients: list[Client]) -> None:
     overrides = "max.connections.per.ip.overrides=127.0.0.1:2"
     with running_host(tmp_path, "max.connections.per.ip=0", overrides) as host:
         outcomes = connect(host, clients, 3)
@@ -257,7 +257,7 @@ def test_a_host_stops_while_a_connection_waits(tmp_path: Path, clients: list[Cli
     assert (before, after) == ("waiting", "closed")
 
 
-def test_a_process_of_its_own_keeps_the_limits(tmp_path: Path, clients: list[Client]) -> None:
+def test_a_host_process_enforces_the_limits(tmp_path: Path, clients: list[Client]) -> None:
     with serving(tmp_path, "--set", "max.connections=2") as serve:
         address = int(serve.bootstrap.rpartition(":")[2])
         clients += [Client(address) for _ in range(4)]
@@ -271,11 +271,11 @@ def test_a_process_of_its_own_keeps_the_limits(tmp_path: Path, clients: list[Cli
 
 
 @pytest.mark.slow
-def test_who_never_reads_the_answers_gives_the_place_back(tmp_path: Path) -> None:
+def test_a_client_that_never_reads_its_answers_is_closed(tmp_path: Path) -> None:
     with running_host(tmp_path, "connections.max.idle.ms=1000") as host:
         client = Client(port(host))
         client.socket.settimeout(1)
-        with contextlib.suppress(OSError):  # nothing more fits, or it is over already
+        with contextlib.suppress(OSError):  # the buffer is full, or the connection is closed already
             while True:
                 client.socket.sendall(API_VERSIONS * 500)
 

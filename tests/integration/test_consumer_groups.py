@@ -1,4 +1,4 @@
-"""Consumers of groups, classic protocol, as applications use them: subscribe, share, commit, come back."""
+"""Consumer groups of the classic protocol, as applications use them: subscribe, share, commit, resume."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ PATIENCE_S = 15.0
 
 
 class GroupConsumer(Protocol):
-    """What the tests do with a consumer, whichever library it is from."""
+    """The operations of a consumer that the tests use, whichever library it is from."""
 
     values: list[bytes]
     partitions: set[int]
-    """What it was assigned when it last polled: the libraries must not be asked from another thread."""
+    """The assignment at the last poll: the libraries must not be asked from another thread."""
 
     def poll(self) -> None:
-        """Take what is there, and let the library do its work, for a fraction of a second."""
+        """Take available records, and let the library do its work, for a fraction of a second."""
 
     def commit(self) -> None:
-        """Commit all that was polled."""
+        """Commit all polled records."""
 
     def close(self) -> None:
         """Leave the group, without committing."""
 
 
 class ConfluentConsumer:
-    """librdkafka."""
+    """A librdkafka consumer."""
 
     def __init__(self, bootstrap: str, topic: str, **settings: object) -> None:
         confluent_kafka = pytest.importorskip("confluent_kafka")
@@ -72,7 +72,7 @@ class ConfluentConsumer:
 
 
 class KafkaPythonConsumer:
-    """kafka-python."""
+    """A kafka-python consumer."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         kafka = pytest.importorskip("kafka")
@@ -101,7 +101,7 @@ class KafkaPythonConsumer:
 
 
 class AiokafkaConsumer:
-    """aiokafka, on a loop in a thread."""
+    """An aiokafka consumer, on an event loop in a thread."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.aiokafka = pytest.importorskip("aiokafka")
@@ -163,7 +163,7 @@ def host(tmp_path: Path) -> Iterator[ThreadedHost]:
 
 
 def until(consumers: list[GroupConsumer], done: Callable[[], bool]) -> None:
-    """Let all consumers work, each in its own thread, until something holds."""
+    """Poll all consumers, each in its own thread, until a condition is true."""
     ended = threading.Event()
     failures: list[BaseException] = []
 
@@ -208,7 +208,7 @@ def produce(bootstrap: str, topic: str, first: int = 0) -> list[bytes]:
 
 
 def shared(consumers: list[GroupConsumer]) -> bool:
-    """Whether every partition has one reader, and every consumer a part."""
+    """Whether every partition has one reader, and every consumer a partition."""
     parts = [consumer.partitions for consumer in consumers]
     return all(parts) and sorted(index for part in parts for index in part) == list(range(PARTITIONS))
 
@@ -240,7 +240,7 @@ def test_two_members_share_the_partitions_and_one_takes_over_from_the_other(
 
 
 def read_and_commit(make: Maker, bootstrap: str, count: int) -> list[bytes]:
-    """What a new member of the group reads until it has ``count`` records; committed."""
+    """Let a new member of the group read and commit ``count`` records; return their values."""
     consumer = make(bootstrap, "kept")
     try:
         until([consumer], lambda: len(consumer.values) >= count)
@@ -279,7 +279,7 @@ def test_committed_offsets_survive_kill_9(tmp_path: Path) -> None:
     assert sorted(again) == sorted(after)
 
 
-def test_a_consumer_lives_through_a_restart_of_the_host(tmp_path: Path) -> None:
+def test_a_consumer_survives_a_restart_of_the_host(tmp_path: Path) -> None:
     with ExitStack() as stack:
         serve = stack.enter_context(serving(tmp_path, "--set", AT_ONCE))
         address = serve.bootstrap
@@ -299,7 +299,7 @@ def test_a_consumer_lives_through_a_restart_of_the_host(tmp_path: Path) -> None:
     assert sorted(consumer.values) == sorted(before + after)
 
 
-def test_a_static_member_that_comes_back_keeps_its_partitions(host: ThreadedHost) -> None:
+def test_a_returning_static_member_keeps_its_partitions(host: ThreadedHost) -> None:
     create(host.bootstrap, "static")
     consumers = [
         ConfluentConsumer(host.bootstrap, "static", **{"group.instance.id": name}) for name in ("one", "two")
@@ -320,7 +320,7 @@ def test_a_static_member_that_comes_back_keeps_its_partitions(host: ThreadedHost
     assert generation_after == generation
 
 
-def test_a_cooperative_rebalance_takes_away_only_what_moves(host: ThreadedHost) -> None:
+def test_a_cooperative_rebalance_revokes_only_partitions_that_move(host: ThreadedHost) -> None:
     create(host.bootstrap, "cooperative")
     settings = {"partition.assignment.strategy": "cooperative-sticky"}
     first = ConfluentConsumer(host.bootstrap, "cooperative", **settings)

@@ -1,5 +1,5 @@
-"""The consumer protocol (KIP-848) with librdkafka as pip installs it: ``group.protocol=consumer`` and nothing
-else that a user would not set.
+"""The consumer protocol (KIP-848) with librdkafka as pip installs it: ``group.protocol=consumer`` and no
+other setting that a user would not use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ QUICK = (
     "group.consumer.session.timeout.ms=6000",
     "group.consumer.assignment.interval.ms=0",
 )
-"""So that a test does not wait for heartbeats of 5 s."""
+"""Short, so that a test does not wait for heartbeats of 5 s."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def produce(host: ThreadedHost, topic: str, values: range) -> None:
 
 
 class Member:
-    """One consumer and what it has read."""
+    """A consumer and the records it has read."""
 
     def __init__(self, host: ThreadedHost, group: str, *topics: str, **config: object) -> None:
         self.read: list[int] = []
@@ -109,7 +109,7 @@ def test_two_members_share_the_partitions_and_one_takes_over(host: ThreadedHost)
     first.consumer.close()
 
 
-def test_a_member_that_comes_later_resumes_at_the_committed_offsets(host: ThreadedHost) -> None:
+def test_a_later_member_resumes_at_the_committed_offsets(host: ThreadedHost) -> None:
     create(host, "resumed")
     produce(host, "resumed", range(100))
     first = Member(host, "resuming", "resumed")
@@ -129,7 +129,7 @@ def test_a_member_that_comes_later_resumes_at_the_committed_offsets(host: Thread
 def test_every_record_is_read_once_by_members_that_commit_over_a_rebalance(host: ThreadedHost) -> None:
     create(host, "moving")
     produce(host, "moving", range(2_000))
-    # auto-commit stores positions before partitions are given up
+    # auto-commit stores positions before partitions are revoked
     first = Member(host, "movers", "moving", **{"enable.auto.commit": True})
     poll_until(lambda: len(first.read) >= 200, first)
 
@@ -158,7 +158,7 @@ def test_a_static_member_that_restarts_gets_its_partitions_back(host: ThreadedHo
         member.consumer.close()
 
 
-def test_a_regular_expression_finds_topics_that_appear_later(host: ThreadedHost) -> None:
+def test_a_regular_expression_finds_topics_created_later(host: ThreadedHost) -> None:
     create(host, "logs-a", "metrics-a")
     member = Member(host, "matching", "^logs-.*")
     poll_until(lambda: member.partitions == everything("logs-a"), member)
@@ -170,7 +170,7 @@ def test_a_regular_expression_finds_topics_that_appear_later(host: ThreadedHost)
     member.consumer.close()
 
 
-def test_the_range_assignor_is_used_by_those_who_ask_for_it(host: ThreadedHost) -> None:
+def test_the_range_assignor_is_used_on_request(host: ThreadedHost) -> None:
     create(host, "ranged-a", "ranged-b")
     members = [
         Member(host, "ranging", "ranged-a", "ranged-b", **{"group.remote.assignor": "range"})
@@ -201,7 +201,7 @@ def test_an_admin_client_sees_the_group(host: ThreadedHost) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
-def test_a_group_moves_to_the_consumer_protocol_and_back(host: ThreadedHost, strategy: str) -> None:
+def test_a_group_is_converted_to_the_consumer_protocol_and_back(host: ThreadedHost, strategy: str) -> None:
     topic = f"moved-{strategy}"
     create(host, topic)
     produce(host, topic, range(400))
@@ -218,7 +218,7 @@ def test_a_group_moves_to_the_consumer_protocol_and_back(host: ThreadedHost, str
     old.consumer.close()
 
 
-def test_members_go_on_after_a_restart_of_the_host(tmp_path: Path) -> None:
+def test_members_continue_after_a_restart_of_the_host(tmp_path: Path) -> None:
     with running_host(tmp_path, *QUICK) as host:
         create(host, "kept")
         produce(host, "kept", range(40))

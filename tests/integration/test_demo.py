@@ -1,4 +1,4 @@
-"""``odradek demo`` as a person runs it, into a pipe."""
+"""``odradek demo`` as a user runs it, with its output in a pipe."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_demo_shows_a_labeled_producer_and_consumer() -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_the_demo_ingests_what_was_pushed_and_asks_the_tables() -> None:
+def test_the_demo_ingests_pushes_and_queries_the_tables() -> None:
     result = demo("--spark", "--seconds", "14", timeout_s=240)
 
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""The Kafka export against hosts: what a consumer reads there, and what happens while the target is away."""
+"""The Kafka export against hosts: the exported records, and an unavailable target."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from support.hosts import EVERYTHING, running_host, serving
 from support.wire_client import WireClient
 
 GOODBYES = 3
-"""Clients of which one says goodbye: librdkafka may close its connection first."""
+"""Clients, one of which sends a terminating push: librdkafka may close its connection first."""
 PATIENCE_S = 20.0
 TOPIC = "client_telemetry"
 CONNECTION = ConnectionContext(
@@ -103,7 +103,7 @@ def forwarder_of(bootstrap: str, **table: object) -> Forwarder:
 
 
 def deliver(bootstrap: str, *batches: Sequence[TelemetryRecord], **table: object) -> list[Exception | None]:
-    """Deliver batch after batch; what each call raised."""
+    """Deliver batch after batch; return the exception of each call."""
 
     async def run() -> list[Exception | None]:
         forwarder = forwarder_of(bootstrap, **table)
@@ -137,7 +137,7 @@ def consumer_of(bootstrap: str) -> Iterator[Consumer]:
 def read(
     bootstrap: str, topic: str, count: int, wanted: Callable[[Message], bool] = lambda message: True
 ) -> list[Message]:
-    """The first messages of a topic that are wanted."""
+    """The first ``count`` messages of a topic."""
     found: list[Message] = []
     end_s = time.monotonic() + PATIENCE_S
     with consumer_of(bootstrap) as consumer:
@@ -187,7 +187,7 @@ def test_a_push_arrives_as_the_record_of_a_telemetry_topic(tmp_path: Path) -> No
     assert found[0].context.client_id == "client-1"
 
 
-def test_json_arrives_as_json(tmp_path: Path) -> None:
+def test_json_is_exported_as_json(tmp_path: Path) -> None:
     with running_host(tmp_path) as host:
         deliver(host.bootstrap, [record_of(7)], encoding="otlp_json", key="client_id")
         (message,) = read(host.bootstrap, TOPIC, 1)
@@ -220,7 +220,7 @@ def test_instances_keep_their_order_over_partitions(tmp_path: Path) -> None:
     assert len({message.partition() for message in messages}) > 1
 
 
-def test_a_topic_for_each_family(tmp_path: Path) -> None:
+def test_each_metric_family_can_have_its_topic(tmp_path: Path) -> None:
     batch = [
         record_of(1),
         record_of(2, data=metrics_of("org.apache.kafka.consumer.lag", 2)),
@@ -237,7 +237,7 @@ def test_a_topic_for_each_family(tmp_path: Path) -> None:
     assert message.value() == batch[1].payload.data
 
 
-def test_a_silent_client_and_one_that_is_gone_can_be_told_apart(tmp_path: Path) -> None:
+def test_a_silent_client_and_a_terminated_one_can_be_distinguished(tmp_path: Path) -> None:
     batch = [record_of(1, instance=1), record_of(2, instance=2, data=b"")]
     later = [record_of(3, instance=1, data=b"", terminating=True)]
 
@@ -253,7 +253,7 @@ def test_a_silent_client_and_one_that_is_gone_can_be_told_apart(tmp_path: Path) 
     assert found == {"client-1": (1_760_000_000_003, True), "client-2": (1_760_000_000_002, False)}
 
 
-def test_a_topic_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
+def test_an_existing_topic_is_not_changed(tmp_path: Path) -> None:
     with running_host(tmp_path) as host:
         admin = AdminClient({"bootstrap.servers": host.bootstrap, "enable.metrics.push": False})
         admin.create_topics([NewTopic("alive", 1, 1, config={"cleanup.policy": "compact,delete"})])[
@@ -284,7 +284,7 @@ def test_a_record_that_is_too_large_is_found_among_others(tmp_path: Path) -> Non
     assert [message.value() for message in messages] == [batch[0].payload.data, batch[2].payload.data]
 
 
-def test_a_topic_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+def test_a_topic_that_cannot_be_created_is_named(tmp_path: Path) -> None:
     with running_host(tmp_path) as host:
         (error,) = deliver(host.bootstrap, [record_of(1)], **{"topic.replication.factor": 3})
 
@@ -292,7 +292,7 @@ def test_a_topic_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert "topic client_telemetry cannot be created: INVALID_REPLICATION_FACTOR" in str(error)
 
 
-def test_a_target_that_is_not_there_is_a_retry_that_says_so() -> None:
+def test_an_unreachable_target_is_a_retry_with_a_reason() -> None:
     (error,) = deliver(f"127.0.0.1:{free_port()}", [record_of(1)], **{"deliver.timeout.ms": 1_500})
 
     assert isinstance(error, Retry)
@@ -300,7 +300,7 @@ def test_a_target_that_is_not_there_is_a_retry_that_says_so() -> None:
 
 
 @pytest.mark.parametrize("create", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_pushes_wait_for_a_target_that_is_away_first_and_again_later(tmp_path: Path, create: bool) -> None:
+def test_pushes_wait_for_a_target_that_is_down_at_first_and_again_later(tmp_path: Path, create: bool) -> None:
     port = free_port()
     listener = f"listeners=PLAINTEXT://127.0.0.1:{port}"
     batches = [[record_of(number * 10 + step) for step in range(10)] for number in range(6)]
@@ -351,14 +351,14 @@ def test_pushes_wait_for_a_target_that_is_away_first_and_again_later(tmp_path: P
     assert set(found) == {f"org.apache.kafka.producer.metric.{number}" for number in range(60)}
 
 
-def test_a_host_that_exports_to_itself_does_not_feed_itself(tmp_path: Path) -> None:
+def test_a_host_that_exports_to_itself_does_not_loop(tmp_path: Path) -> None:
     port = free_port()
     settings = [
         f"listeners=PLAINTEXT://127.0.0.1:{port}",
         f"plugins.kafka.bootstrap.servers=127.0.0.1:{port}",
         "plugins.kafka.liveness.topic=alive",
         "plugins.kafka.batch.max.age.ms=50",
-        "telemetry.linger.ms=0",  # librdkafka says goodbye only if no push waits for its answer
+        "telemetry.linger.ms=0",  # librdkafka sends a terminating push only if no push waits for its answer
         *EVERYTHING,
     ]
     arguments = [part for setting in settings for part in ("--set", setting)]
@@ -399,7 +399,7 @@ def test_an_unknown_client_option_stops_the_start_and_is_named(tmp_path: Path) -
     assert "plugins.kafka.client.lingr.ms: No such configuration property" in done.stderr
 
 
-def test_a_target_that_throttles_is_waited_for(tmp_path: Path) -> None:
+def test_a_throttling_target_is_waited_for(tmp_path: Path) -> None:
     batches = [[record_of(number, data=random.Random(number).randbytes(5_000))] for number in range(8)]
     quota = RequestEntryData(
         entity=[EntityData(entity_type="client-id", entity_name="odradek-kafka")],
@@ -422,7 +422,7 @@ def test_a_target_that_throttles_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("password", ["secret", "wrong"])
-def test_credentials_are_taken_or_the_reason_is_told(tmp_path: Path, password: str) -> None:
+def test_credentials_are_accepted_or_the_reason_is_reported(tmp_path: Path, password: str) -> None:
     listeners = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
     credential = new_credential("ann", ScramMechanism.SCRAM_SHA_512, "secret", 4096, b"salt of ann")
     table: dict[str, object] = {
@@ -448,7 +448,7 @@ def test_credentials_are_taken_or_the_reason_is_told(tmp_path: Path, password: s
 
 @pytest.mark.java
 @pytest.mark.timeout(180)
-def test_apache_kafka_takes_it_all() -> None:
+def test_apache_kafka_accepts_every_record() -> None:
     from contrib.capture.kafka_node import kafka_node
 
     batch = [record_of(1), record_of(2, instance=2, data=b"")]

@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
-    """A host whose clock stands still."""
+    """A host with a mock clock."""
     host = odradek_hosts(clock=VirtualClock())
     host.subscribe("org.", interval_ms=HOUR_MS // 60)
     return host
@@ -45,7 +45,7 @@ def push(client: WireClient, told: GetTelemetrySubscriptionsResponse) -> ErrorCo
     return ErrorCode(client.send(request).error_code)
 
 
-def test_a_push_is_due_once_the_interval_is_over(host: RunningHost, client: WireClient) -> None:
+def test_a_push_is_due_after_the_interval(host: RunningHost, client: WireClient) -> None:
     told = client.subscriptions()
     answers = [push(client, told), push(client, told)]
 
@@ -75,7 +75,7 @@ def test_an_idle_connection_is_closed(host: RunningHost, client: WireClient) -> 
     assert client.closed_by_peer()
 
 
-def test_a_quota_is_paid_by_waiting(host: RunningHost, client: WireClient) -> None:
+def test_a_throttle_ends_after_its_time(host: RunningHost, client: WireClient) -> None:
     host.topics.create("t")
     host.quota(client_id="raw", producer_byte_rate=1_000)
     records = build_batch([Record(None, bytes(50_000))])
@@ -94,7 +94,7 @@ def test_a_quota_is_paid_by_waiting(host: RunningHost, client: WireClient) -> No
     assert held == 1
 
 
-def test_a_quota_that_is_lifted_throttles_nobody(host: RunningHost, client: WireClient) -> None:
+def test_removing_a_quota_ends_the_throttling(host: RunningHost, client: WireClient) -> None:
     host.topics.create("t")
     host.quota(client_id=None, producer_byte_rate=1)
     host.quota(client_id=None, producer_byte_rate=None)
@@ -118,9 +118,7 @@ def test_a_quota_that_is_lifted_throttles_nobody(host: RunningHost, client: Wire
         ({"user": "a"}, "which quota"),
     ],
 )
-def test_a_quota_that_makes_no_sense_is_refused(
-    host: RunningHost, arguments: dict[str, object], complaint: str
-) -> None:
+def test_an_invalid_quota_is_refused(host: RunningHost, arguments: dict[str, object], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         host.quota(**arguments)  # type: ignore[arg-type]
 
@@ -142,7 +140,7 @@ def test_a_quota_that_an_operator_could_not_set_is_refused(
     assert refused.value.code is ErrorCode.INVALID_REQUEST
 
 
-def test_a_quota_is_one_that_clients_can_describe(host: RunningHost) -> None:
+def test_clients_can_describe_a_quota(host: RunningHost) -> None:
     host.quota(user="alice", client_id="app", producer_byte_rate=1_000)
 
     found = QuotaFilter({"user": "alice", "client-id": "app"}, frozenset(), True)
@@ -164,7 +162,7 @@ def test_records_expire(host: RunningHost, client: WireClient) -> None:
     assert host.topics.records("t") == []
 
 
-def test_days_pass_too(host: RunningHost) -> None:
+def test_the_clock_can_advance_by_days(host: RunningHost) -> None:
     before_ms = host.clock.now_ms()
 
     host.clock.advance(49 * HOUR_MS + 1)
@@ -172,7 +170,7 @@ def test_days_pass_too(host: RunningHost) -> None:
     assert host.clock.now_ms() - before_ms == 49 * HOUR_MS + 1
 
 
-def test_time_does_not_go_back(host: RunningHost) -> None:
+def test_time_cannot_go_back(host: RunningHost) -> None:
     before_ms = host.clock.now_ms()
 
     with pytest.raises(ValueError, match="back"):
@@ -181,6 +179,6 @@ def test_time_does_not_go_back(host: RunningHost) -> None:
     assert host.clock.now_ms() == before_ms
 
 
-def test_a_host_with_the_clock_of_the_machine_says_so(odradek_host: RunningHost) -> None:
+def test_a_host_with_the_system_clock_cannot_advance_it(odradek_host: RunningHost) -> None:
     with pytest.raises(RuntimeError, match="machine's clock"):
         odradek_host.clock.advance(1)

@@ -1,4 +1,4 @@
-"""Every fault that a host can be told to have, as a client sees it."""
+"""Every fault that a host can be told to inject, as a client sees it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fetch(topic: str, max_wait_ms: int) -> FetchRequest:
     return FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, session_epoch=-1, topics=topics)
 
 
-def test_an_error_is_answered_so_often_as_ordered(odradek_host: RunningHost, client: WireClient) -> None:
+def test_an_error_is_returned_as_often_as_ordered(odradek_host: RunningHost, client: WireClient) -> None:
     fault = odradek_host.fault("PushTelemetry", error="TELEMETRY_TOO_LARGE", times=2)
 
     answers = [client.push(otlp("x")) for _ in range(3)]
@@ -51,7 +51,7 @@ def test_an_error_is_answered_so_often_as_ordered(odradek_host: RunningHost, cli
     assert [push.metrics for push in odradek_host.telemetry.pushes] == [[], [], ["x"]]
 
 
-def test_an_error_is_put_where_an_api_has_it(odradek_host: RunningHost, client: WireClient) -> None:
+def test_an_error_is_put_where_its_api_has_it(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.topics.create("t")
     odradek_host.fault("Produce", error=ErrorCode.NOT_ENOUGH_REPLICAS)
 
@@ -76,7 +76,7 @@ def test_an_unknown_subscription_lets_the_client_ask_again_at_once(
     assert client.subscriptions(instance).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
-def test_other_clients_are_not_hit(odradek_host: RunningHost) -> None:
+def test_other_clients_are_not_affected(odradek_host: RunningHost) -> None:
     odradek_host.fault("Metadata", client_id="bad-*", drop="before", times=None)
 
     with WireClient(odradek_host.address, "good") as good, WireClient(odradek_host.address, "bad-1") as bad:
@@ -87,7 +87,7 @@ def test_other_clients_are_not_hit(odradek_host: RunningHost) -> None:
         assert bad.closed_by_peer()
 
 
-def test_a_request_is_dropped_before_it_has_an_effect(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_request_can_be_dropped_before_its_effect(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.topics.create("t")
     odradek_host.fault("Produce", drop="before")
 
@@ -97,7 +97,7 @@ def test_a_request_is_dropped_before_it_has_an_effect(odradek_host: RunningHost,
     assert odradek_host.topics.records("t") == []
 
 
-def test_a_request_is_dropped_after_it_had_its_effect(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_request_can_be_dropped_after_its_effect(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.topics.create("t")
     odradek_host.fault("Produce", drop="after")
 
@@ -107,7 +107,7 @@ def test_a_request_is_dropped_after_it_had_its_effect(odradek_host: RunningHost,
     assert [record.value for record in odradek_host.topics.records("t")] == [b"value"]
 
 
-def test_a_dropped_push_was_taken_but_not_answered(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_dropped_push_is_accepted_but_not_answered(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.fault("PushTelemetry", drop="after")
 
     with pytest.raises(ConnectionError):
@@ -117,7 +117,7 @@ def test_a_dropped_push_was_taken_but_not_answered(odradek_host: RunningHost, cl
     assert (push.error, push.metrics) == (None, ["x"])
 
 
-def test_a_long_poll_is_dropped_when_it_would_have_been_answered(
+def test_a_long_poll_is_dropped_when_it_would_be_answered(
     odradek_host: RunningHost, client: WireClient
 ) -> None:
     odradek_host.topics.create("t")
@@ -128,7 +128,7 @@ def test_a_long_poll_is_dropped_when_it_would_have_been_answered(
     assert client.closed_by_peer()
 
 
-def test_an_answer_is_late(odradek_host: RunningHost, client: WireClient) -> None:
+def test_an_answer_can_be_delayed(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.fault("Metadata", delay_ms=100)
     begin_s = time.monotonic()
 
@@ -138,7 +138,7 @@ def test_an_answer_is_late(odradek_host: RunningHost, client: WireClient) -> Non
     assert time.monotonic() - begin_s >= 0.09
 
 
-def test_a_late_answer_waits_for_the_virtual_clock(odradek_hosts: object) -> None:
+def test_a_delayed_answer_waits_for_the_mock_clock(odradek_hosts: object) -> None:
     clock = VirtualClock()
     host: RunningHost = odradek_hosts(clock=clock)  # type: ignore[operator]
     host.fault("Metadata", delay_ms=3_600_000)
@@ -152,9 +152,7 @@ def test_a_late_answer_waits_for_the_virtual_clock(odradek_hosts: object) -> Non
         assert client.answer(TOPICS, 12).brokers
 
 
-def test_a_long_poll_that_is_late_is_answered_in_the_end(
-    odradek_host: RunningHost, client: WireClient
-) -> None:
+def test_a_delayed_long_poll_is_answered_in_the_end(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.topics.create("t")
     odradek_host.fault("Fetch", delay_ms=50)
 
@@ -163,7 +161,7 @@ def test_a_long_poll_that_is_late_is_answered_in_the_end(
     assert response.responses[0].partitions[0].high_watermark == 0
 
 
-def test_a_throttle_time_is_told(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_throttle_time_is_returned(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.topics.create("t")
     odradek_host.fault("Fetch", throttle_ms=1_234)
     odradek_host.fault("Metadata", throttle_ms=2_345)
@@ -174,7 +172,7 @@ def test_a_throttle_time_is_told(odradek_host: RunningHost, client: WireClient) 
 
 
 @pytest.mark.parametrize(("garbage", "body"), [(True, b"\xff" * 16), (b"nonsense", b"nonsense")])
-def test_garbage_comes_in_a_frame_that_is_whole(
+def test_garbage_is_sent_in_a_complete_frame(
     odradek_host: RunningHost, client: WireClient, garbage: bool | bytes, body: bytes
 ) -> None:
     odradek_host.fault("Metadata", garbage=garbage)
@@ -185,9 +183,7 @@ def test_garbage_comes_in_a_frame_that_is_whole(
     assert client.send(TOPICS).brokers
 
 
-def test_a_produce_without_acknowledgments_can_be_dropped(
-    odradek_host: RunningHost, client: WireClient
-) -> None:
+def test_a_produce_without_acks_can_be_dropped(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.topics.create("t")
     odradek_host.fault("Produce", drop="after")
 
@@ -196,7 +192,7 @@ def test_a_produce_without_acknowledgments_can_be_dropped(
     assert client.closed_by_peer()
 
 
-def test_faults_hit_in_the_order_they_were_given(odradek_host: RunningHost, client: WireClient) -> None:
+def test_faults_apply_in_the_order_they_were_given(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.fault("PushTelemetry", error="UNKNOWN_SUBSCRIPTION_ID")
     odradek_host.fault("PushTelemetry", error="INVALID_RECORD")
 
@@ -217,7 +213,7 @@ def test_faults_hit_in_the_order_they_were_given(odradek_host: RunningHost, clie
         ("PushTelemetry", {"throttle_ms": -1}, "throttle_ms=-1: less than nothing"),
     ],
 )
-def test_an_order_that_makes_no_sense_is_refused(
+def test_an_invalid_fault_is_refused(
     odradek_host: RunningHost, api: str, orders: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
@@ -237,7 +233,7 @@ def test_all_requests_are_logged_with_their_sizes(odradek_host: RunningHost, cli
     assert second.context.connection.client_software_name == "raw-client"
 
 
-def test_requests_that_are_missing_are_explained(odradek_host: RunningHost, client: WireClient) -> None:
+def test_missing_requests_are_explained(odradek_host: RunningHost, client: WireClient) -> None:
     client.send(TOPICS)
 
     with pytest.raises(NothingCame) as missed:
@@ -247,7 +243,7 @@ def test_requests_that_are_missing_are_explained(odradek_host: RunningHost, clie
     assert "raw (raw-client 1.0): ApiVersions 1, Metadata 1" in str(missed.value)
 
 
-def test_requests_of_an_api_that_there_is_not_are_no_empty_list(odradek_host: RunningHost) -> None:
+def test_an_unknown_api_raises_instead_of_returning_no_requests(odradek_host: RunningHost) -> None:
     with pytest.raises(ValueError, match=r"no API 'Produse': Produce\?"):
         odradek_host.requests.of("Produse")
     with pytest.raises(ValueError, match=r"no API 'Produse': Produce\?"):

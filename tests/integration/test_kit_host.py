@@ -1,4 +1,4 @@
-"""A host in a test: how it starts, what it takes, and that nothing of it stays."""
+"""A host in a test: how it starts, which settings it accepts, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STARTS = 100
 
 @pytest.fixture(autouse=True)
 def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A place for temporary files that no other test uses at the same time."""
+    """A folder for temporary files that no other test uses at the same time."""
     place = tmp_path / "temporary"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
@@ -34,7 +34,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def left_behind() -> dict[str, set[str]]:
-    """What a process has, and its temporary place."""
+    """The resources of the process, and its temporary folder."""
     gc.collect()
     descriptors = Path("/proc/self/fd")
     open_files = {str(link.readlink()) for link in descriptors.iterdir() if link.exists()}
@@ -48,7 +48,7 @@ def left_behind() -> dict[str, set[str]]:
 def then_tasks(
     stop: Callable[[], Awaitable[None]], found: list[set[asyncio.Task[object]]]
 ) -> Callable[[], Coroutine[object, object, None]]:
-    """Stop, then note which other tasks the loop has still."""
+    """Stop the host, then record the other tasks that are still on the loop."""
 
     async def stopped() -> None:
         await stop()
@@ -77,7 +77,7 @@ def test_a_hundred_starts_and_stops_leave_nothing_behind() -> None:
     assert sorted(spent_s)[STARTS // 2] < 0.3
 
 
-def test_a_test_that_fails_stops_its_host_too() -> None:
+def test_a_failing_test_stops_its_host_too() -> None:
     threads = threading.active_count()
 
     context = odradek.testing.host()
@@ -103,7 +103,7 @@ def test_a_host_stops_while_a_client_waits_for_an_answer() -> None:
     client.socket.close()
 
 
-def test_a_host_is_entered_by_a_coroutine_too() -> None:
+def test_a_coroutine_can_enter_a_host() -> None:
     async def use() -> str:
         async with odradek.testing.host() as host:
             await asyncio.to_thread(host.subscribe)
@@ -112,7 +112,7 @@ def test_a_host_is_entered_by_a_coroutine_too() -> None:
     assert asyncio.run(use()).startswith("127.0.0.1:")
 
 
-def test_a_coroutine_that_is_canceled_at_the_entry_leaves_no_host() -> None:
+def test_a_coroutine_cancelled_on_entry_leaves_no_host() -> None:
     before = left_behind()["folders"]
 
     async def impatient() -> None:
@@ -126,7 +126,7 @@ def test_a_coroutine_that_is_canceled_at_the_entry_leaves_no_host() -> None:
     assert "odradek-host" not in left_behind()["threads"]
 
 
-def test_keys_of_the_configuration_are_keyword_arguments() -> None:
+def test_configuration_keys_are_keyword_arguments() -> None:
     with odradek.testing.host(
         telemetry_max_bytes=1_234, num_partitions=3, subscriptions={"all": {"metrics": "*"}}
     ) as host:
@@ -136,7 +136,7 @@ def test_keys_of_the_configuration_are_keyword_arguments() -> None:
 
 
 @pytest.mark.parametrize("config", [{"no_such_key": 1}, {"telemetry_max_bytes": "much"}])
-def test_what_is_wrong_in_the_configuration_is_raised_where_the_host_is_entered(
+def test_a_configuration_error_is_raised_on_entry(
     config: dict[str, object],
 ) -> None:
     before = left_behind()
@@ -157,7 +157,7 @@ def test_a_host_that_cannot_listen_leaves_nothing_behind() -> None:
         assert left_behind() == before
 
 
-def test_data_in_a_folder_of_the_test_are_there_for_the_next_host(tmp_path: Path) -> None:
+def test_data_in_a_folder_of_the_test_are_available_to_the_next_host(tmp_path: Path) -> None:
     with odradek.testing.host(data_dir=tmp_path) as first:
         first.topics.create("kept", 2, retention_ms=1_000)
         first.subscribe("org.", name="kept")
@@ -167,7 +167,7 @@ def test_data_in_a_folder_of_the_test_are_there_for_the_next_host(tmp_path: Path
         assert "kept" in second.host.telemetry.subscriptions.by_name
 
 
-def test_installed_plugins_stay_out_unless_they_are_named() -> None:
+def test_installed_plugins_are_inactive_unless_named() -> None:
     with odradek.testing.host() as bare, odradek.testing.host(plugins={"stdout": {}}) as with_one:
         assert bare.host.plugins == []
         assert [plugin.name for plugin in with_one.host.plugins] == ["stdout"]
@@ -178,7 +178,7 @@ def test_a_plugin_that_is_not_installed_is_refused() -> None:
         odradek.testing.host(plugins={"absent": {}}).__enter__()
 
 
-def test_a_stopped_host_says_so() -> None:
+def test_a_stopped_host_reports_it() -> None:
     with odradek.testing.host() as host:
         pass
 
@@ -186,7 +186,7 @@ def test_a_stopped_host_says_so() -> None:
         host.subscribe()
 
 
-def test_what_came_to_a_host_is_there_when_it_is_stopped() -> None:
+def test_requests_of_a_host_are_available_after_it_stops() -> None:
     with odradek.testing.host() as host, WireClient(host.address) as client:
         bootstrap = host.bootstrap
         client.introduce()
@@ -197,7 +197,7 @@ def test_what_came_to_a_host_is_there_when_it_is_stopped() -> None:
         host.telemetry.wait_for(timeout_s=0)
 
 
-def test_a_host_that_runs_is_not_entered_again() -> None:
+def test_a_running_host_cannot_be_entered_again() -> None:
     context = odradek.testing.host()
     before = threading.active_count()
 
@@ -209,7 +209,7 @@ def test_a_host_that_runs_is_not_entered_again() -> None:
         assert again.topics.names() == []
 
 
-def test_a_start_that_is_interrupted_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(Future[None]):
         def result(self, timeout: float | None = None) -> None:
             super().result(timeout)
@@ -224,7 +224,7 @@ def test_a_start_that_is_interrupted_leaves_nothing_behind(monkeypatch: pytest.M
     assert left_behind() == before
 
 
-def test_a_virtual_clock_belongs_to_one_host() -> None:
+def test_a_mock_clock_belongs_to_one_host() -> None:
     clock = VirtualClock()
     with pytest.raises(RuntimeError, match="no host has this clock"):
         clock.advance(1)
@@ -248,7 +248,7 @@ def test_a_failure_while_stopping_is_raised(tmp_path: Path, monkeypatch: pytest.
         context.__exit__()
 
 
-def test_topics_are_made_and_read_past_the_protocol(odradek_host: RunningHost) -> None:
+def test_topics_are_created_and_read_without_the_protocol(odradek_host: RunningHost) -> None:
     odradek_host.topics.create("numbers", partitions=2, cleanup_policy="compact")
 
     assert odradek_host.topics.names() == ["numbers"]
@@ -257,7 +257,7 @@ def test_topics_are_made_and_read_past_the_protocol(odradek_host: RunningHost) -
         odradek_host.topics.records("absent")
 
 
-def test_hosts_of_one_test_are_different(odradek_hosts: Callable[..., RunningHost]) -> None:
+def test_hosts_of_one_test_are_independent(odradek_hosts: Callable[..., RunningHost]) -> None:
     first, second = odradek_hosts(node_id=1), odradek_hosts(node_id=2)
 
     first.topics.create("here")
@@ -266,7 +266,7 @@ def test_hosts_of_one_test_are_different(odradek_hosts: Callable[..., RunningHos
     assert second.topics.names() == []
 
 
-def test_a_host_can_be_told_apart_by_what_runs_in_its_thread(odradek_host: RunningHost) -> None:
+def test_a_call_runs_in_the_thread_of_its_host(odradek_host: RunningHost) -> None:
     thread = odradek_host.thread
 
     inside = odradek_host.call(lambda: odradek_host.call(threading.current_thread))

@@ -1,6 +1,6 @@
-"""KIP-714 as librdkafka lives it, 2.5.3 (the oldest with telemetry that works) and the newest.
+"""KIP-714 in librdkafka: 2.5.3, the oldest version with working telemetry, and the newest.
 
-Cases that are bugs or puzzles of a client carry the issue they were reported in.
+Tests of client bugs or open questions cite the issue that reported them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PROGRAM = Path(__file__).with_name("telemetry_program.py")
 CREATED = "org.apache.kafka.producer.connection.creation.total"
 INTERVAL_MS = 200
 PATIENCE_S = 20
-"""For what takes milliseconds on a machine that has time."""
+"""For steps that take milliseconds on an idle machine."""
 
 
 class Client:
-    """A running program with a producer in it."""
+    """A running program with a producer."""
 
     def __init__(self, python: str, host: RunningHost, *settings: str) -> None:
         self.host = host
@@ -41,13 +41,13 @@ class Client:
         )
 
     def end(self) -> str:
-        """Let it flush and end; what it printed."""
+        """Let it flush and end; return its output."""
         printed, _ = self.process.communicate(timeout=30)
         assert self.process.returncode == 0, printed
         return printed
 
     def first_push(self, after: Push | None = None) -> Push:
-        """The next push that is taken and has metrics."""
+        """The next accepted push with metrics."""
         return self.host.telemetry.wait_for_push(client_id="me", timeout_s=PATIENCE_S, after=after)
 
 
@@ -56,7 +56,7 @@ Start = Callable[..., Client]
 
 @pytest.fixture(params=["newest", pytest.param("2.5.3", marks=pytest.mark.slow)])
 def start(request: pytest.FixtureRequest, odradek_host: RunningHost) -> Iterator[Start]:
-    """Starts clients of one version of librdkafka; they are killed if a test does not end them."""
+    """Starts clients of one version of librdkafka; kills those that the test does not end."""
     python = sys.executable if request.param == "newest" else request.getfixturevalue("old_librdkafka")
     with ExitStack() as started:
 
@@ -71,19 +71,19 @@ def start(request: pytest.FixtureRequest, odradek_host: RunningHost) -> Iterator
 
 @pytest.fixture
 def host(odradek_host: RunningHost) -> RunningHost:
-    """A host that wants all metrics."""
+    """A host that subscribes to all metrics."""
     odradek_host.subscribe("org.apache.kafka.", INTERVAL_MS)
     return odradek_host
 
 
 def gets(host: RunningHost) -> int:
-    """How often the client asked for its subscription."""
+    """The number of times that the client asked for its subscription."""
     return len(host.requests.of("GetTelemetrySubscriptions", client_id="me"))
 
 
 @contextmanager
 def asked_again(host: RunningHost) -> Iterator[None]:
-    """What happens inside makes the client ask for its subscription once more."""
+    """The action makes the client ask for its subscription once more."""
     before = gets(host)
     yield
     host.requests.wait_for(
@@ -91,7 +91,9 @@ def asked_again(host: RunningHost) -> Iterator[None]:
     )
 
 
-def test_handshake_asks_once_and_pushes_under_the_id_it_was_given(host: RunningHost, start: Start) -> None:
+def test_a_client_asks_for_its_subscription_once_and_pushes_with_its_id(
+    host: RunningHost, start: Start
+) -> None:
     client = start()
 
     push = client.first_push()
@@ -104,7 +106,7 @@ def test_handshake_asks_once_and_pushes_under_the_id_it_was_given(host: RunningH
     assert push.context.connection.client_software_name == "confluent-kafka-python"
 
 
-def test_pushes_come_by_the_interval(host: RunningHost, start: Start) -> None:
+def test_pushes_follow_the_interval(host: RunningHost, start: Start) -> None:
     first = start().first_push()
 
     host.telemetry.wait_for_push(after=first, timeout_s=PATIENCE_S)
@@ -116,7 +118,7 @@ def test_pushes_come_by_the_interval(host: RunningHost, start: Start) -> None:
     assert gets(host) == 1
 
 
-def test_a_metric_that_was_asked_for_has_a_value(host: RunningHost, start: Start) -> None:
+def test_a_requested_metric_has_a_value(host: RunningHost, start: Start) -> None:
     start()
 
     (point,) = host.telemetry.wait_for(CREATED, client_id="me", timeout_s=PATIENCE_S)
@@ -126,7 +128,7 @@ def test_a_metric_that_was_asked_for_has_a_value(host: RunningHost, start: Start
     assert "client_id" not in point.labels
 
 
-def test_a_new_subscription_is_fetched_when_the_old_one_is_unknown(host: RunningHost, start: Start) -> None:
+def test_a_changed_subscription_is_fetched_after_an_unknown_id(host: RunningHost, start: Start) -> None:
     client = start()
     first = client.first_push()
 
@@ -140,7 +142,7 @@ def test_a_new_subscription_is_fetched_when_the_old_one_is_unknown(host: Running
     assert {name.rpartition(".")[0] for name in second.metrics} == {CREATED.rpartition(".")[0]}
 
 
-def test_an_unknown_subscription_id_makes_it_ask_again(host: RunningHost, start: Start) -> None:
+def test_an_unknown_subscription_id_makes_the_client_ask_again(host: RunningHost, start: Start) -> None:
     client = start()
     first = client.first_push()
 
@@ -175,19 +177,21 @@ def test_librdkafka_4507_too_large_does_not_end_telemetry(host: RunningHost, sta
 
 
 def test_invalid_record_ends_telemetry(host: RunningHost, start: Start) -> None:
-    """https://github.com/apache/kafka/pull/23444: why the host says it for what is not OTLP only."""
+    """KAFKA-21076, https://github.com/apache/kafka/pull/23444: the reason why the host returns it only for
+    payloads that are not OTLP.
+    """
     client = start()
     client.first_push()
 
     fault = host.fault("PushTelemetry", error="INVALID_RECORD", times=None)
     fault.wait(PATIENCE_S)
-    time.sleep(3 * INTERVAL_MS / 1000)  # nothing can be waited for: it is the absence that is shown
+    time.sleep(3 * INTERVAL_MS / 1000)  # there is no event to wait for: the test shows that no push comes
     client.end()
 
     assert fault.used == 1
 
 
-def test_a_client_that_closes_pushes_once_more(host: RunningHost, start: Start) -> None:
+def test_a_closing_client_pushes_once_more(host: RunningHost, start: Start) -> None:
     client = start()
     first = client.first_push()
     time.sleep(INTERVAL_MS / 4000)  # it does not push once more while it waits for the answer to a push
@@ -199,7 +203,9 @@ def test_a_client_that_closes_pushes_once_more(host: RunningHost, start: Start) 
     assert last.metrics
 
 
-def test_librdkafka_4833_a_subscription_that_matches_nothing(odradek_host: RunningHost, start: Start) -> None:
+def test_librdkafka_4833_a_subscription_without_matching_metrics_is_harmless(
+    odradek_host: RunningHost, start: Start
+) -> None:
     """https://github.com/confluentinc/librdkafka/issues/4833: 2.5.0 aborted; and
     https://github.com/confluentinc/confluent-kafka-python/issues/2185: 2.8.0 pushed null.
     """
@@ -213,7 +219,7 @@ def test_librdkafka_4833_a_subscription_that_matches_nothing(odradek_host: Runni
     assert {tuple(push.metrics) for push in odradek_host.telemetry.pushes} == {()}
 
 
-def test_confluent_kafka_dotnet_2399_the_id_is_taken_as_a_matter_of_course(
+def test_confluent_kafka_dotnet_2399_the_assigned_id_is_logged_as_a_change(
     host: RunningHost, start: Start
 ) -> None:
     """https://github.com/confluentinc/confluent-kafka-dotnet/issues/2399: a line that looks like an error."""
@@ -225,7 +231,7 @@ def test_confluent_kafka_dotnet_2399_the_id_is_taken_as_a_matter_of_course(
     assert printed.count("Telemetry client instance id changed") == 1
 
 
-def test_a_connection_that_drops_in_a_push_does_not_end_telemetry(host: RunningHost, start: Start) -> None:
+def test_a_connection_lost_during_a_push_does_not_end_telemetry(host: RunningHost, start: Start) -> None:
     client = start()
     first = client.first_push()
 
@@ -234,7 +240,7 @@ def test_a_connection_that_drops_in_a_push_does_not_end_telemetry(host: RunningH
     assert client.first_push(after=first).metrics
 
 
-def test_a_client_that_was_told_nothing_is_silent(odradek_host: RunningHost, start: Start) -> None:
+def test_a_client_without_a_subscription_pushes_no_metrics(odradek_host: RunningHost, start: Start) -> None:
     client = start()
 
     odradek_host.requests.wait_for("GetTelemetrySubscriptions", client_id="me", timeout_s=PATIENCE_S)

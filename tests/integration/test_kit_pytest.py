@@ -1,4 +1,4 @@
-"""The plugin inside pytest, as somebody else's project has it."""
+"""The pytest plugin, as another project uses it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_waits_in_vain(odradek_host):
 
 
 def ran(folder: Path, test: str) -> str:
-    """The last part of what pytest prints in a project of one test file."""
+    """The end of pytest's output in a project with one test file."""
     (folder / "test_it.py").write_text(test)
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(folder), str(folder)]
     command += ["-p", "no:cacheprovider", "-p", "no:timeout"]
@@ -49,11 +49,11 @@ def ran(folder: Path, test: str) -> str:
 
 
 def installed() -> bool:
-    """Whether the distribution is, and not its source folder alone on the path."""
+    """Whether the distribution is installed, not only its source folder on the path."""
     return any(point.value == "odradek.testing.pytest_plugin" for point in entry_points(group="pytest11"))
 
 
-def test_a_session_without_a_host_does_not_load_it(tmp_path: Path) -> None:
+def test_a_session_without_a_host_does_not_import_it(tmp_path: Path) -> None:
     assert "1 passed" in ran(tmp_path, ASKS_NOTHING)
 
 
@@ -61,13 +61,13 @@ def test_the_host_is_not_rewritten(tmp_path: Path) -> None:
     assert "1 passed" in ran(tmp_path, USES_A_HOST)
 
 
-def test_a_failure_leaves_nothing_to_the_next_test(tmp_path: Path) -> None:
+def test_a_failure_does_not_affect_the_next_test(tmp_path: Path) -> None:
     printed = ran(tmp_path, FAILS)
 
     assert "1 failed, 1 passed" in printed
 
 
-def test_what_was_missed_is_explained_in_the_report(tmp_path: Path) -> None:
+def test_missing_data_is_explained_in_the_report(tmp_path: Path) -> None:
     printed = ran(tmp_path, MISSES)
 
     assert "NothingCame: no data point of metric nothing of client (any) within 0 s" in printed

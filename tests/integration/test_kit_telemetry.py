@@ -1,4 +1,4 @@
-"""What a test learns about pushes, and what it is told when they do not come."""
+"""Pushes as a test sees them, and the explanation if they do not come."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def client(odradek_host: RunningHost) -> Iterator[WireClient]:
         yield client
 
 
-def test_the_telemetry_apis_are_there(client: WireClient) -> None:
+def test_the_telemetry_apis_are_offered(client: WireClient) -> None:
     response = client.send(ApiVersionsRequest(client_software_name="x", client_software_version="1"), 3)
 
     assert {71, 72} <= {row.api_key for row in response.api_keys}
 
 
-def test_a_subscription_says_what_to_push(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_subscription_selects_metrics(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.subscribe(["org.a.", "org.b."], interval_ms=250, match={"client_id": "m."})
     odradek_host.subscribe("org.c.", match={"client_id": "another"}, name="others")
 
@@ -40,7 +40,7 @@ def test_a_subscription_says_what_to_push(odradek_host: RunningHost, client: Wir
     assert told.push_interval_ms == 250
 
 
-def test_a_subscription_is_replaced_and_ended(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_subscription_can_be_replaced_and_removed(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.subscribe("org.a.")
     odradek_host.subscribe("org.b.")
     replaced = client.subscriptions()
@@ -52,19 +52,19 @@ def test_a_subscription_is_replaced_and_ended(odradek_host: RunningHost, client:
     assert ended.requested_metrics == []
 
 
-def test_a_subscription_has_to_be_legal(odradek_host: RunningHost) -> None:
+def test_a_subscription_must_be_valid(odradek_host: RunningHost) -> None:
     with pytest.raises(ApiError) as refused:
         odradek_host.subscribe("org.", interval_ms=99)
 
     assert refused.value.code == ErrorCode.INVALID_REQUEST
 
 
-def test_a_selector_that_there_is_not_is_told_the_right_name(odradek_host: RunningHost) -> None:
+def test_an_unknown_selector_is_refused_with_the_nearest_name(odradek_host: RunningHost) -> None:
     with pytest.raises(ValueError, match=r"no selector 'clientid': client_id\?"):
         odradek_host.subscribe(match={"clientid": "me"})
 
 
-def test_a_push_is_decoded_and_kept_as_it_came(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_push_is_decoded_and_its_payload_kept(odradek_host: RunningHost, client: WireClient) -> None:
     sent = compress(Codec.ZSTD, otlp("org.x"))
 
     client.push(sent, Codec.ZSTD)
@@ -89,7 +89,7 @@ def test_labels_of_enrichers_are_seen(odradek_hosts: Callable[..., RunningHost])
     assert point.labels["client_id"] == "me"
 
 
-def test_a_payload_that_a_worker_opens_is_a_push_like_others(
+def test_a_payload_decompressed_by_a_worker_is_an_ordinary_push(
     odradek_hosts: Callable[..., RunningHost],
 ) -> None:
     host = odradek_hosts(payload_workers=1, telemetry_inline_bytes=0)
@@ -103,7 +103,7 @@ def test_a_payload_that_a_worker_opens_is_a_push_like_others(
 
 
 @pytest.mark.parametrize("clock", [None, VirtualClock()], ids=["system", "virtual"])
-def test_a_push_that_is_kept_in_the_log_is_seen_too(
+def test_a_push_stored_in_the_log_is_seen_too(
     odradek_hosts: Callable[..., RunningHost], clock: VirtualClock | None
 ) -> None:
     host = odradek_hosts(clock=clock, telemetry_durability="log")
@@ -117,7 +117,7 @@ def test_a_push_that_is_kept_in_the_log_is_seen_too(
     assert [record.value for record in host.topics.records("__client_telemetry")] == [otlp("org.x")]
 
 
-def test_refused_and_empty_pushes_are_kept_too(odradek_host: RunningHost, client: WireClient) -> None:
+def test_refused_and_empty_pushes_are_recorded_too(odradek_host: RunningHost, client: WireClient) -> None:
     client.push(b"not otlp")
     client.push(b"")
 
@@ -128,7 +128,7 @@ def test_refused_and_empty_pushes_are_kept_too(odradek_host: RunningHost, client
 
 
 @pytest.mark.parametrize("policy", ["client-safe", "kafka"])
-def test_null_metrics_close_the_connection_only_where_kafka_is_taken_to_the_letter(
+def test_null_metrics_close_the_connection_only_under_the_kafka_policy(
     odradek_hosts: Callable[..., RunningHost], policy: str
 ) -> None:
     host = odradek_hosts(telemetry_error_policy=policy)
@@ -147,7 +147,7 @@ def test_null_metrics_close_the_connection_only_where_kafka_is_taken_to_the_lett
             assert client.answer(request, 0).error_code == ErrorCode.NONE
 
 
-def test_waiting_ends_as_soon_as_it_comes(odradek_host: RunningHost, client: WireClient) -> None:
+def test_waiting_ends_as_soon_as_the_data_comes(odradek_host: RunningHost, client: WireClient) -> None:
     pushing = threading.Timer(0.05, client.push, [otlp("org.late")])
     pushing.start()
 
@@ -157,7 +157,7 @@ def test_waiting_ends_as_soon_as_it_comes(odradek_host: RunningHost, client: Wir
     assert len(points) == 1
 
 
-def test_a_metric_that_did_not_come_is_explained(odradek_host: RunningHost, client: WireClient) -> None:
+def test_a_missing_metric_is_explained(odradek_host: RunningHost, client: WireClient) -> None:
     odradek_host.subscribe("org.", match={"client_id": "m."})
     odradek_host.fault("Fetch", drop="before")
     client.push(otlp("org.near", "org.far"))
@@ -182,9 +182,7 @@ def test_a_metric_that_did_not_come_is_explained(odradek_host: RunningHost, clie
     ]
 
 
-def test_a_subscription_that_came_too_late_is_explained(
-    odradek_host: RunningHost, client: WireClient
-) -> None:
+def test_a_late_subscription_is_explained(odradek_host: RunningHost, client: WireClient) -> None:
     client.subscriptions()
     odradek_host.subscribe("org.")
 
@@ -195,7 +193,7 @@ def test_a_subscription_that_came_too_late_is_explained(
     assert told in str(missed.value).splitlines()
 
 
-def test_a_test_that_forgot_everything_is_told_so(odradek_host: RunningHost) -> None:
+def test_a_test_without_a_subscription_gets_an_explanation(odradek_host: RunningHost) -> None:
     with pytest.raises(NothingCame) as missed:
         odradek_host.telemetry.wait_for_push(terminating=True, timeout_s=0)
 

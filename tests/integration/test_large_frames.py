@@ -1,4 +1,4 @@
-"""Large requests on real sockets, where the transport changes its protocol in the middle of a frame."""
+"""Large requests on real sockets, where the transport switches protocols in the middle of a frame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
 
 
 def loops() -> list[Any]:
-    """asyncio's own loop, and uvloop's where it is installed."""
+    """asyncio's own loop, and uvloop's if it is installed."""
     found: list[Any] = [pytest.param(asyncio.new_event_loop, id="asyncio")]
     if importlib.util.find_spec("uvloop") is not None:
         uvloop = importlib.import_module("uvloop")
@@ -36,7 +36,7 @@ class SizeDispatcher:
 
 
 class SmallListener:
-    """What a channel needs of its listener."""
+    """The parts of a listener that a channel needs."""
 
     def __init__(self) -> None:
         self.dispatcher = SizeDispatcher()
@@ -54,7 +54,7 @@ class SmallListener:
 
 
 async def answers_to(requests: bytes, count: int) -> list[tuple[int, int]]:
-    """What a channel answers to a stream of requests."""
+    """A channel's answers to a stream of requests."""
     listener = cast(Listener, SmallListener())
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Channel(listener), "127.0.0.1", 0)

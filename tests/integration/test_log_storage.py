@@ -1,4 +1,4 @@
-"""What real clients see of the disk: deleting, moving to another directory, compaction, a full disk."""
+"""Storage as real clients see it: deletion, moves between directories, compaction, a full disk."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ kafka = pytest.importorskip("kafka")
 
 TIMEOUT_S = 20
 MOST_WAITING = 20_000
-"""A fifth of what librdkafka keeps while the host is away; it refuses more."""
+"""A fifth of the records that librdkafka buffers while the host is down; it refuses more."""
 
 
 def until(wanted: Callable[[], bool], what: str) -> None:
-    """Wait for something.
+    """Wait for a condition.
 
-    Raises:
-        AssertionError: It does not come.
+    Raises: AssertionError: It did not become true in time.
     """
     end_s = time.monotonic() + TIMEOUT_S
     while not wanted():
@@ -45,7 +44,7 @@ def create(bootstrap: str, topic: str, **config: str) -> None:
 
 
 def records_of(bootstrap: str, topic: str) -> list[tuple[int, bytes | None, bytes | None]]:
-    """Offset, key and value of everything that is there."""
+    """Offset, key and value of every record."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -109,7 +108,7 @@ def test_a_compacted_topic_keeps_the_last_value_of_each_key(tmp_path: Path) -> N
 
 
 class Writer:
-    """Produces numbers until it is stopped, and knows which were acknowledged."""
+    """Produces numbers until it is stopped, and records which were acknowledged."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self.producer = confluent_kafka.Producer(
@@ -162,7 +161,7 @@ def move(bootstrap: str, directory: Path) -> None:
         admin.close()
 
 
-def test_a_partition_moves_while_it_is_written_to_and_the_host_is_killed(tmp_path: Path) -> None:
+def test_a_partition_moves_while_it_is_written_and_the_host_is_killed(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     arguments = (
         "--set", f"listeners=PLAINTEXT://127.0.0.1:{free_port()}", "--set", f"data.dir={tmp_path / 'data'}",
@@ -191,7 +190,7 @@ def test_a_partition_moves_while_it_is_written_to_and_the_host_is_killed(tmp_pat
             host.terminate()
 
 
-def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_refuses_and_then_accepts_again(tmp_path: Path) -> None:
     host = ServeProcess("--set", f"listeners={LOOPBACK}", "--set", f"data.dir={tmp_path}")
     try:
         create(host.bootstrap, "a", segment_bytes="1048576")
@@ -229,7 +228,7 @@ def test_a_full_disk_refuses_and_then_goes_on(tmp_path: Path) -> None:
             host.terminate()
 
 
-def test_the_second_host_cannot_use_a_directory_of_the_first(tmp_path: Path) -> None:
+def test_a_second_host_cannot_use_a_directory_of_the_first(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     with running_host(tmp_path / "data", f"log.dirs={shared}"):
         with pytest.raises(ConfigError, match=r"log\.dirs: .* is in use by another process"):

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of appending: what was acknowledged is there."""
+"""kill -9 during appends: acknowledged records survive."""
 
 from __future__ import annotations
 

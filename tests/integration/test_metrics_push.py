@@ -34,7 +34,7 @@ CLOSED_PORT = "http://127.0.0.1:9"
 
 
 class Collector(ThreadingHTTPServer):
-    """Keeps what is posted to it."""
+    """A server that stores posted requests."""
 
     daemon_threads = True
 
@@ -48,7 +48,7 @@ class Collector(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def next_metrics(self) -> dict[str, Metric]:
-        """Of the next push."""
+        """Wait for the next push."""
         _, _, push = self.pushes.get(timeout=10)
         (resource,) = push.resource_metrics
         return {metric.name: metric for scope in resource.scope_metrics for metric in scope.metrics}
@@ -68,7 +68,7 @@ class Posted(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Write no access log."""
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def push_to(endpoint: str, interval_ms: int = 100) -> tuple[str, ...]:
 
 
 def use_quotas(host: ThreadedHost) -> None:
-    """Three budgets whose tags are not about the same."""
+    """Three quotas whose tags differ."""
     quotas, now_ms = host.host.broker.quotas, host.host.clock.now_ms()
     for entity in ENTITIES:
         quotas.apply(entity, {"producer_byte_rate": 1.0})
@@ -117,7 +117,7 @@ def test_metrics_are_pushed_to_a_collector(tmp_path: Path, collector: Collector)
     assert tags == [{"user": "alice"}, {"user": "bob", "client_id": "app"}, {"client_id": "web"}]
 
 
-def test_the_end_of_a_host_is_pushed_too(tmp_path: Path, collector: Collector) -> None:
+def test_a_stopping_host_pushes_its_metrics_once_more(tmp_path: Path, collector: Collector) -> None:
     with running_host(tmp_path, *push_to(collector.url, 600_000)) as host, WireClient(host.address) as client:
         client.introduce()
 
@@ -126,7 +126,9 @@ def test_the_end_of_a_host_is_pushed_too(tmp_path: Path, collector: Collector) -
 
 
 @pytest.mark.parametrize("status", [400, 503])
-def test_a_collector_that_refuses_is_told_again(tmp_path: Path, collector: Collector, status: int) -> None:
+def test_a_push_refused_by_the_collector_is_repeated(
+    tmp_path: Path, collector: Collector, status: int
+) -> None:
     collector.status = status
     with running_host(tmp_path, *push_to(collector.url)) as host, WireClient(host.address) as client:
         first = collector.next_metrics()
@@ -136,7 +138,7 @@ def test_a_collector_that_refuses_is_told_again(tmp_path: Path, collector: Colle
     assert first.keys() & second.keys() >= {"odradek.up", "odradek.connections"}
 
 
-def test_a_collector_that_is_down_harms_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_collector_that_is_down_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with running_host(tmp_path, *push_to(CLOSED_PORT)) as host, WireClient(host.address) as client:
         until_s = time.monotonic() + 10
         while "Failed to export metrics" not in caplog.text and time.monotonic() < until_s:
@@ -148,17 +150,17 @@ def test_a_collector_that_is_down_harms_nobody(tmp_path: Path, caplog: pytest.Lo
     assert host.host.dispatcher.unexpected_errors == 0
 
 
-def test_a_collector_that_never_answers_does_not_keep_a_host_from_stopping(tmp_path: Path) -> None:
+def test_a_collector_that_never_answers_does_not_delay_the_stop(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
         with running_host(tmp_path, *push_to(endpoint, 600_000), "shutdown.timeout.ms=200"):
             begin_s = time.monotonic()
         took_s = time.monotonic() - begin_s
 
-    assert took_s < 5  # half of what the exporter waits for an answer
+    assert took_s < 5  # half of the exporter's time limit for an answer
 
 
-def test_without_an_endpoint_nothing_is_loaded_for_it(tmp_path: Path) -> None:
+def test_without_an_endpoint_the_exporter_is_not_imported(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from support.hosts import running_host\n"
         "with running_host(Path(sys.argv[1])): pass\n"

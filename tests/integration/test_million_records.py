@@ -1,4 +1,4 @@
-"""A million records through librdkafka: each once and in order, also when the host is killed."""
+"""A million records through librdkafka: each read once and in order, even if the host is killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DEADLINE_S = 180
 
 @dataclass(slots=True)
 class Deliveries:
-    """What the delivery reports said."""
+    """The counts of delivery reports."""
 
     count: int = 0
     failed: int = 0

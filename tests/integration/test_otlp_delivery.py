@@ -1,4 +1,6 @@
-"""The OTLP plugin driven by the host: from the queue over the wire, to an endpoint that comes and goes."""
+"""The OTLP plugin driven by the host: from the queue over the network, to an endpoint that is sometimes
+down.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ SETTINGS = ForwarderSettings(
 )
 
 POISON = "metric.617"
-"""The endpoints refuse a request with this metric for good."""
+"""The endpoints refuse a request with this metric permanently."""
 
 
 def record_of(number: int, instance_id: bytes = bytes(16)) -> TelemetryRecord:
@@ -50,7 +52,7 @@ def record_of(number: int, instance_id: bytes = bytes(16)) -> TelemetryRecord:
 @contextmanager
 def http_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
     class Handler(BaseHTTPRequestHandler):
-        """HTTP/1.0: a kept connection would be served on when the endpoint is down."""
+        """HTTP/1.0: a kept-alive connection would be served while the endpoint is down."""
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
@@ -62,7 +64,7 @@ def http_endpoint(port: int, bodies: list[bytes]) -> Iterator[None]:
             self.end_headers()
 
         def log_message(self, *arguments: object) -> None:
-            """Quiet."""
+            """Write no access log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
@@ -143,7 +145,7 @@ def names_of(bodies: list[bytes]) -> list[str]:
 
 
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-def test_pushes_arrive_joined_and_in_order(protocol: str) -> None:
+def test_pushes_arrive_merged_and_in_order(protocol: str) -> None:
     bodies: list[bytes] = []
     port = free_port()
 
@@ -161,7 +163,7 @@ def test_pushes_arrive_joined_and_in_order(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-def test_pushes_wait_for_an_endpoint_that_is_down_first_and_again_later(protocol: str) -> None:
+def test_pushes_wait_for_an_endpoint_that_is_down_at_first_and_again_later(protocol: str) -> None:
     bodies: list[bytes] = []
     port = free_port()
 
@@ -182,7 +184,7 @@ def test_pushes_wait_for_an_endpoint_that_is_down_first_and_again_later(protocol
 
 
 @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
-def test_one_bad_push_in_a_thousand_is_found_in_several_requests_in_flight(protocol: str) -> None:
+def test_one_bad_push_in_a_thousand_is_found_with_several_requests_in_flight(protocol: str) -> None:
     bodies: list[bytes] = []
     port = free_port()
     large = dataclasses.replace(SETTINGS, batch_max_records=160)

@@ -1,4 +1,4 @@
-"""A token that is revoked, and renewed much later: pushes wait in the log, none is given up."""
+"""A token that is revoked, and renewed much later: pushes wait in the log, and none is dropped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH_RECORDS = 10
 
 
 def guarded(token: str, status: int) -> Mood:
-    """Lets in who knows the token."""
+    """Accepts requests with the token."""
 
     def mood(exchange: Exchange) -> None:
         if exchange.headers["authorization"] == f"Bearer {token}":
@@ -27,7 +27,7 @@ def guarded(token: str, status: int) -> Mood:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_nothing_is_lost_while_a_token_is_revoked(tmp_path: Path, status: int) -> None:
+def test_no_push_is_lost_while_a_token_is_revoked(tmp_path: Path, status: int) -> None:
     token = tmp_path / "token"
     token.write_text("first")
     with (

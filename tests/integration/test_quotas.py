@@ -1,4 +1,4 @@
-"""librdkafka against quotas of bandwidth, over real sockets and real time."""
+"""librdkafka under bandwidth quotas, over real sockets in real time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.progress import Progress
 
 MEGABYTE = 1_000_000
 VALUE = b"v" * 9_900
-"""With what stands around it in a request: about ten thousand bytes."""
+"""About ten thousand bytes, with the overhead of a request."""
 TOPIC = "t"
 CLIENT_ID = "noisy"
 SHORT_WINDOWS = ("quota.window.num=3",)
@@ -40,12 +40,12 @@ def limit(host: ThreadedHost, entity: ClientQuotaEntity, **values: float) -> Non
 
 
 def produce(host: ThreadedHost, seconds: float, client_id: str = CLIENT_ID, total: int = 1 << 40) -> Progress:
-    """Produce as fast as the host lets a client, for some time or up to some bytes."""
+    """Produce as fast as the host allows, for some time or up to some bytes."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     progress = Progress()
 
     def delivered(error: object, _message: object) -> None:
-        if error is None:  # else it is one of those that are given up in the end
+        if error is None:  # otherwise it is counted at the end
             progress.arrived(len(VALUE))
 
     producer = confluent_kafka.Producer({
@@ -84,25 +84,25 @@ def consume(host: ThreadedHost, seconds: float, client_id: str = CLIENT_ID) -> P
 
 
 def fill(host: ThreadedHost, megabytes: int) -> None:
-    """Put records there for consumers."""
+    """Produce records for consumers."""
     filled = produce(host, 60, client_id="filler", total=megabytes * MEGABYTE)
     assert filled.total >= megabytes * MEGABYTE
 
 
 def metric(host: ThreadedHost, name: str, group: str) -> dict[tuple[tuple[str, str], ...], float]:
-    """Of every budget of a group, by tags."""
+    """The values of every budget of a group, by tags."""
     rows: Any = host.call(lambda: list(host.host.broker.quotas.measured(host.host.clock.now_ms())))
     return {row.name.tags: row.value for row in rows if (row.name.name, row.name.group) == (name, group)}
 
 
-def test_a_producer_is_held_to_its_quota_and_a_neighbor_is_not(host: ThreadedHost) -> None:
+def test_a_producer_is_throttled_to_its_quota_and_another_is_not(host: ThreadedHost) -> None:
     limit(host, ENTITIES["client-id"], producer_byte_rate=MEGABYTE)
 
     with ThreadPoolExecutor(2) as pool:
         noisy = pool.submit(produce, host, 4)
         neighbor = pool.submit(produce, host, 4, "neighbor", 12 * MEGABYTE)
 
-    # two seconds' worth is granted at once; what is on its way when the quota is used up comes on top
+    # two seconds' worth is allowed at once; requests in flight when the quota is exhausted are added
     assert noisy.result().total < 7 * MEGABYTE
     assert neighbor.result().total >= 12 * MEGABYTE
     throttled_ms = metric(host, "throttle-time", "Produce")
@@ -111,7 +111,7 @@ def test_a_producer_is_held_to_its_quota_and_a_neighbor_is_not(host: ThreadedHos
     ]
 
 
-def test_a_consumer_is_held_to_its_quota_and_a_neighbor_is_not(host: ThreadedHost) -> None:
+def test_a_consumer_is_throttled_to_its_quota_and_another_is_not(host: ThreadedHost) -> None:
     fill(host, 12)
     limit(host, ENTITIES["client-id"], consumer_byte_rate=MEGABYTE)
 
@@ -123,7 +123,7 @@ def test_a_consumer_is_held_to_its_quota_and_a_neighbor_is_not(host: ThreadedHos
     assert neighbor.result().total >= 12 * MEGABYTE
 
 
-def test_a_quota_that_is_set_and_lifted_holds_at_once(host: ThreadedHost) -> None:
+def test_setting_and_removing_a_quota_takes_effect_at_once(host: ThreadedHost) -> None:
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(produce, host, 3)
         time.sleep(0.5)

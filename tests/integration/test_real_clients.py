@@ -1,4 +1,4 @@
-"""Unmodified clients from pip against the host: each connects, creates a topic, and gets back what it
+"""Unmodified clients from pip against the host: each connects, creates a topic, and reads the records it
 produced.
 """
 
@@ -107,7 +107,7 @@ def test_aiokafka_creates_produces_and_fetches_back(host: ThreadedHost) -> None:
     assert values == expected_values()
 
 
-def test_a_producer_started_separately_shows_up_with_its_labels(tmp_path: Path) -> None:
+def test_a_separately_started_producer_appears_with_its_labels(tmp_path: Path) -> None:
     confluent_kafka = pytest.importorskip("confluent_kafka")
     arguments = [argument for override in EVERYTHING for argument in ("--set", override)]
 

@@ -1,4 +1,6 @@
-"""SASL_PLAINTEXT listeners with unmodified clients: who logs in is labeled, who does not bothers nobody."""
+"""SASL_PLAINTEXT listeners with unmodified clients: authenticated clients are labeled, and others do no
+harm.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,7 @@ def test_aiokafka_produces(host: ThreadedHost, mechanism: str) -> None:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_our_own_client_logs_in(host: ThreadedHost, mechanism: str) -> None:
+def test_our_own_client_authenticates(host: ThreadedHost, mechanism: str) -> None:
     login = SaslLogin(mechanism, USER, PASSWORD)
 
     with AdminClient(guarded(host), login=login) as admin:
@@ -136,7 +138,7 @@ def test_our_own_client_logs_in(host: ThreadedHost, mechanism: str) -> None:
     assert users == {USER: {1: 4096, 2: 4096}}
 
 
-def test_the_labels_of_a_push_have_the_principal(tmp_path: Path) -> None:
+def test_the_labels_of_a_push_contain_the_principal(tmp_path: Path) -> None:
     kafka = pytest.importorskip("confluent_kafka")
     settings = [part for each in (LISTENERS, ENABLED, *EVERYTHING) for part in ("--set", each)]
 
@@ -152,12 +154,12 @@ def test_the_labels_of_a_push_have_the_principal(tmp_path: Path) -> None:
 
 
 def second_listener(serve: ServeProcess) -> str:
-    """``host:port`` of the listener with SASL."""
+    """``host:port`` of the SASL listener."""
     return serve.ready.split("SASL_PLAINTEXT://")[1].split(" ")[0]
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_librdkafka_says_that_a_password_is_wrong(host: ThreadedHost, mechanism: str) -> None:
+def test_librdkafka_reports_a_wrong_password(host: ThreadedHost, mechanism: str) -> None:
     kafka = pytest.importorskip("confluent_kafka")
     said: list[str] = []
 
@@ -177,7 +179,7 @@ def test_librdkafka_says_that_a_password_is_wrong(host: ThreadedHost, mechanism:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_our_own_client_says_that_a_password_is_wrong(host: ThreadedHost, mechanism: str) -> None:
+def test_our_own_client_reports_a_wrong_password(host: ThreadedHost, mechanism: str) -> None:
     login = SaslLogin(mechanism, USER, "wrong")
 
     with AdminClient(guarded(host), login=login) as admin, pytest.raises(RequestFailed) as failure:
@@ -186,7 +188,7 @@ def test_our_own_client_says_that_a_password_is_wrong(host: ThreadedHost, mechan
     assert "user alice: SASL_AUTHENTICATION_FAILED: Authentication failed" in str(failure.value)
 
 
-def test_a_client_without_sasl_is_closed_and_with_it_gets_nowhere_else(host: ThreadedHost) -> None:
+def test_sasl_is_required_on_its_listener_and_refused_on_others(host: ThreadedHost) -> None:
     with AdminClient(guarded(host)) as admin, pytest.raises(ClientError, match="closed the connection"):
         admin.describe_cluster()
     with (
@@ -196,7 +198,7 @@ def test_a_client_without_sasl_is_closed_and_with_it_gets_nowhere_else(host: Thr
         admin.describe_cluster()
 
 
-def test_a_large_request_before_the_login_closes(host: ThreadedHost) -> None:
+def test_a_large_request_before_authentication_closes(host: ThreadedHost) -> None:
     with WireClient(guarded_address(host)) as client:
         client.introduce()
 
@@ -205,7 +207,7 @@ def test_a_large_request_before_the_login_closes(host: ThreadedHost) -> None:
         assert client.closed_by_peer()
 
 
-def test_requests_behind_a_wrong_password_are_not_answered(host: ThreadedHost) -> None:
+def test_requests_after_a_wrong_password_are_not_answered(host: ThreadedHost) -> None:
     with WireClient(guarded_address(host)) as client:
         client.send(SaslHandshakeRequest(mechanism="PLAIN"))
         login = SaslAuthenticateRequest(auth_bytes=b"\0alice\0wrong")
@@ -219,7 +221,7 @@ def test_requests_behind_a_wrong_password_are_not_answered(host: ThreadedHost) -
         assert client.closed_by_peer()
 
 
-def test_requests_sent_ahead_of_the_answer_are_answered_after_it(host: ThreadedHost) -> None:
+def test_requests_sent_before_the_answer_are_answered_after_it(host: ThreadedHost) -> None:
     with WireClient(guarded_address(host)) as client:
         client.send(SaslHandshakeRequest(mechanism="PLAIN"))
         login = SaslAuthenticateRequest(auth_bytes=f"\0{USER}\0{PASSWORD}".encode())
@@ -235,7 +237,7 @@ def test_requests_sent_ahead_of_the_answer_are_answered_after_it(host: ThreadedH
     assert len(response.brokers) == 1
 
 
-def test_a_deleted_user_keeps_the_connection_and_gets_no_other(host: ThreadedHost) -> None:
+def test_a_deleted_user_keeps_its_connection_and_cannot_open_another(host: ThreadedHost) -> None:
     with AdminClient(host.bootstrap) as admin:
         credential = new_credential("bob", ScramMechanism.SCRAM_SHA_256, "x", 4096, b"salt")
         admin.alter_user_scram_credentials(upsertions=[credential])
@@ -251,7 +253,7 @@ def test_a_deleted_user_keeps_the_connection_and_gets_no_other(host: ThreadedHos
     assert len(still.nodes) == 1
 
 
-def test_a_quota_of_a_user_is_that_of_the_login(host: ThreadedHost) -> None:
+def test_a_user_quota_applies_to_the_authenticated_user(host: ThreadedHost) -> None:
     topic, entity = "of-users", ClientQuotaEntity(user=USER)
     batch = batch_of(b"x" * 20_000, timestamp_ms=int(time.time() * 1000))
     data = PartitionProduceData(index=0, records=batch)
@@ -272,7 +274,7 @@ def test_a_quota_of_a_user_is_that_of_the_login(host: ThreadedHost) -> None:
     assert responses[1].throttle_time_ms == 0
 
 
-def test_logins_are_counted_by_listener(host: ThreadedHost) -> None:
+def test_authentications_are_counted_by_listener(host: ThreadedHost) -> None:
     def counted() -> dict[str, float]:
         return {
             row.name: row.value for row in host.host.metric_rows() if row.name.endswith("-authentication")
@@ -291,7 +293,7 @@ def test_logins_are_counted_by_listener(host: ThreadedHost) -> None:
     }
 
 
-def test_nothing_is_kept_of_a_client_that_leaves_the_gate(host: ThreadedHost) -> None:
+def test_a_client_that_disconnects_before_authentication_leaves_nothing_behind(host: ThreadedHost) -> None:
     def waiting() -> int:
         return len(host.host.broker.authenticators)
 
@@ -309,7 +311,7 @@ def test_nothing_is_kept_of_a_client_that_leaves_the_gate(host: ThreadedHost) ->
 @pytest.mark.parametrize(
     "data", [b"GET / HTTP/1.1\r\n\r\n", struct.pack(">i", 1) + b"x", b"\x16\x03\x01\x02\x00\x01\x00"]
 )
-def test_bytes_that_are_no_request_close(host: ThreadedHost, data: bytes) -> None:
+def test_bytes_that_are_not_a_request_close(host: ThreadedHost, data: bytes) -> None:
     with socket.create_connection(guarded_address(host), 10) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)

@@ -1,4 +1,4 @@
-"""``odradek serve`` as a process: the ready line, the exit status, one clear line for each mistake."""
+"""``odradek serve`` as a process: the ready line, the exit status, and one clear line for each mistake."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.wire_client import WireClient
 
 
 def failed(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A serve that must not start."""
+    """A run of serve that must fail to start."""
     command = [sys.executable, "-m", "odradek", "serve", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
@@ -37,7 +37,7 @@ def address(serve: ServeProcess) -> tuple[str, int]:
     return host, int(port)
 
 
-def test_the_ready_line_has_the_real_port_and_sigterm_ends_it(tmp_path: Path) -> None:
+def test_the_ready_line_has_the_real_port_and_sigterm_stops_it(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--set", "node.id=7") as serve:
         with WireClient(address(serve)) as client:
             client.introduce()
@@ -52,7 +52,7 @@ def test_the_ready_line_has_the_real_port_and_sigterm_ends_it(tmp_path: Path) ->
     assert status == 0
 
 
-def test_sigint_ends_it_too(tmp_path: Path) -> None:
+def test_sigint_stops_it_too(tmp_path: Path) -> None:
     with serving(tmp_path) as serve:
         serve.process.send_signal(signal.SIGINT)
         status = serve.process.wait(10)
@@ -91,7 +91,7 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", ["listeners=PLAINTEXT://a..b:9092", "metrics.listener=http://a..b:9093"])
-def test_what_cannot_be_the_name_of_a_host_is_one_line(tmp_path: Path, setting: str) -> None:
+def test_an_invalid_host_name_is_one_line(tmp_path: Path, setting: str) -> None:
     anywhere = ("--set", f"data.dir={tmp_path}", "--set", "listeners=PLAINTEXT://127.0.0.1:0")
 
     result = failed(*anywhere, "--set", setting)
@@ -132,7 +132,7 @@ def test_a_mistake_is_one_line_and_status_2(
     assert_one_line(result, *expected)
 
 
-def test_subscriptions_follow_the_configuration_and_keep_what_the_network_set(tmp_path: Path) -> None:
+def test_subscriptions_follow_the_configuration_and_keep_changes_over_the_network(tmp_path: Path) -> None:
     with running_host(tmp_path, "subscriptions.kept.metrics=a", "subscriptions.dropped.metrics=b") as first:
         first.call(lambda: first.host.metadata.put_resource(16, "from-network", {"metrics": "c"}))
     with running_host(tmp_path, "subscriptions.kept.metrics=changed") as second:

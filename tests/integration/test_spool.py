@@ -1,4 +1,4 @@
-"""The log is the spool: what is accepted is in the topic, and reaches forwarders whatever happens to them."""
+"""The log as spool: accepted pushes are in the topic, and reach forwarders despite failures."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_accepted_push_is_a_record_that_any_client_reads(tmp_path: Path) -> N
     assert headers["principal"] == b"User:ANONYMOUS"
 
 
-def test_forwarders_get_every_push_in_order_and_commit_what_they_have(tmp_path: Path) -> None:
+def test_forwarders_get_every_push_in_order_and_commit_delivered_offsets(tmp_path: Path) -> None:
     far, other = FarSide(), FarSide()
 
     with hosting(tmp_path, far=far, other=other) as host:
@@ -121,7 +121,7 @@ def test_offsets_are_stored_before_the_next_batch_is_delivered(tmp_path: Path) -
     assert all(after - before <= 5 for before, after in itertools.pairwise([0, *taken_at_commit]))
 
 
-def test_pushes_wait_in_the_log_while_the_far_side_is_down(tmp_path: Path) -> None:
+def test_pushes_wait_in_the_log_while_the_destination_is_down(tmp_path: Path) -> None:
     far = FarSide(behavior=down)
 
     with hosting(tmp_path, far=far) as host:
@@ -134,7 +134,7 @@ def test_pushes_wait_in_the_log_while_the_far_side_is_down(tmp_path: Path) -> No
     assert far.names == names(range(50))
 
 
-def test_a_restart_goes_on_where_the_last_run_ended(tmp_path: Path) -> None:
+def test_after_a_restart_delivery_continues_where_it_ended(tmp_path: Path) -> None:
     first, second = FarSide(), FarSide()
     with hosting(tmp_path, far=first) as host:
         push_all(host, range(10))
@@ -148,7 +148,7 @@ def test_a_restart_goes_on_where_the_last_run_ended(tmp_path: Path) -> None:
     assert second.names == names(range(10, 30))
 
 
-def test_a_forwarder_that_is_new_begins_at_the_end(tmp_path: Path) -> None:
+def test_a_new_forwarder_starts_at_the_end(tmp_path: Path) -> None:
     late = FarSide()
     with hosting(tmp_path) as host:
         push_all(host, range(5))
@@ -160,7 +160,7 @@ def test_a_forwarder_that_is_new_begins_at_the_end(tmp_path: Path) -> None:
     assert late.names == names(range(5, 8))
 
 
-def test_poison_is_found_by_halving_and_becomes_a_dead_letter(tmp_path: Path) -> None:
+def test_a_poison_record_is_found_by_halving_and_becomes_a_dead_letter(tmp_path: Path) -> None:
     def refuse(batch: Sequence[TelemetryRecord]) -> object:
         if any(name_of(record.payload.data) == "push.17" for record in batch):
             raise Reject("HTTP 400")
@@ -182,7 +182,7 @@ def test_poison_is_found_by_halving_and_becomes_a_dead_letter(tmp_path: Path) ->
     assert headers["dead_letter_offset"] == b"17"
 
 
-def test_dead_letters_that_cannot_be_stored_are_not_forgotten(tmp_path: Path) -> None:
+def test_dead_letters_that_cannot_be_stored_are_not_lost(tmp_path: Path) -> None:
     def refuse(batch: Sequence[TelemetryRecord]) -> object:
         raise Reject("HTTP 400", batch)
 
@@ -221,7 +221,7 @@ def bug(batch: Sequence[TelemetryRecord]) -> object:
 
 
 @pytest.mark.parametrize("behavior", [bug, hang, block, down])
-def test_a_bad_forwarder_touches_neither_the_others_nor_the_clients(
+def test_a_bad_forwarder_affects_neither_other_forwarders_nor_clients(
     tmp_path: Path, behavior: Behavior
 ) -> None:
     good, bad = FarSide(), FarSide(behavior=behavior)
@@ -236,7 +236,7 @@ def test_a_bad_forwarder_touches_neither_the_others_nor_the_clients(
     assert bad.taken == []
 
 
-def test_a_record_that_no_host_has_written_becomes_a_dead_letter(tmp_path: Path) -> None:
+def test_a_record_without_the_hosts_headers_becomes_a_dead_letter(tmp_path: Path) -> None:
     far = FarSide()
 
     with hosting(tmp_path, far=far) as host:
@@ -305,7 +305,7 @@ def test_a_full_topic_throttles_clients_until_retention_makes_room(tmp_path: Pat
     assert later == [0, 0]
 
 
-def test_what_retention_takes_from_a_slow_forwarder_is_counted(tmp_path: Path) -> None:
+def test_records_that_expire_before_delivery_are_counted(tmp_path: Path) -> None:
     far = FarSide(behavior=down)
 
     with hosting(tmp_path, "telemetry.linger.ms=0", far=far) as host:
@@ -419,7 +419,7 @@ def test_replay_delivers_again_on_a_running_host(tmp_path: Path, capsys: pytest.
     assert far.names == names(range(10)) + names(range(12))
 
 
-def test_offsets_may_be_moved_forward_too(tmp_path: Path) -> None:
+def test_offsets_can_be_moved_forward_too(tmp_path: Path) -> None:
     far = FarSide(behavior=down)
 
     with hosting(tmp_path, far=far) as host:
@@ -435,7 +435,9 @@ def test_offsets_may_be_moved_forward_too(tmp_path: Path) -> None:
     assert stats.delivered + stats.dropped.get("skipped", 0) == 10
 
 
-def test_replay_of_an_unknown_forwarder_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replay_of_an_unknown_forwarder_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with hosting(tmp_path) as host:
         status = run(["replay", "--plugin", "oltp", "--since", "1h", "--bootstrap-server", host.bootstrap])
 
@@ -443,7 +445,7 @@ def test_replay_of_an_unknown_forwarder_says_so(tmp_path: Path, capsys: pytest.C
     assert "forwarder oltp not found" in capsys.readouterr().err
 
 
-def test_nobody_else_consumes_in_the_group_of_a_forwarder(tmp_path: Path) -> None:
+def test_no_consumer_can_join_the_group_of_a_forwarder(tmp_path: Path) -> None:
     far = FarSide()
     errors: list[object] = []
 
@@ -472,7 +474,7 @@ def test_nobody_else_consumes_in_the_group_of_a_forwarder(tmp_path: Path) -> Non
     assert failure.code is ErrorCode.NON_EMPTY_GROUP
 
 
-def test_a_real_client_is_in_the_log_until_its_last_word(tmp_path: Path) -> None:
+def test_every_push_of_a_real_client_is_in_the_log(tmp_path: Path) -> None:
     far = FarSide()
 
     with hosting(tmp_path, far=far) as host:
@@ -490,7 +492,7 @@ def test_a_real_client_is_in_the_log_until_its_last_word(tmp_path: Path) -> None
     assert [record.payload.data for record, _ in found] == [record.payload.data for record in far.taken]
 
 
-def test_a_topic_that_somebody_deletes_is_made_anew(tmp_path: Path) -> None:
+def test_a_deleted_telemetry_topic_is_created_again(tmp_path: Path) -> None:
     far = FarSide()
 
     with hosting(tmp_path, far=far) as host:
@@ -518,7 +520,7 @@ def test_a_topic_that_somebody_deletes_is_made_anew(tmp_path: Path) -> None:
         ("plugins.otlp.batch.max.records=0", "plugins.otlp.batch.max.records: expected a whole number"),
     ],
 )
-def test_what_is_wrong_is_said_at_the_start(
+def test_configuration_errors_are_reported_at_the_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], override: str, problem: str
 ) -> None:
     status = run(["serve", "--set", f"data.dir={tmp_path}", "--plugin", "otlp", "--set", override])

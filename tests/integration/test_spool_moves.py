@@ -1,4 +1,4 @@
-"""Somebody moves a forwarder, or deletes the topic under it, while it has a batch in hand."""
+"""A forwarder is moved, or its topic is deleted, while it has a batch in flight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUP = "odradek.forwarder.fake.far"
 
 
 def tried_again(far: FarSide) -> None:
-    """What is in hand was refused some more times."""
+    """The batch in flight was refused a few more times."""
     calls = far.calls
     until_last(lambda: far.calls > calls + 3)
 
@@ -25,7 +25,7 @@ def delete_topic(host: ThreadedHost) -> None:
         admin.delete_topics([TOPIC])
 
 
-def test_what_was_delivered_of_a_topic_is_not_counted_as_deleted_with_it(tmp_path: Path) -> None:
+def test_records_delivered_before_the_topic_was_deleted_are_not_counted_as_deleted(tmp_path: Path) -> None:
     far = FarSide()
 
     with hosting(tmp_path, far=far) as host:
@@ -60,7 +60,7 @@ def test_a_batch_of_a_deleted_topic_does_not_move_the_forwarder_in_the_new_one(t
     assert codes == [0] * 3
 
 
-def test_a_new_topic_has_the_offsets_of_forwarders_from_its_first_moment(tmp_path: Path) -> None:
+def test_a_new_topic_has_the_offsets_of_forwarders_from_the_start(tmp_path: Path) -> None:
     far = FarSide(behavior=down)
 
     with hosting(tmp_path, far=far) as host:
@@ -73,7 +73,7 @@ def test_a_new_topic_has_the_offsets_of_forwarders_from_its_first_moment(tmp_pat
     assert found[TOPIC, 0].offset == 0
 
 
-def test_a_replay_is_not_forgotten_while_the_far_side_is_down(tmp_path: Path) -> None:
+def test_a_replay_is_not_forgotten_while_the_destination_is_down(tmp_path: Path) -> None:
     far = FarSide()
     with hosting(tmp_path, far=far) as host:
         push_all(host, range(5))
@@ -94,7 +94,7 @@ def test_a_replay_is_not_forgotten_while_the_far_side_is_down(tmp_path: Path) ->
     assert after.names == names(range(6))
 
 
-def test_an_offset_behind_the_end_skips_nothing_that_is_still_to_come(tmp_path: Path) -> None:
+def test_an_offset_after_the_end_skips_no_later_record(tmp_path: Path) -> None:
     far = FarSide()
 
     with hosting(tmp_path, far=far) as host:

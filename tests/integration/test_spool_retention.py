@@ -1,4 +1,4 @@
-"""Retention of the telemetry topic takes records that a forwarder has not delivered: they are counted."""
+"""Retention of the telemetry topic removes records that a forwarder has not delivered: they are counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.wire_client import WireClient
 
 SOON = ("log.retention.check.interval.ms=20", "telemetry.linger.ms=0")
 LARGE_BYTES = 48_000
-"""A payload of so many bytes, of which compression leaves a half."""
+"""A payload of this many bytes, which compress to about half."""
 
 
 def spool_of(host: ThreadedHost) -> TelemetrySpool:
@@ -22,12 +22,12 @@ def spool_of(host: ThreadedHost) -> TelemetrySpool:
 
 
 def gone(host: ThreadedHost, pushes: int) -> bool:
-    """Whether everything was delivered or has expired."""
+    """Whether every record was delivered or has expired."""
     stats = host.host.forwarders[0].stats()
     return stats.queued + stats.in_flight == 0 and stats.offered == pushes
 
 
-def test_what_is_older_than_retention_is_counted_as_expired(tmp_path: Path) -> None:
+def test_records_older_than_retention_are_counted_as_expired(tmp_path: Path) -> None:
     far = FarSide(behavior=down)
     with hosting(tmp_path, *SOON, "telemetry.retention.ms=300", far=far) as host:
         partition = spool_of(host).topic.partitions[0]

@@ -1,4 +1,4 @@
-"""kill -9 of ``odradek serve`` while its collector is in trouble: what was accepted arrives."""
+"""kill -9 of ``odradek serve`` while its collector fails: accepted pushes arrive."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FAST = (
 
 @dataclass(eq=False)
 class Life:
-    """One data directory through several runs, with clients that do not stop pushing."""
+    """One data directory through several runs, with clients that push all the time."""
 
     data_dir: Path
     pushers: Pushers
@@ -60,7 +60,7 @@ class Life:
 
     @contextmanager
     def run(self) -> Iterator[ServeProcess]:
-        """A run of the host; the accounts balance at its end, unless it was killed."""
+        """A run of the host; the accounting is balanced at its end, unless it was killed."""
         told = (*FAST, *self.settings, f"metrics.listener=http://127.0.0.1:{self.port}")
         with serving(self.data_dir, *(part for setting in told for part in ("--set", setting))) as serve:
             self.pushers.bootstrap = serve.bootstrap
@@ -77,7 +77,7 @@ class Life:
         self.kills += 1
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait, while the accounts balance at every look."""
+        """Wait for a condition; the accounting must be balanced at every check."""
         end_s = time.monotonic() + PATIENCE_S
         while not condition():
             accounts = self.accounts()
@@ -93,8 +93,8 @@ def living(data_dir: Path, collector: Collector, *settings: str) -> Iterator[Lif
 
 
 def assert_arrived(life: Life, collector: Collector) -> None:
-    """All that was accepted is there. Of each run that was killed at most the batch in hand came again, and
-    what else is there was on its way to its client.
+    """Assert that every accepted push arrived. For each killed run, at most the batch in flight arrived
+    twice; other extra pushes are those whose answer did not reach the client.
     """
     accepted = {name for name in life.pushers.accepted if collector.mood is not picky or not is_poison(name)}
     extra = collector.seen.keys() - accepted
@@ -165,7 +165,7 @@ def test_every_accepted_push_arrives_whenever_the_host_is_killed(tmp_path: Path,
 
 
 def dead_letters(bootstrap: str) -> list[str]:
-    """What is in the dead-letter topic now."""
+    """The records in the dead-letter topic."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -183,12 +183,12 @@ def dead_letters(bootstrap: str) -> list[str]:
     return found
 
 
-def test_a_forwarder_that_hangs_holds_up_no_other_and_loses_nothing_in_a_kill(tmp_path: Path) -> None:
+def test_a_hanging_forwarder_delays_no_other_and_loses_nothing_in_a_kill(tmp_path: Path) -> None:
     with collecting() as bad, collecting() as good, pushing(THREADS) as pushers:
         bad.mood = hanging
         table = "plugins.otlp.destinations"
         settings = (f"{table}.bad.endpoint={bad.url}", f"{table}.good.endpoint={good.url}")
-        # Longer than the host waits: the plugin itself hangs, and is cut off.
+        # Longer than the host waits: the plugin itself hangs, and is cancelled.
         patient = ("plugins.otlp.deliver.timeout.ms=300", f"{table}.bad.timeout.ms=60000")
         life = Life(tmp_path, pushers, (*settings, *patient))
         for _kill in range(2):

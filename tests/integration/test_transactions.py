@@ -1,4 +1,4 @@
-"""Transactions of unmodified clients: commit, abort, fencing, offsets of a group, kill -9 in the middle."""
+"""Transactions of unmodified clients: commit, abort, fencing, group offsets, kill -9 in the middle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadedHost]:
 
 
 def producer_of(bootstrap: str, transactional_id: str, **settings: Any) -> Any:
-    """A producer that may begin transactions."""
+    """A producer with initialized transactions."""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, **settings}
     )
@@ -32,14 +32,14 @@ def producer_of(bootstrap: str, transactional_id: str, **settings: Any) -> Any:
 
 
 def produce(producer: Any, topic: str, *values: str) -> None:
-    """Values, acknowledged, in the producer's transaction."""
+    """Produce acknowledged values in the producer's transaction."""
     for value in values:
         producer.produce(topic, value, partition=0)
     assert producer.flush(TIMEOUT_S) == 0
 
 
 def values_of(bootstrap: str, topic: str, isolation: str = "read_committed") -> list[str]:
-    """What a consumer sees, from the beginning to the end."""
+    """All values that a consumer reads, from the beginning to the end."""
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -72,7 +72,7 @@ def test_confluent_kafka_commits_and_aborts(host: ThreadedHost) -> None:
     assert len(values_of(host.bootstrap, "outcomes", "read_uncommitted")) == 12
 
 
-def test_confluent_kafka_does_not_see_what_is_open(host: ThreadedHost) -> None:
+def test_confluent_kafka_does_not_read_open_transactions(host: ThreadedHost) -> None:
     one, two = (producer_of(host.bootstrap, name) for name in ("one", "two"))
     one.begin_transaction()
     produce(one, "open", "from one")

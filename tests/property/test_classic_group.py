@@ -1,7 +1,7 @@
-"""Random lives of a classic group: joins, time-outs, lost answers, leaves, static members that come back.
+"""Random runs of a classic group: joins, timeouts, lost answers, leaves, returning static members.
 
-Whatever happens: one generation at a time, every parked request is answered once, and nothing is kept of
-those who are gone.
+At all times there is one generation, every waiting request is answered once, and nothing is kept for removed
+members.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOST_PLACE = (
 
 @dataclass(slots=True, eq=False)
 class Client:
-    """A client that keeps to the protocol: it joins, syncs, and then sends heartbeats."""
+    """A client that follows the protocol: it joins, syncs, and then sends heartbeats."""
 
     host: GroupHost
     version: int
@@ -45,10 +45,10 @@ class Client:
     syncing: Synced | None = None
     assignment: bytes | None = None
     requests: list[Joined | Synced] = field(default_factory=list)
-    """All that it ever sent and had to wait for."""
+    """All requests that it sent and had to wait for."""
 
     def beat(self) -> None:
-        """Take what has come, then do whatever is next."""
+        """Take the answers that came, then take the next step."""
         self.read()
         if self.joining is None and self.syncing is None:
             self.send()
@@ -83,7 +83,7 @@ class Client:
         return code
 
     def read(self) -> None:
-        """Take the answers that are there."""
+        """Take the available answers."""
         if self.joining is not None and not self.joining.waits:
             self.joined(self.joining.answer)
             self.joining = None
@@ -111,17 +111,17 @@ class Client:
             self.member_id = ""
 
     def retry(self) -> None:
-        """Its connection is lost: it gives up what it waits for, and forgets what it did not read."""
+        """Lose its connection: abandon waiting requests, and forget unread answers."""
         self.joining = self.syncing = None
 
     def change(self) -> None:
-        """It wants to read something else."""
+        """Change the subscription."""
         self.metadata += b"m"
         if self.joining is None:
             self.place = self.assignment = None
 
     def leave(self) -> None:
-        """It goes; as an operator, by instance id, if it is static."""
+        """Leave; if static, an operator removes it by its instance id."""
         if "g" in self.host.groups.groups and self.member_id:
             self.host.leave(("", self.instance_id) if self.instance_id else (self.member_id, None))
         self.retry()
@@ -130,17 +130,17 @@ class Client:
 
 @dataclass(slots=True)
 class Life:
-    """A group and everybody who has to do with it."""
+    """A group and all its clients."""
 
     host: GroupHost
     clients: list[Client]
     gone: list[Client] = field(default_factory=list)
     generation: int = 0
     leaders: dict[int, str] = field(default_factory=dict)
-    """Who was told to assign, by generation."""
+    """The leader of each generation."""
 
     def act(self, action: str, number: int, elapsed_ms: int) -> None:
-        """One thing happens."""
+        """Take one random step."""
         client = self.clients[number % len(self.clients)]
         if action == "pass":
             self.host.clock.advance(elapsed_ms)
@@ -152,7 +152,7 @@ class Life:
         self.check()
 
     def check(self) -> None:
-        """What always holds."""
+        """Check what must always be true."""
         group = self.host.groups.groups.get("g")
         assert not self.host.groups.classic.outbox.due
         if isinstance(group, ClassicGroup):
@@ -171,7 +171,7 @@ class Life:
             assert self.leaders.setdefault(place.generation_id, place.member_id) == place.member_id
 
     def settle(self) -> None:
-        """Nothing is lost any more: everybody gets a place in the same generation."""
+        """With no more losses, every client gets a place in the same generation."""
         for _ in range(40):
             for client in self.clients:
                 client.beat()
@@ -194,7 +194,7 @@ class Life:
         )
 
     def end(self) -> None:
-        """Everybody falls silent for good."""
+        """Every client falls silent for good."""
         self.gone += self.clients
         self.clients = []
         self.host.clock.advance(NEW_MEMBER_JOIN_TIMEOUT_MS + 2 * REBALANCE_MS + SESSION_MS)
@@ -208,7 +208,7 @@ class Life:
 
 
 def check_members(group: ClassicGroup) -> None:
-    """The group's books are right."""
+    """The internal state of the group is consistent."""
     assert group.joins_parked == sum(member.join_reply is not None for member in group)
     assert (group.leader_id in group.members) if group.members else group.leader_id is None
     assert not group.members.keys() & group.pending_members.keys()
@@ -223,7 +223,7 @@ def check_members(group: ClassicGroup) -> None:
 
 
 def check_state(group: ClassicGroup) -> None:
-    """Nobody waits for what does not come in this state, and somebody is waited for."""
+    """No member waits for an event that cannot come in this state."""
     if group.state is ClassicState.EMPTY:
         assert not group.members
     if group.state is not ClassicState.PREPARING_REBALANCE:
@@ -263,7 +263,7 @@ def life(members: int) -> Life:
     ),
     begins_settled=st.booleans(),
 )
-def test_a_group_keeps_its_order_settles_and_ends(
+def test_a_group_stays_consistent_settles_and_ends(
     steps: list[tuple[str, int, int]], begins_settled: bool
 ) -> None:
     group_life = life(7)
@@ -277,7 +277,7 @@ def test_a_group_keeps_its_order_settles_and_ends(
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_thousand_members_come_and_go_at_random(seed: int) -> None:
+def test_a_thousand_members_join_and_leave_at_random(seed: int) -> None:
     chance = random.Random(seed)
     group_life = life(1_000)
     for _ in range(12):

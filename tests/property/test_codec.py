@@ -1,4 +1,4 @@
-"""Whatever the message and whatever the bytes."""
+"""Properties of every message and arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from random_messages import MessageMaker, declared_versions
 
 CASES = declared_versions()
 ELEMENT_BYTES = 1000
-"""What the docstring of the codec says an element takes at most."""
+"""The largest size of an array element, as the codec's docstring states it."""
 
 cases = st.sampled_from(CASES)
 seeds = st.integers(0, 2**32)
@@ -41,7 +41,7 @@ def made(case: tuple[type[Any], int], seed: int) -> Any:
 
 
 @given(case=cases, seed=seeds)
-def test_what_is_written_is_read_back(case: tuple[type[Any], int], seed: int) -> None:
+def test_an_encoded_message_decodes_to_the_same(case: tuple[type[Any], int], seed: int) -> None:
     cls, version = case
     message = made(case, seed)
 
@@ -53,7 +53,7 @@ def test_what_is_written_is_read_back(case: tuple[type[Any], int], seed: int) ->
 
 @settings(max_examples=200)
 @given(case=cases, seed=seeds, where=st.floats(0, 1, exclude_max=True))
-def test_a_cut_message_is_truncated_and_nothing_else(
+def test_a_truncated_message_is_truncated_and_nothing_else(
     case: tuple[type[Any], int], seed: int, where: float
 ) -> None:
     cls, version = case
@@ -120,7 +120,7 @@ def elements(kind: Kind) -> Iterator[StructOf]:
 
 
 def largest(kind: Kind) -> Any:
-    """The value of a kind that takes the most memory beyond that of its bytes."""
+    """The value of a type that takes the most memory in excess of its bytes."""
     if isinstance(kind, StructOf):
         return kind.cls(**{field.name: largest(field.kind) for field in kind})
     if isinstance(kind, ArrayOf):
@@ -148,7 +148,7 @@ def test_no_element_is_larger_than_stated() -> None:
 
 
 def peak_bytes(cls: type[Any], version: int, data: bytes) -> int:
-    """What reading takes at most, beyond the data."""
+    """The most memory that decoding takes, in addition to the data."""
     read = reader(cls, version)
     tracemalloc.start()
     try:
@@ -191,7 +191,7 @@ def test_wide_strings_stay_within_the_bound(rare: str) -> None:
 
 @settings(max_examples=100)
 @given(case=cases, seed=seeds)
-def test_lengths_that_lie_take_no_memory(case: tuple[type[Any], int], seed: int) -> None:
+def test_wrong_lengths_take_no_memory(case: tuple[type[Any], int], seed: int) -> None:
     source = random.Random(seed)
     data = bytearray(encode(made(case, seed), case[1]))
     for _ in range(3):

@@ -1,5 +1,6 @@
-"""Random lives of a group of the consumer protocol: joins, heartbeats, lost requests and answers, leaves,
-silence, topics that come, grow and go. No partition ever has two owners; what is left alone comes to rest.
+"""Random runs of a group of the consumer protocol: joins, heartbeats, lost requests and answers, leaves,
+silence, topics that are created, grow and are deleted. No partition ever has two owners; an undisturbed group
+becomes stable.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ REBALANCE_TIMEOUT_MS = 30_000
 
 @dataclass(slots=True)
 class Consumer:
-    """A client that keeps to the protocol, as the consumers of Kafka do."""
+    """A client that follows the protocol, as Kafka's consumers do."""
 
     member_id: str
     instance_id: str | None
@@ -39,7 +40,7 @@ class Consumer:
     epoch: int = 0
     owned: set[TopicPartition] = field(default_factory=set)
     says_all: bool = True
-    """The last answer did not come: the next request says everything."""
+    """The last answer was lost: the next request has all fields."""
     alive: bool = True
     heard_ms: int = 0
 
@@ -67,7 +68,7 @@ class Consumer:
 
 
 class LifeOfAGroup:
-    """A group, its consumers, and chance."""
+    """A group, its consumers, and a source of randomness."""
 
     def __init__(self, seed: int, assignor: str, interval_ms: int) -> None:
         config = GroupConfig(consumer_assignors=(assignor,), consumer_assignment_interval_ms=interval_ms)
@@ -78,12 +79,12 @@ class LifeOfAGroup:
         self.steps = (
             [self.beat] * 24
             + [self.appear] * 3
-            + [self.leave, self.subscribe_anew, self.change_topic]
+            + [self.leave, self.change_subscription, self.change_topic]
             + [self.wait_a_little] * 4
         )
 
     def live(self, steps: int) -> None:
-        """So many things happen."""
+        """Take this many random steps."""
         self.appear()
         for _ in range(steps):
             self.chance.choice(self.steps)()
@@ -124,7 +125,7 @@ class LifeOfAGroup:
         if not lost:
             consumer.answered(response)
 
-    def subscribe_anew(self) -> None:
+    def change_subscription(self) -> None:
         consumer = self.chosen()
         if consumer is not None:
             consumer.topics, consumer.says_all = self.chance.choice(SUBSCRIPTIONS), True
@@ -152,7 +153,7 @@ class LifeOfAGroup:
 
     def wait(self, elapsed_ms: int) -> None:
         self.groups.clock.advance(elapsed_ms)
-        # a consumer that was silent for too long finds out by itself that it was thrown out
+        # a consumer that was silent for too long finds out by itself that it was removed
         for consumer in self.consumers:
             if GROUP not in self.groups.coordinator.groups or not self.groups.group.members.get(
                 consumer.member_id
@@ -188,7 +189,7 @@ class LifeOfAGroup:
         }
 
     def come_to_rest(self) -> None:
-        """Nothing is lost any more, and nothing new happens."""
+        """Let the group run without losses or new events."""
         for _ in range(40):
             self.wait(5_000)
             for consumer in self.consumers:
@@ -196,7 +197,7 @@ class LifeOfAGroup:
                     self.send(consumer)
 
     def wanted(self, alive: list[Consumer]) -> set[TopicPartition]:
-        """All partitions of the topics that somebody wants."""
+        """All partitions of topics with a subscriber."""
         names = {name for consumer in alive for name in consumer.topics} & self.groups.topics.ids.keys()
         return {
             partition
@@ -209,7 +210,7 @@ class LifeOfAGroup:
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
 @settings(max_examples=40, derandomize=True)
 @given(seed=st.integers(0, 2**32))
-def test_no_partition_has_two_owners_and_the_group_comes_to_rest(
+def test_no_partition_has_two_owners_and_the_group_becomes_stable(
     assignor: str, interval_ms: int, seed: int
 ) -> None:
     life = LifeOfAGroup(seed, assignor, interval_ms)

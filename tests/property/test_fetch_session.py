@@ -1,4 +1,4 @@
-"""A client that reads through a session knows as much as one that reads without."""
+"""A client that reads through a session learns as much as a client without one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BATCH = batch_of(b"v" * 40)
 
 
 class SessionClient:
-    """Follows Kafka's FetchSessionHandler: sends what changed, remembers what it was told."""
+    """Follows Kafka's FetchSessionHandler: sends changed partitions, and remembers the answers."""
 
     def __init__(self, client: BrokerClient, topic_id: bytes) -> None:
         self.client = client
@@ -94,7 +94,7 @@ class SessionClient:
 
 @settings(max_examples=60)
 @given(steps=STEPS)
-def test_a_session_tells_what_whole_requests_would(steps: list[tuple[str, int]]) -> None:
+def test_a_session_returns_what_full_requests_would(steps: list[tuple[str, int]]) -> None:
     client = BrokerClient(make_broker())
     topic = client.broker.topics.create("t", PARTITIONS, {})
     reader = SessionClient(client, topic.id)
@@ -111,7 +111,7 @@ def test_a_session_tells_what_whole_requests_would(steps: list[tuple[str, int]])
         else:
             reader.fetch(number)
 
-    # as long as there is something to read, something is read: then the session knows every end
+    # read as long as there are records: then the session knows the end of every partition
     for _ in range(len(steps) + 2):
         reader.fetch(1)
 
@@ -132,7 +132,7 @@ def test_a_session_tells_what_whole_requests_would(steps: list[tuple[str, int]])
     ),
     slots=st.integers(0, 4),
 )
-def test_the_cache_keeps_within_its_bounds(steps: list[tuple[str, int, int]], slots: int) -> None:
+def test_the_cache_stays_within_its_bounds(steps: list[tuple[str, int, int]], slots: int) -> None:
     cache = FetchSessionCache(slots, count(1).__next__, max_partitions=25)
     now_ms = 0
     for what, number, passed_ms in steps:

@@ -1,4 +1,4 @@
-"""The log beside a list, through everything that deletes; a compacted log beside a dict."""
+"""The log compared with a list, through every kind of deletion; a compacted log compared with a dict."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Entry = tuple[int, bytes | None, bytes | None, int]
 
 
 def entries(log: PartitionLog) -> list[Entry]:
-    """Everything that a consumer gets from the log start offset on."""
+    """All records from the log start offset on."""
     found: list[Entry] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset and (data := log.read(offset, 1 << 20)):
@@ -42,7 +42,7 @@ def entries(log: PartitionLog) -> list[Entry]:
     return found
 
 
-class LogWorld(RuleBasedStateMachine):
+class LogMachine(RuleBasedStateMachine):
     """One partition in two directories."""
 
     config = LogConfig()
@@ -83,7 +83,7 @@ class LogWorld(RuleBasedStateMachine):
 
     @rule(steps=st.integers(1, 30))
     def move(self, steps: int) -> None:
-        """A little way towards the other directory."""
+        """Copy a part of the log to the other directory."""
         if self.going is None or ("a", 0) not in self.manager.moves:
             here = self.log.directory.parent
             there = next(each for each in self.manager.directories if each != here)
@@ -109,8 +109,8 @@ class LogWorld(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-class LogAsAList(LogWorld):
-    """Nothing is lost but what was deleted, and that does not come back."""
+class LogAsAList(LogMachine):
+    """Only deleted records are gone, and they do not come back."""
 
     config = LogConfig(
         segment_bytes=700, index_interval_bytes=150, retention_ms=20_000, retention_bytes=4_000
@@ -175,7 +175,7 @@ class LogAsAList(LogWorld):
         assert found == ((left[0][3], left[0][0]) if left else None)
 
 
-class LogAsADict(LogWorld):
+class LogAsADict(LogMachine):
     """A consumer that reads a compacted log from the start ends with the last value of each key."""
 
     config = LogConfig(
@@ -213,7 +213,7 @@ class LogAsADict(LogWorld):
 
     @rule(pause_ms=st.integers(0, 4_000), keys=st.integers(1, 12), steps=st.integers(0, 200))
     def compact(self, pause_ms: int, keys: int, steps: int) -> None:
-        """A round, which may be given up; an open move keeps it from changing anything."""
+        """Run one compaction round, possibly abandoned; an open move keeps it from changing anything."""
         self.clock.advance(pause_ms)
         now_ms = self.clock.now_ms()
         going = Cleaner(cleanable(self.log, now_ms), now_ms, keys * 200).steps()

@@ -1,4 +1,4 @@
-"""Recovery keeps every batch before the damage and never raises; the log behaves as a list of records."""
+"""Recovery keeps every batch before the damage and never raises; the log behaves like a list of records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder() -> Iterator[Path]:
 
 
 def filled(path: Path, written: list[list[bytes]]) -> tuple[PartitionLog, list[tuple[int, int, int]]]:
-    """A log, and for each batch its segment, the end of its bytes there, and the offset behind it."""
+    """A log, and for each batch its segment, its end in bytes there, and the offset after it."""
     log = PartitionLog(path, CONFIG, NOW_MS)
     ends = []
     for sequence, each in enumerate(written):
@@ -91,7 +91,7 @@ def assert_a_prefix(log: PartitionLog, written: list[list[bytes]]) -> None:
 
 
 class LogAsAList(RuleBasedStateMachine):
-    """The log beside a list of batches, through restarts and crashes with a torn tail."""
+    """The log compared with a list of batches, through restarts and crashes with a torn tail."""
 
     @initialize()
     def open(self) -> None:

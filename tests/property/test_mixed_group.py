@@ -1,6 +1,6 @@
-"""Random lives of a group whose members speak either protocol, so that it changes its own again and again.
+"""Random runs of a group with members of both protocols, so that it is converted again and again.
 
-Members of the classic protocol are eager: they give up everything before they join again.
+Members of the classic protocol are eager: they revoke all partitions before they join again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOLD_TO_JOIN = (
 
 @dataclass(slots=True)
 class ClassicConsumer:
-    """A client of the classic protocol that keeps to it."""
+    """A client that follows the classic protocol."""
 
     topics: tuple[str, ...]
     member_id: str = ""
@@ -41,13 +41,13 @@ class ClassicConsumer:
     owned: set[TopicPartition] = field(default_factory=set)
     phase: str = "join"
     waiting: list[Any] | None = None
-    """The answer of a parked request comes here."""
+    """Receives the answer of a waiting request."""
     shares: dict[str, bytes] = field(default_factory=dict)
-    """What it has to assign, if it leads."""
+    """The assignment that it computes as leader."""
     alive: bool = True
 
     def beat(self, groups: MixedGroups) -> None:
-        """Whatever is next."""
+        """Take the next step."""
         if self.waiting is None:
             try:
                 self.send(groups)
@@ -100,7 +100,7 @@ class ClassicConsumer:
 
 
 class LifeOfAMixedGroup(LifeOfAGroup):
-    """The same, with consumers of both kinds."""
+    """The same, with consumers of both protocols."""
 
     def __init__(self, seed: int, assignor: str, interval_ms: int) -> None:
         super().__init__(seed, assignor, interval_ms)
@@ -161,7 +161,7 @@ class LifeOfAMixedGroup(LifeOfAGroup):
 @pytest.mark.parametrize("assignor", ["uniform", "range"])
 @settings(max_examples=30, derandomize=True)
 @given(seed=st.integers(0, 2**32))
-def test_a_group_of_both_protocols_is_safe_and_comes_to_rest(
+def test_a_group_of_both_protocols_is_safe_and_becomes_stable(
     assignor: str, interval_ms: int, seed: int
 ) -> None:
     life = LifeOfAMixedGroup(seed, assignor, interval_ms)

@@ -1,8 +1,8 @@
-"""What the arithmetic of quotas amounts to over time, for any load of a client that waits as it is told.
+"""Quotas over time, for any load of a client that respects its throttle time.
 
-Kafka's rate forgives: ten windows are granted at once, and what is older than eleven is forgotten even when
-it is not yet waited out. So a bound on the long run needs requests that are not larger than a window; what
-holds for any size is that nobody waits longer than their bytes are worth.
+Kafka's rate forgives: ten windows are allowed at once, and usage older than eleven is forgotten even if its
+throttle is not over. So a bound in the long run needs requests that are no larger than a window; for any
+size, no client waits longer than its bytes are worth.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from odradek.wire.api_error import ApiError
 
 QUOTA = 1000
 WINDOWS_S = 10
-"""What a rate grants at once: all windows but one."""
+"""The amount that a rate allows at once: all windows but one."""
 ROUNDING_MS = 0.5
 """A throttle is rounded to a millisecond."""
 EVERYBODY = ClientQuotaEntity(client_id=DEFAULT)
@@ -45,7 +45,7 @@ bursts = st.lists(
 
 
 class Obedient:
-    """A client that sends what it has and then stays quiet for as long as it is told."""
+    """A client that sends its requests and then waits for as long as it is told."""
 
     def __init__(self) -> None:
         self.clock = MockClock()
@@ -66,7 +66,7 @@ class Obedient:
         self.clock.advance(pause_ms)
 
     def look(self) -> None:
-        """What is to hold whenever the client is free to send."""
+        """The property that must hold whenever the client may send."""
 
     @property
     def elapsed_s(self) -> float:
@@ -98,7 +98,7 @@ def test_over_any_load_of_small_requests_the_rate_stays_at_the_quota(
 
 @settings(max_examples=60)
 @given(load=bursts, largest=st.sampled_from([100, 1000, 20_000, 1_000_000]))
-def test_nobody_waits_longer_than_all_their_bytes_are_worth(
+def test_no_client_waits_longer_than_its_bytes_are_worth(
     load: list[tuple[int, float, int]], largest: int
 ) -> None:
     client = NeverMadeToPayTwice()
@@ -127,7 +127,7 @@ mutations = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 20_000)), min
 
 @settings(max_examples=60)
 @given(load=mutations)
-def test_a_strict_client_that_waits_as_told_is_never_refused_twice(load: list[tuple[int, int]]) -> None:
+def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list[tuple[int, int]]) -> None:
     rate, clock = 5.0, MockClock()
     manager = ControllerMutationQuotaManager(QuotaConfig(), clock)
     manager.update_quota(EVERYBODY, rate)
@@ -149,7 +149,7 @@ def test_a_strict_client_that_waits_as_told_is_never_refused_twice(load: list[tu
 
 @settings(max_examples=60)
 @given(load=mutations)
-def test_a_permissive_client_that_waits_as_told_has_no_debt_left(load: list[tuple[int, int]]) -> None:
+def test_a_client_of_a_permissive_quota_that_waits_has_no_debt_left(load: list[tuple[int, int]]) -> None:
     clock = MockClock()
     manager = ControllerMutationQuotaManager(QuotaConfig(), clock)
     manager.update_quota(EVERYBODY, 5)
@@ -164,7 +164,7 @@ def test_a_permissive_client_that_waits_as_told_has_no_debt_left(load: list[tupl
 
 
 class PlainSum(WindowedSum):
-    """Walks through all samples each time, as Kafka does."""
+    """Recomputes all samples each time, as Kafka does."""
 
     __slots__ = ()
 
@@ -184,7 +184,7 @@ class PlainSum(WindowedSum):
     samples=st.integers(1, 4),
     kind=st.sampled_from([Rate, SimpleRate]),
 )
-def test_a_rate_that_remembers_its_windows_measures_as_one_that_does_not(
+def test_a_rate_with_cached_windows_measures_the_same(
     steps: list[tuple[int, int, str]], samples: int, kind: type[Rate]
 ) -> None:
     config = MetricConfig(samples=samples, time_window_ms=1000)

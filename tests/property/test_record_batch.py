@@ -1,4 +1,6 @@
-"""Any records come back; any damage is an ``ApiError``, a ``WireError`` or a batch, and nothing else."""
+"""Any records can be read back; any damage is an ``ApiError``, a ``WireError`` or a batch, and nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def mutated(data: bytes, changes: list[tuple[int, int]], keep_bytes: int) -> byt
 
 
 @given(record_lists, codecs, st.integers(0, 1 << 40))
-def test_any_records_come_back(written: list[Record], codec: Codec, base_offset: int) -> None:
+def test_any_records_are_read_back(written: list[Record], codec: Codec, base_offset: int) -> None:
     batch = build_batch(written, codec=codec, base_offset=base_offset)
 
     found = list(records(batch))

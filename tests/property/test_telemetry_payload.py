@@ -1,4 +1,6 @@
-"""Labels on random payloads against the obvious way; arbitrary bytes against the promise of errors."""
+"""Labels on random payloads compared with a straightforward implementation; arbitrary bytes raise only
+documented errors.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def payloads(draw: st.DrawFn) -> MetricsData:
 
 
 def obvious(data: MetricsData, wanted: dict[str, str]) -> list[ResourceMetrics]:
-    """Labels set attribute by attribute, then entries with equal resource and schema URL put together."""
+    """Set labels attribute by attribute, then merge entries with equal resource and schema URL."""
     groups: dict[tuple[bytes, str], ResourceMetrics] = {}
     for entry in data.resource_metrics:
         kept = [attribute for attribute in entry.resource.attributes if attribute.key not in wanted]
@@ -91,7 +93,9 @@ def obvious(data: MetricsData, wanted: dict[str, str]) -> list[ResourceMetrics]:
 
 @settings(max_examples=300)
 @given(data=payloads(), wanted=labels)
-def test_labels_are_those_of_the_obvious_way(data: MetricsData, wanted: dict[str, str]) -> None:
+def test_labels_are_those_of_the_straightforward_implementation(
+    data: MetricsData, wanted: dict[str, str]
+) -> None:
     labeled = label(data.SerializeToString(), encode_labels(wanted), LIMITS)
 
     assert list(MetricsData.FromString(labeled).resource_metrics) == obvious(data, wanted)
@@ -103,7 +107,7 @@ def test_labels_are_those_of_the_obvious_way(data: MetricsData, wanted: dict[str
     cut=st.integers(0, 200),
     flips=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 255))),
 )
-def test_validator_refuses_what_the_real_schema_refuses(
+def test_validator_refuses_what_the_full_schema_refuses(
     data: MetricsData, cut: int, flips: list[tuple[int, int]]
 ) -> None:
     mutated = bytearray(data.SerializeToString())
@@ -137,7 +141,9 @@ def accepted_by_protobuf(raw: bytes) -> bool:
     data=st.one_of(st.binary(max_size=300), payloads().map(lambda data: data.SerializeToString())),
     wanted=st.one_of(st.none(), labels),
 )
-def test_arbitrary_bytes_raise_nothing_else(codec: int, data: bytes, wanted: dict[str, str] | None) -> None:
+def test_arbitrary_bytes_raise_only_documented_errors(
+    codec: int, data: bytes, wanted: dict[str, str] | None
+) -> None:
     encoded = encode_labels(wanted) if wanted else None
 
     try:

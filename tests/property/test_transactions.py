@@ -1,5 +1,5 @@
-"""Transactions of several producers, in any order, with aborts, time-outs, zombies, full disks and restarts,
-against a list: ``read_committed`` sees exactly what was committed, in order.
+"""Transactions of several producers, in any order, with aborts, timeouts, zombies, full disks and restarts,
+compared with a list: ``read_committed`` returns exactly the committed records, in order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NAMES = ("red", "green", "blue")
 
 @dataclass(eq=False)
 class Transaction:
-    """What became of it; None as long as it is open."""
+    """The outcome; None while it is open."""
 
     committed: bool | None = None
 
@@ -76,8 +76,8 @@ class Disk:
 
 
 def seen_with_read_committed(log: PartitionLog) -> list[bytes | None]:
-    """As a client reads: up to the last stable offset, some batches at a time, without what it is told was
-    aborted.
+    """Read as a client does: up to the last stable offset, some batches at a time, without the aborted
+    records.
     """
     values: list[bytes | None] = []
     offset = log.log_start_offset

@@ -1,4 +1,4 @@
-"""``odradek verify-plugin``: a verdict that a person can act on."""
+"""``odradek verify-plugin``: results that a user can act on."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Nothing:
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, object], None]:
-    """As if it had been installed by pip."""
+    """Make the plugin appear as installed by pip."""
 
     def added(name: str, plugin: object) -> None:
         def load() -> HostPluginManager:
@@ -75,13 +75,14 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, object], None]:
             return manager
 
         monkeypatch.setattr(verify_plugin, "load_plugins", load)
-        # a busy machine is no plugin that hangs: the command would end the process, and all tests with it
+        # on a busy machine a slow plugin does not hang: the command would end the process, and all tests with
+        # it
         monkeypatch.setattr(verify_plugin, "LIMIT_S", 100)
 
     return added
 
 
-def test_a_plugin_that_keeps_the_rules_passes(
+def test_a_plugin_that_follows_the_rules_passes(
     install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     install("slow", SlowPlugin())
@@ -97,7 +98,7 @@ def test_a_plugin_that_keeps_the_rules_passes(
     assert not [line for line in lines if "I was called" in line]
 
 
-def test_a_plugin_that_blocks_fails_and_is_told_where_to_read(
+def test_a_blocking_plugin_fails_with_a_link_to_the_rule(
     install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     install("slow", SlowPlugin())
@@ -123,7 +124,7 @@ def test_each_forwarder_of_a_plugin_is_checked(
     assert titles == ["pair.one (forwarder)", "pair.two (forwarder)"]
 
 
-def test_a_key_that_the_plugin_does_not_know_is_told(
+def test_an_unknown_key_is_reported(
     install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     install("slow", SlowPlugin())
@@ -134,7 +135,7 @@ def test_a_key_that_the_plugin_does_not_know_is_told(
     assert "plugins.slow.delay: unknown key" in capsys.readouterr().err
 
 
-def test_a_plugin_that_is_not_installed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_that_is_not_installed_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     status = run(["verify-plugin", "nobody"])
 
     assert status == UNUSABLE
@@ -142,14 +143,14 @@ def test_a_plugin_that_is_not_installed_is_told(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("text", ["delay", "=8"])
-def test_a_key_without_a_value_is_told(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_without_a_value_is_reported(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = run(["verify-plugin", "stdout", "--set", text])
 
     assert status == UNUSABLE
     assert f"expected --set key=value, found {text!r}" in capsys.readouterr().err
 
 
-def test_a_plugin_that_hangs_is_named_and_the_command_ends(tmp_path: Path) -> None:
+def test_a_hanging_plugin_is_named_and_the_command_ends(tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(STUCK)
     (tmp_path / "stuck-1.0.dist-info").mkdir()
     (tmp_path / "stuck-1.0.dist-info/METADATA").write_text(

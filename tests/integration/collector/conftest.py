@@ -1,4 +1,4 @@
-"""A real OpenTelemetry collector that writes what it receives into a file."""
+"""A real OpenTelemetry collector that writes received data to a file."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ OTLP = """
 """
 
 Point = tuple[bytes, bytes, bytes, bytes]
-"""Resource, scope, what the metric is, and one data point of it."""
+"""The resource, scope, metric and one of its data points."""
 
 
 def points_of(data: MetricsData) -> Counter[Point]:
-    """Every data point with all that is known of it."""
+    """Every data point with all its context."""
     found: Counter[Point] = Counter()
     for entry in data.resource_metrics:
         for scope in entry.scope_metrics:
@@ -73,14 +73,14 @@ def points_of(data: MetricsData) -> Counter[Point]:
 
 @dataclass(frozen=True)
 class Collector:
-    """A collector that runs."""
+    """A running collector."""
 
     grpc_port: int
     http_port: int
     output: Path
 
     def points(self) -> Counter[Point]:
-        """All that was written so far: messages with their length in front."""
+        """All messages written so far; each has a length prefix."""
         raw = self.output.read_bytes()
         found: Counter[Point] = Counter()
         position = 0
@@ -94,7 +94,7 @@ class Collector:
         return found
 
     def wait_for(self, expected: Counter[Point]) -> None:
-        """Until there are as many points as expected; then they have to be the same."""
+        """Wait for as many points as expected; then compare them."""
         end_s = time.monotonic() + PATIENCE_S
         while (found := self.points()).total() < expected.total() and time.monotonic() < end_s:
             time.sleep(0.05)
@@ -113,7 +113,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def wait_until_it_listens(process: subprocess.Popen[str], port: int) -> None:
+def wait_until_listening(process: subprocess.Popen[str], port: int) -> None:
     end_s = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -141,7 +141,7 @@ def running(program: Path, folder: Path, receivers: str = "", names: str = "otlp
         process = subprocess.Popen([program, "--config", config], stderr=log, stdout=log, text=True)
         try:
             for port in (grpc_port, http_port) if "otlp" in names else ():
-                wait_until_it_listens(process, port)
+                wait_until_listening(process, port)
             yield Collector(grpc_port, http_port, output)
         finally:
             process.terminate()
@@ -154,7 +154,7 @@ def running(program: Path, folder: Path, receivers: str = "", names: str = "otlp
 
 @pytest.fixture(scope="session")
 def collector_program() -> Path:
-    """The collector of contrib/otelcol; built once, kept in the user's cache."""
+    """The collector of contrib/otelcol, built once and kept in the user's cache."""
     done = subprocess.run(
         [sys.executable, BUILD], capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
     )
@@ -169,7 +169,7 @@ StartCollector = Callable[..., AbstractContextManager[Collector]]
 
 @pytest.fixture
 def start_collector(collector_program: Path, tmp_path: Path) -> StartCollector:
-    """Call it in a ``with``; ``receivers`` and ``names`` add receivers beside OTLP."""
+    """Use it in a ``with`` statement; ``receivers`` and ``names`` add receivers besides OTLP."""
     return lambda **more: running(collector_program, tmp_path, **more)
 
 
@@ -189,4 +189,4 @@ def free_port_numbers() -> FreePorts:
 
 @pytest.fixture
 def listening() -> WaitUntilItListens:
-    return wait_until_it_listens
+    return wait_until_listening

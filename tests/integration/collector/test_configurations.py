@@ -1,4 +1,6 @@
-"""The configurations of contrib/otelcol, as they are: a collector takes them, Prometheus gets its series."""
+"""The configurations of contrib/otelcol, unchanged: a collector accepts them, and Prometheus gets its
+series.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ PATIENCE_S = 20.0
 
 
 @pytest.mark.parametrize("name", ["otlp.yaml", "kafka.yaml"])
-def test_a_collector_takes_the_configuration(collector_program: Path, name: str) -> None:
+def test_a_collector_accepts_the_configuration(collector_program: Path, name: str) -> None:
     done = subprocess.run(
         [collector_program, "validate", "--config", FOLDER / name],
         capture_output=True,
@@ -47,7 +49,7 @@ def test_a_collector_takes_the_configuration(collector_program: Path, name: str)
 
 @contextmanager
 def prometheus() -> Iterator[tuple[int, list[bytes]]]:
-    """The port of a remote-write endpoint, and what is written there, decompressed."""
+    """The port of a remote-write endpoint, and the decompressed requests to it."""
     written: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -58,7 +60,7 @@ def prometheus() -> Iterator[tuple[int, list[bytes]]]:
             self.end_headers()
 
         def log_message(self, *arguments: object) -> None:
-            """Quiet."""
+            """Write no access log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -72,7 +74,7 @@ def prometheus() -> Iterator[tuple[int, list[bytes]]]:
 
 
 def push(number: int) -> TelemetryRecord:
-    """A delta of two records sent, with a label of the host."""
+    """A delta of two sent records, with a label of the host."""
     data = MetricsData()
     entry = data.resource_metrics.add()
     entry.resource.attributes.add(key="client_id").value.string_value = "orders"

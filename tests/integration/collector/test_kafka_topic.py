@@ -1,4 +1,4 @@
-"""A real OpenTelemetry collector reads what was exported to a topic, in both encodings, point for point."""
+"""A real OpenTelemetry collector reads exported topics, in both encodings, point for point."""
 
 from __future__ import annotations
 
@@ -132,13 +132,13 @@ def export(bootstrap: str, topic: str, encoding: str) -> None:
 
 
 def receivers() -> str:
-    """Those of ``kafka.yaml``, to stand in another configuration."""
+    """The exporters of ``kafka.yaml``, for use in another configuration."""
     found = yaml.safe_load((OTELCOL / "kafka.yaml").read_text(encoding="utf-8"))["receivers"]
     return textwrap.indent(yaml.safe_dump(found), "  ")
 
 
 @pytest.mark.parametrize("encoding", ["otlp_proto", "otlp_json"])
-def test_what_the_collector_reads_is_what_clients_pushed(
+def test_the_collector_reads_every_pushed_point(
     start_collector: StartCollector,
     points: Callable[[MetricsData], Counter[Point]],
     tmp_path: Path,

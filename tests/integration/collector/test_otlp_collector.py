@@ -1,4 +1,4 @@
-"""A real collector receives what clients pushed plus labels, point for point."""
+"""A real collector receives the points that clients pushed, plus labels, point for point."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PUSHES = 5
 
 
 def attribute(key: str, chance: random.Random) -> KeyValue:
-    """A value of any kind."""
+    """An attribute value of any type."""
     text = AnyValue(string_value=f"value {chance.random()} é")
     values = [
         text,
@@ -70,7 +70,7 @@ def exemplar(chance: random.Random) -> Exemplar:
 
 
 def metric(kind: str, name: str, chance: random.Random) -> Metric:
-    """A metric of a kind, with all the fields that it has."""
+    """A metric of a type, with all its fields."""
     found = Metric(name=name, description=f"about {name}", unit="ms")
     data = getattr(found, kind)
     data.SetInParent()
@@ -124,7 +124,7 @@ KINDS = tuple(FILLED)
 
 
 def push(client: int, number: int, java: bool) -> bytes:
-    """As Java sends it, one ResourceMetrics for each metric; or as librdkafka does, one for all."""
+    """One ResourceMetrics for each metric, as Java sends it, or one for all, as librdkafka does."""
     chance = random.Random(client * 1_000 + number)
     metrics = [
         metric(kind, f"org.apache.kafka.{kind}.{index}", chance) for kind in KINDS for index in range(4)
@@ -141,7 +141,7 @@ def push(client: int, number: int, java: bool) -> bytes:
 
 
 def record(client: int, number: int) -> TelemetryRecord:
-    """A push as the host labels it."""
+    """A push with the host's labels."""
     labels = encode_labels({"client_id": f"client-{client}", "principal": "User:ANONYMOUS"})
     data = label(push(client, number, java=client % 2 == 0), labels, PayloadLimits())
     return telemetry_record(data, client.to_bytes(16))
@@ -161,7 +161,7 @@ def endpoint(collector: Collector, protocol: str) -> str:
         ("grpc", "gzip"),
     ],
 )
-def test_what_the_collector_writes_is_what_was_delivered(
+def test_the_collector_writes_every_delivered_point(
     start_collector: StartCollector,
     points: Callable[[MetricsData], Counter[Point]],
     protocol: str,
@@ -189,7 +189,7 @@ def test_what_the_collector_writes_is_what_was_delivered(
 
 
 class Tap:
-    """A receiver that keeps what every plugin is given."""
+    """A receiver that stores the payloads given to plugins."""
 
     def __init__(self) -> None:
         self.payloads: list[bytes] = []
@@ -199,7 +199,7 @@ class Tap:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_what_librdkafka_pushes_arrives_with_its_labels(
+def test_pushes_of_librdkafka_arrive_with_their_labels(
     start_collector: StartCollector,
     points: Callable[[MetricsData], Counter[Point]],
     protocol: str,

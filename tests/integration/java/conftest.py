@@ -17,12 +17,12 @@ from integration.java.main_server import main_server
 
 CLASSPATH = Path(__file__).resolve().parents[3] / "contrib" / "java" / "classpath.py"
 BUILD_TIMEOUT_S = 900
-"""Maven may have to download a hundred artefacts the first time."""
+"""On the first run Maven may have to download a hundred artifacts."""
 
 
 @pytest.fixture(scope="session")
 def java_classpath() -> str:
-    """Kafka's artefacts and the compiled sources of contrib/java; built once, kept in the user's cache."""
+    """Kafka's artifacts and the compiled sources of contrib/java, built once and kept in the user's cache."""
     command = [sys.executable, str(CLASSPATH)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
     if done.returncode == 3:
@@ -40,15 +40,15 @@ def jvm(java_classpath: str) -> Iterator[Jvm]:
 
 @pytest.fixture(scope="module")
 def host(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostProcess]:
-    """One host for the tests of a file, which use names of their own. Not started when there is no Java."""
+    """One host for all tests of a file, which use different names. Not started without Java."""
     with host_process(tmp_path_factory.mktemp("java-host")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def tools(request: pytest.FixtureRequest, jvm: Jvm) -> ConsoleTools:
-    """The console tools against the host; with ``ODRADEK_TEST_PEER=host:port`` against that broker, so that
-    what a test expects can be tried on Apache Kafka.
+    """The console tools against the host. With ``ODRADEK_TEST_PEER=host:port`` they run against that broker,
+    to verify expectations on Apache Kafka.
     """
     peer = os.environ.get("ODRADEK_TEST_PEER")
     if peer:

@@ -44,19 +44,21 @@ class ConsoleTools:
     bootstrap: str
 
     def run(self, script: str, *args: str, stdin: str = "", timeout_s: float = 60) -> Finished:
-        """Run to the end. Subcommands (``kafka-features describe``) may follow the bootstrap server."""
+        """Run a tool to its end. Subcommands (``kafka-features describe``) may follow the bootstrap
+        server.
+        """
         main_class, server = MAIN_CLASSES[script], ("--bootstrap-server", self.bootstrap)
         jvm = self.jvm.apart if script in NEED_A_JVM else self.jvm
         return jvm.run(main_class, *server, *args, stdin=stdin, timeout_s=timeout_s)
 
     def succeed(self, script: str, *args: str, stdin: str = "", timeout_s: float = 60) -> list[str]:
-        """The lines of standard output of a run that must end in status 0."""
+        """The lines of standard output of a run, which must end with status 0."""
         finished = self.run(script, *args, stdin=stdin, timeout_s=timeout_s)
         assert finished.status == 0, finished.said
         return finished.out.splitlines()
 
     def started(self, script: str, *args: str) -> AbstractContextManager[subprocess.Popen[str]]:
-        """Start a tool that runs beside the test."""
+        """Start a tool that runs during the test."""
         return self.jvm.started(MAIN_CLASSES[script], "--bootstrap-server", self.bootstrap, *args)
 
     def create_topic(self, name: str, partitions: int = 1, *args: str) -> None:

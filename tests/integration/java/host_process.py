@@ -1,4 +1,4 @@
-"""``odradek serve`` in a process of its own, as a user starts it."""
+"""``odradek serve`` in its own process, as a user starts it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HostProcess:
     lines: queue.Queue[str]
     bootstrap: str = ""
     pushes: list[Push] = field(default_factory=list)
-    """All that were read so far."""
+    """All lines read so far."""
 
     def read_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -41,17 +41,16 @@ class HostProcess:
         self.bootstrap = line.removeprefix(READY).split()[0]
 
     def next_line(self, deadline: float) -> str | None:
-        """None when the deadline (``time.monotonic``) comes first."""
+        """None at the deadline (``time.monotonic``)."""
         try:
             return self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             return None
 
     def wait_for_push(self, wanted: Callable[[Push], bool], timeout_s: float = 20) -> Push:
-        """The first push that is ``wanted``, read already or still to come.
+        """The first push for which ``wanted`` is true, already read or still to come.
 
-        Raises:
-            AssertionError: None came in time.
+        Raises: AssertionError: None came in time.
         """
         deadline = time.monotonic() + timeout_s
         for push in self.pushes:
@@ -72,7 +71,7 @@ def pump(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
 
 def serve_command(data_dir: Path) -> list[str]:
     settings = ["--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", f"data.dir={data_dir}"]
-    settings += ["--set", "group.initial.rebalance.delay.ms=0"]  # three seconds for each group otherwise
+    settings += ["--set", "group.initial.rebalance.delay.ms=0"]  # otherwise three seconds for each group
     return [sys.executable, "-m", "odradek", "serve", *settings, "--plugin", "stdout"]
 
 

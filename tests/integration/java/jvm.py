@@ -12,7 +12,7 @@ from integration.java.main_server import Finished, MainServer
 
 LOGGING = Path(__file__).resolve().parents[3] / "contrib" / "java" / "log4j2.properties"
 OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={LOGGING}"]
-"""A small process that starts quickly: these tools live for a second."""
+"""A small JVM that starts quickly: these tools run for a second."""
 SERVER = "odradek.MainServer"
 
 

@@ -1,6 +1,6 @@
-"""``odradek topics``, ``groups`` and ``configs`` print what Kafka's tools print about the same broker.
+"""``odradek topics``, ``groups`` and ``configs`` print the same as Kafka's tools about the same broker.
 
-Lines are compared without the blanks at their ends and in any order: the tools promise none.
+Lines are compared without trailing blanks and in any order, because the tools promise neither.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def ours(tools: ConsoleTools, capsys: pytest.CaptureFixture[str]) -> Callable[..
 
 @pytest.fixture
 def both(tools: ConsoleTools, ours: Callable[..., Done]) -> Both:
-    """What a command prints, and what Kafka's tool prints with the same arguments."""
+    """The output of our command and of Kafka's tool with the same arguments."""
 
     def run(command: str, *arguments: str) -> tuple[list[str], list[str]]:
         done = ours(command, *arguments)
@@ -45,7 +45,7 @@ def stripped(lines: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def group(tools: ConsoleTools) -> str:
-    """A group without members that has read a half."""
+    """A group without members that has read half of its topic."""
     tools.create_topic("cli-read", 2, "--config", "retention.ms=7200000", "--config", "cleanup.policy=delete")
     tools.produce_lines("cli-read", [f"line {number}" for number in range(20)])
     tools.consume_lines("cli-read", 10, "--group", "cli-reader", "--from-beginning")
@@ -54,7 +54,7 @@ def group(tools: ConsoleTools) -> str:
 
 @contextmanager
 def member(tools: ConsoleTools, group: str, protocol: str) -> Iterator[None]:
-    """A librdkafka consumer that has partitions."""
+    """A librdkafka consumer with an assignment."""
     kafka: Any = pytest.importorskip("confluent_kafka")
     consumer = kafka.Consumer(
         {
@@ -95,7 +95,9 @@ def member(tools: ConsoleTools, group: str, protocol: str) -> Iterator[None]:
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
-def test_the_same_lines(group: str, both: Both, command: str, arguments: tuple[str, ...]) -> None:
+def test_both_tools_print_the_same_lines(
+    group: str, both: Both, command: str, arguments: tuple[str, ...]
+) -> None:
     our_lines, their_lines = both(command, *arguments)
 
     assert our_lines == their_lines
@@ -103,7 +105,7 @@ def test_the_same_lines(group: str, both: Both, command: str, arguments: tuple[s
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_the_same_lines_about_a_group_with_a_member(
+def test_both_tools_print_the_same_lines_about_a_group_with_a_member(
     tools: ConsoleTools, group: str, both: Both, protocol: str
 ) -> None:
     name = f"cli-live-{protocol}"
@@ -118,7 +120,9 @@ def test_the_same_lines_about_a_group_with_a_member(
     assert len(offsets[0]) == 3
 
 
-def test_what_one_changes_the_other_sees(tools: ConsoleTools, group: str, ours: Callable[..., Done]) -> None:
+def test_each_tool_sees_changes_of_the_other(
+    tools: ConsoleTools, group: str, ours: Callable[..., Done]
+) -> None:
     to_the_end = ("--reset-offsets", "--group", "cli-set", "--to-latest", "--topic", "cli-read", "--execute")
     policy = ("--add-config", "cleanup.policy=[compact,delete]")
 

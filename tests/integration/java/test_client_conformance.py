@@ -1,4 +1,4 @@
-"""Kafka's own clients, as they are reported about in the reference."""
+"""Kafka's own clients, as the reference page reports them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
 PATIENCE_S = 30
 APPLICATION = "org.apache.kafka.stream.task.active.buffer.count"
 TIMED = ("first push:", "interval:")
-"""Rules that a machine with other things to do breaks."""
+"""Rules that a busy machine breaks."""
 
 
 @contextmanager
 def living(jvm: Jvm, host: RunningHost, kind: str) -> Iterator[None]:
-    """A client that is closed in order at the end."""
+    """A client that is closed properly at the end."""
     arguments = (host.bootstrap, "reported", kind, kind)
     command = jvm.command("odradek.TelemetryClient", *arguments)
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:
@@ -33,7 +33,7 @@ def living(jvm: Jvm, host: RunningHost, kind: str) -> Iterator[None]:
 
 
 def wrong(report: ConformanceReport) -> list[str]:
-    """What is wrong whatever the machine does."""
+    """Findings that do not depend on the machine."""
     return [line for line in report.wrong if not line.startswith(TIMED)]
 
 
@@ -50,7 +50,7 @@ def reported(jvm: Jvm, host: RunningHost, kind: str) -> ConformanceReport:
 
 
 @pytest.mark.parametrize("kind", ["producer", "consumer", "admin"])
-def test_a_client_keeps_to_the_kip(jvm: Jvm, odradek_host: RunningHost, kind: str) -> None:
+def test_a_client_follows_the_kip(jvm: Jvm, odradek_host: RunningHost, kind: str) -> None:
     report = reported(jvm, odradek_host, kind)
 
     verdicts = {row.rule: row.verdict for row in report.rules}
@@ -59,7 +59,7 @@ def test_a_client_keeps_to_the_kip(jvm: Jvm, odradek_host: RunningHost, kind: st
     assert report.metrics_sent > 40
 
 
-def test_an_application_adds_metrics_of_its_own(jvm: Jvm, odradek_host: RunningHost) -> None:
+def test_an_application_adds_its_own_metrics(jvm: Jvm, odradek_host: RunningHost) -> None:
     report = reported(jvm, odradek_host, "application")
 
     assert (report.roles, wrong(report)) == (["consumer"], [])

@@ -19,7 +19,7 @@ Tool = Callable[..., Finished]
 
 @pytest.fixture
 def tool(jvm: Jvm, host: HostProcess) -> Tool:
-    """Runs the tool with the arguments given, against the host."""
+    """Runs the tool with these arguments against the host."""
 
     def run(*args: str) -> Finished:
         return jvm.run(MAIN, "--bootstrap-server", host.bootstrap, *args)
@@ -44,7 +44,7 @@ def test_altered_values_are_described(tool: Tool) -> None:
     ]
 
 
-def test_an_empty_value_goes_back_to_the_default(tool: Tool) -> None:
+def test_an_empty_value_restores_the_default(tool: Tool) -> None:
     tool("--alter", "--name", "reset", "--interval", "1000", "--metrics", "*")
 
     reset = tool("--alter", "--name", "reset", "--interval", "")
@@ -88,20 +88,20 @@ def test_describe_without_a_name_describes_all(tool: Tool) -> None:
     assert "Client metrics configs for all-2 are:\n  interval.ms=2000\n" in described.out
 
 
-def test_a_name_nobody_set_is_reported(tool: Tool) -> None:
+def test_an_unknown_name_is_reported(tool: Tool) -> None:
     described = tool("--describe", "--name", "never")
 
     assert described.status == 0, described.err
     assert "The client metric resource never doesn't exist" in described.out
 
 
-def test_delete_of_a_name_nobody_set_is_no_error(tool: Tool) -> None:
+def test_deleting_an_unknown_name_is_no_error(tool: Tool) -> None:
     deleted = tool("--delete", "--name", "never")
 
     assert deleted.status == 0, deleted.err
 
 
-def test_an_interval_out_of_range_ends_in_status_1(tool: Tool) -> None:
+def test_an_interval_out_of_range_ends_with_status_1(tool: Tool) -> None:
     altered = tool("--alter", "--name", "too-often", "--interval", "99")
 
     assert altered.status == 1
@@ -111,7 +111,7 @@ def test_an_interval_out_of_range_ends_in_status_1(tool: Tool) -> None:
     )
 
 
-def test_a_broken_match_ends_in_status_1(tool: Tool) -> None:
+def test_an_invalid_match_ends_with_status_1(tool: Tool) -> None:
     altered = tool("--alter", "--name", "broken", "--match", "client_id=[unclosed")
 
     assert altered.status == 1
@@ -127,7 +127,7 @@ def test_a_broken_match_ends_in_status_1(tool: Tool) -> None:
     ],
     ids=["no action", "delete without name", "alter without name"],
 )
-def test_an_incomplete_command_ends_in_status_1(tool: Tool, args: tuple[str, ...], complaint: str) -> None:
+def test_an_incomplete_command_ends_with_status_1(tool: Tool, args: tuple[str, ...], complaint: str) -> None:
     finished = tool(*args)
 
     assert finished.status == 1

@@ -1,4 +1,4 @@
-"""Tools that look at the cluster; expectations hold for Apache Kafka 4.3.1 too."""
+"""Tools that describe the cluster; the expectations hold for Apache Kafka 4.3.1 too."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_CLIENTS = {
     "TxnOffsetCommit": "0 to 5",
     "ConsumerGroupHeartbeat": "0 to 1",
 }
-"""What Apache Kafka 4.3.1 shows for the APIs of producers and consumers."""
+"""The ranges that Apache Kafka 4.3.1 shows for the APIs of producers and consumers."""
 
 
 def test_kafka_broker_api_versions_shows_kafkas_ranges(tools: ConsoleTools) -> None:
@@ -91,7 +91,7 @@ def test_kafka_log_dirs_shows_sizes(tools: ConsoleTools) -> None:
 
 
 @pytest.mark.parametrize("kind", ["preferred", "unclean"])
-def test_kafka_leader_election_finds_the_leader_elected(tools: ConsoleTools, kind: str) -> None:
+def test_kafka_leader_election_reports_the_leader_as_elected(tools: ConsoleTools, kind: str) -> None:
     topic = f"led-{kind}"
     tools.create_topic(topic)
 
@@ -102,7 +102,7 @@ def test_kafka_leader_election_finds_the_leader_elected(tools: ConsoleTools, kin
     assert elected == [f"Valid replica already elected for partitions {topic}-0"]
 
 
-def test_kafka_leader_election_takes_all_partitions(tools: ConsoleTools) -> None:
+def test_kafka_leader_election_accepts_all_partitions(tools: ConsoleTools) -> None:
     tools.create_topic("led-with-all", 3)
 
     every = ("--election-type", "preferred", "--all-topic-partitions")

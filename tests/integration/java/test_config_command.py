@@ -1,4 +1,4 @@
-"""kafka-configs.sh for client-metrics against the host; expectations as Apache Kafka 4.3.1 fulfills them."""
+"""kafka-configs.sh for client-metrics against the host; Apache Kafka 4.3.1 meets the same expectations."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_unknown_key_fails(configs: Configs) -> None:
     assert "InvalidRequestException: Unknown client metrics configuration: unknown.config" in added.said
 
 
-def test_an_interval_that_is_no_number_fails(configs: Configs) -> None:
+def test_an_interval_that_is_not_a_number_fails(configs: Configs) -> None:
     added = configs("not-a-number", "--alter", "--add-config", "interval.ms=bbb")
 
     assert added.status == 1

@@ -1,4 +1,4 @@
-"""kafka-consumer-groups.sh; expectations hold for Apache Kafka 4.3.1 too."""
+"""kafka-consumer-groups.sh; the expectations hold for Apache Kafka 4.3.1 too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROTOCOLS = ["classic", "consumer"]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The tool, and groups to look at: each has read four of the ten records of the topic of its name."""
+    """The tool, and groups to describe: each has read four of the ten records of the topic of its name."""
 
     tools: ConsoleTools
 
@@ -40,7 +40,7 @@ class Groups:
 
     @contextmanager
     def member(self, name: str, protocol: str) -> Iterator[subprocess.Popen[str]]:
-        """A console consumer that has read a line, so that it is in the group."""
+        """A console consumer that has read a line and therefore is in the group."""
         options = ("--topic", name, "--group", name, "--command-property", f"group.protocol={protocol}")
         with self.tools.started("kafka-console-consumer", *options, "--from-beginning") as consumer:
             assert consumer.stdout is not None
@@ -56,7 +56,7 @@ def groups(tools: ConsoleTools) -> Groups:
 
 @pytest.fixture(scope="module", params=PROTOCOLS)
 def used(request: pytest.FixtureRequest, groups: Groups) -> str:
-    """A group whose only member has left; nobody changes it."""
+    """A group whose only member has left; no test changes it."""
     name = f"used-{request.param}"
     groups.make(name, request.param)
     return name
@@ -135,7 +135,7 @@ def test_a_group_with_a_live_member_is_neither_deleted_nor_reset(groups: Groups)
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else value,
 )
-def test_a_reset_shows_where_offsets_would_go(groups: Groups, to: tuple[str, ...], expected: str) -> None:
+def test_a_reset_shows_the_new_offsets(groups: Groups, to: tuple[str, ...], expected: str) -> None:
     if "tried" not in groups.run("--list"):
         groups.make("tried")
 
@@ -147,7 +147,7 @@ def test_a_reset_shows_where_offsets_would_go(groups: Groups, to: tuple[str, ...
     ]
 
 
-def test_a_reset_that_is_executed_holds_and_is_exported(groups: Groups, used: str) -> None:
+def test_an_executed_reset_is_committed_and_exported(groups: Groups, used: str) -> None:
     name = f"{used}-reset"
     groups.make(name, used.removeprefix("used-"))
 
@@ -187,7 +187,7 @@ def test_a_deleted_group_is_gone(groups: Groups, protocol: str) -> None:
     assert name not in groups.run("--list")
 
 
-def test_a_group_nobody_made_is_reported(groups: Groups) -> None:
+def test_an_unknown_group_is_reported(groups: Groups) -> None:
     described = groups.tools.run(GROUPS, "--describe", "--group", "never")
     deleted = groups.tools.run(GROUPS, "--delete", "--group", "never")
 
@@ -196,7 +196,7 @@ def test_a_group_nobody_made_is_reported(groups: Groups) -> None:
     assert f"{complaint}: org.apache.kafka.common.errors.GroupIdNotFoundException" in deleted.said
 
 
-def test_kafka_groups_lists_all_kinds(groups: Groups, used: str) -> None:
+def test_kafka_groups_lists_all_types(groups: Groups, used: str) -> None:
     lines = [line.split() for line in groups.tools.succeed("kafka-groups", "--list")]
 
     assert lines[0] == ["GROUP", "TYPE", "PROTOCOL"]

@@ -38,7 +38,7 @@ def test_the_console_consumer_reads_and_resumes(tools: ConsoleTools) -> None:
     assert second == lines(30, 40)
 
 
-def test_the_console_consumer_subscribes_by_a_regular_expression(tools: ConsoleTools) -> None:
+def test_the_console_consumer_subscribes_with_a_regular_expression(tools: ConsoleTools) -> None:
     for topic in ("k848-re-a", "k848-re-b", "other-re"):
         tools.create_topic(topic)
     tools.produce_lines("k848-re-a", ["a"])
@@ -79,7 +79,7 @@ def test_two_java_consumers_share_and_the_tools_show_them(tools: ConsoleTools) -
     assert any("Stable" in line and "uniform" in line for line in shown), shown
 
 
-def test_a_java_consumer_moves_a_classic_group_to_its_protocol(tools: ConsoleTools) -> None:
+def test_a_java_consumer_converts_a_classic_group(tools: ConsoleTools) -> None:
     tools.create_topic("k848-moved", 2)
     arguments = ("--topic", "k848-moved", "--group-id", "k848-moved-group", "--group-protocol")
     with tools.started("kafka-verifiable-consumer", *arguments, "classic") as old:

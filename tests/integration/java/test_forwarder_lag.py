@@ -1,4 +1,6 @@
-"""kafka-consumer-groups.sh and a forwarder: its lag is shown, and its offsets may be reset while it runs."""
+"""kafka-consumer-groups.sh and a forwarder: it shows the forwarder's lag, and resets its offsets while it
+runs.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ PATIENCE_S = 20
 
 
 class FarSide:
-    """Down until it is opened."""
+    """Refuses batches until it is opened."""
 
     def __init__(self) -> None:
         self.open = threading.Event()
@@ -42,7 +44,7 @@ class FarSide:
         self.taken += len(batch)
 
     async def close(self) -> None:
-        """Nothing to let go."""
+        """Nothing to release."""
 
 
 def lag(jvm: Jvm, bootstrap: str) -> str:
@@ -52,7 +54,7 @@ def lag(jvm: Jvm, bootstrap: str) -> str:
     return row[5]
 
 
-def test_the_lag_is_shown_and_the_offsets_may_be_reset(jvm: Jvm, tmp_path: Path) -> None:
+def test_the_lag_is_shown_and_the_offsets_can_be_reset(jvm: Jvm, tmp_path: Path) -> None:
     far = FarSide()
     plugins = HostPluginManager()
     plugins.add("fake", far, "fake", "1")

@@ -1,4 +1,4 @@
-"""kafka-configs.sh for groups against the host; expectations as Apache Kafka 4.3.1 fulfills them."""
+"""kafka-configs.sh for groups against the host; Apache Kafka 4.3.1 meets the same expectations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A million records through Kafka's Java clients: each once and in order, also when the host is killed."""
+"""A million records through Kafka's Java clients: each read once and in order, even if the host is killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 def produce(jvm: Jvm, host: KillableHost) -> list[str]:
-    """The producer's output; the host is killed when it has acknowledged enough."""
+    """The producer's output; the host is killed each time enough records are acknowledged."""
     lines: list[str] = []
     arguments = (host.bootstrap, TOPIC, str(PARTITIONS), str(RECORDS))
     with jvm.started("odradek.NumberedProducer", *arguments) as producer:

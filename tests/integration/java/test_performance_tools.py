@@ -50,7 +50,7 @@ def test_transactions_are_produced_at_speed(tools: ConsoleTools) -> None:
     assert int(consumed[-1].split(", ")[4]) == RECORDS
 
 
-def test_the_latency_from_end_to_end_is_measured(tools: ConsoleTools) -> None:
+def test_the_end_to_end_latency_is_measured(tools: ConsoleTools) -> None:
     sizes = ("--num-records", "200", "--producer-acks", "all", "--record-size", "100")
 
     lines = tools.succeed("kafka-e2e-latency", "--topic", "latency", *sizes)
@@ -60,7 +60,7 @@ def test_the_latency_from_end_to_end_is_measured(tools: ConsoleTools) -> None:
     assert 0 < float(average.group(1)) < 1_000
 
 
-def test_a_verifiable_producer_has_all_acknowledged(tools: ConsoleTools) -> None:
+def test_all_records_of_a_verifiable_producer_are_acknowledged(tools: ConsoleTools) -> None:
     tools.create_topic("verified")
 
     said = events(tools.succeed("kafka-verifiable-producer", "--topic", "verified", "--max-messages", "1000"))
@@ -72,7 +72,7 @@ def test_a_verifiable_producer_has_all_acknowledged(tools: ConsoleTools) -> None
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_verifiable_consumer_reads_and_commits_all(tools: ConsoleTools, protocol: str) -> None:
+def test_a_verifiable_consumer_reads_and_commits_all_records(tools: ConsoleTools, protocol: str) -> None:
     topic = f"verified-{protocol}"
     tools.create_topic(topic)
     tools.produce_lines(topic, [str(number) for number in range(500)])

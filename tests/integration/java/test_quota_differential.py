@@ -1,6 +1,6 @@
 """The same scripted loads under the same quotas, on Apache Kafka and on the host, side by side.
 
-Both have three windows instead of eleven, which only makes it shorter. ``pytest -s`` shows the table.
+Both have three windows instead of eleven, only to make it shorter. ``pytest -s`` shows the table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 QUOTA_BYTES_PER_S = 1_000_000
 REQUEST_BYTES = 50_000
 FILLED = 600
-"""Requests whose records are there to be fetched."""
+"""Requests whose records can be fetched."""
 SECONDS = 12
 TOPIC = "load"
 ATTEMPTS = 3
@@ -41,7 +41,7 @@ REFUSED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 @dataclass(slots=True)
 class Seen:
-    """What a client saw of one load."""
+    """The client's view of one load."""
 
     amount: float = 0
     seconds: float = 0
@@ -54,7 +54,7 @@ class Seen:
 
     @property
     def throttled_ms(self) -> int:
-        """What the client was told to wait, in all."""
+        """The sum of the throttle times that the client was told."""
         return sum(self.throttles_ms)
 
     def __str__(self) -> str:
@@ -65,12 +65,12 @@ class Seen:
 
 
 Step = Callable[[Connection, Seen], None]
-"""One request and what it tells."""
+"""One request; its error code and throttle time."""
 
 
 def produce(connection: Connection) -> tuple[int, int]:
-    """Error code and throttle of one request."""
-    batch = batch_of(b"v" * REQUEST_BYTES, timestamp_ms=int(time.time() * 1000))  # retention takes old ones
+    """The error code and throttle time of one request."""
+    batch = batch_of(b"v" * REQUEST_BYTES, timestamp_ms=int(time.time() * 1000))  # retention removes old ones
     data = PartitionProduceData(index=0, records=batch)
     topics = [TopicProduceData(name=TOPIC, partition_data=[data])]
     answer = connection.send(ProduceRequest(acks=1, timeout_ms=10_000, topic_data=topics), most_version=12)
@@ -78,7 +78,7 @@ def produce(connection: Connection) -> tuple[int, int]:
 
 
 def fill(connection: Connection) -> None:
-    """What is fetched later. The leader of a new partition is not there at once."""
+    """Produce the records to fetch. The leader of a new partition is not available at once."""
     until_s, filled = time.monotonic() + 30, 0
     while filled < FILLED:
         code, _ = produce(connection)
@@ -94,7 +94,7 @@ def produced(connection: Connection, seen: Seen) -> None:
 
 
 def fetched(connection: Connection, seen: Seen) -> None:
-    """The next batch, or the first again after the last."""
+    """Fetch the next batch, or the first again after the last."""
     offset = len(seen.codes) % FILLED
     wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1)
     request = FetchRequest(
@@ -119,7 +119,7 @@ def asked(connection: Connection, seen: Seen) -> None:
 
 
 def for_some_time(step: Step, bootstrap: str, client_id: str) -> Seen:
-    """One request after the other, each as soon as the broker reads it."""
+    """Send one request after the other, each as soon as the broker reads it."""
     host, _, port = bootstrap.rpartition(":")
     seen, begin_s = Seen(), time.monotonic()
     with Connection(host, int(port), client_id) as connection:
@@ -130,7 +130,7 @@ def for_some_time(step: Step, bootstrap: str, client_id: str) -> Seen:
 
 
 def produced_by_librdkafka(bootstrap: str, client_id: str) -> Seen:
-    """As fast as the broker lets it."""
+    """Send as fast as the broker allows."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     seen, begin_s = Seen(), time.monotonic()
     value = b"v" * (REQUEST_BYTES // 5 - 100)
@@ -155,7 +155,9 @@ def produced_by_librdkafka(bootstrap: str, client_id: str) -> Seen:
 
 
 def created(bootstrap: str, client_id: str) -> Seen:
-    """Ten partitions at a time at two a second: 22 at once, then too much, and once more as an old client."""
+    """Create ten partitions at a time at two per second: 22 at once, then too many, and once more as an old
+    client.
+    """
     host, _, port = bootstrap.rpartition(":")
     seen, begin_s = Seen(), time.monotonic()
     for number, version in enumerate((7, 7, 7, 7, 5, 5)):
@@ -177,11 +179,11 @@ LOADS: dict[str, tuple[str, float, Callable[[str, str], Seen]]] = {
     "request": ("request_percentage", 0.0001, partial(for_some_time, asked)),
     "mutation": ("controller_mutation_rate", 2, created),
 }
-"""Key and value of the quota, and the load."""
+"""The key and value of the quota, and the load."""
 
 
 def prepare(bootstrap: str) -> None:
-    """Fill the topic and set the quotas, of clients named as the load."""
+    """Fill the topic, and set the quotas of clients named after the load."""
     host, _, port = bootstrap.rpartition(":")
     with AdminClient(bootstrap) as admin:
         admin.create_topics([NewTopic(name=TOPIC, partitions=1, replication_factor=1)])
@@ -201,7 +203,7 @@ class SideBySide:
     pool: ThreadPoolExecutor
 
     def run(self, load: str) -> tuple[Seen, Seen]:
-        """What clients of Kafka saw of a load, and those of the host."""
+        """The results of a load with Kafka and with the host."""
         _, _, put = LOADS[load]
         theirs, ours = self.pool.map(put, self.bootstraps, (load, load))
         print(f"\n{load:12}Kafka: {theirs!s:50}host: {ours}")
@@ -210,7 +212,7 @@ class SideBySide:
 
 @pytest.fixture(scope="module")
 def both(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SideBySide]:
-    """Both, with quotas set."""
+    """Both brokers, with quotas set."""
     settings = [part for window in WINDOWS for part in ("--set", window)]
     with (
         kafka_node(overrides=WINDOWS) as node,
@@ -229,8 +231,8 @@ def both(java_classpath: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def test_bytes_flow_at_the_same_rate(
     both: SideBySide, load: str, noise: float, noise_of_throttles: float
 ) -> None:
-    """Bytes come in bursts, and a burst more or less within the time is a sixth of all. On a busy machine
-    clients come later than they were told, so their throttles are shorter: what differs is measured again.
+    """Bytes come in bursts, and a burst more or less is a sixth of the total. On a busy machine clients send
+    later than they were told, so their throttle times are shorter: a load that differs is measured again.
     """
     for _ in range(ATTEMPTS):
         theirs, ours = both.run(load)
@@ -244,14 +246,14 @@ def test_bytes_flow_at_the_same_rate(
 
 
 def test_requests_wait_for_the_same_time(both: SideBySide) -> None:
-    """Every request exceeds the quota by far, and nobody waits for longer than a window."""
+    """Every request exceeds the quota by far, and no client waits for longer than a window."""
     theirs, ours = both.run("request")
 
     assert theirs.throttles_ms[:10] == ours.throttles_ms[:10] == [1000] * 10
 
 
 def test_mutations_are_refused_and_throttled_alike(both: SideBySide) -> None:
-    """The tokens that come meanwhile make a difference: Kafka takes longer to create a topic."""
+    """The tokens that accrue meanwhile make a difference: Kafka takes longer to create a topic."""
     theirs, ours = both.run("mutation")
 
     assert theirs.codes == ours.codes == [0, 0, 0, REFUSED, 0, 0]

@@ -1,4 +1,4 @@
-"""kafka-producer-perf-test and kafka-consumer-perf-test, held to a quota by user and by client id."""
+"""kafka-producer-perf-test and kafka-consumer-perf-test under quotas by user and by client id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(300)]
 MEGABYTE = 1_000_000
 RECORD_BYTES = 10_000
 PRODUCED, CONSUMED = 5_000, 6_500
-"""Records: half a minute and more to measure, after what is granted in the beginning."""
+"""Enough records for half a minute or more, after the initial burst."""
 SKIPPED_LINES = 2
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
 ENTITIES = {"user": ClientQuotaEntity(user="alice"), "client-id": ClientQuotaEntity(client_id="noisy")}
@@ -43,10 +43,10 @@ def produce(tools: ConsoleTools, topic: str, count: int, *args: str) -> list[str
 
 
 def produced(tools: ConsoleTools, who: str, *args: str) -> float:
-    """Bytes per second, from what the tool says about every five seconds or a little more.
+    """Bytes per second, from the tool's lines about every five seconds or a little more.
 
-    In every other line there is a burst: what was granted at once has left the windows. Apache Kafka makes it
-    print the same.
+    Every other line contains a burst: what was allowed at once has left the windows. With Apache Kafka the
+    tool prints the same.
     """
     lines = produce(tools, f"from-{who}", PRODUCED, *args)[:-1]
     found = [(int(match[1]), float(match[2])) for line in lines if (match := LINE.match(line))]
@@ -56,7 +56,7 @@ def produced(tools: ConsoleTools, who: str, *args: str) -> float:
 
 
 def consumed(tools: ConsoleTools, who: str, *args: str) -> float:
-    """Bytes per second, from what the tool says about every second in which something came."""
+    """Bytes per second, from the tool's lines about every second with data."""
     options = ("--num-records", str(CONSUMED), "--fetch-size", "200000", "--group", f"group-{who}")
     details = ("--show-detailed-stats", "--reporting-interval", "500", "--hide-header", "--timeout", "60000")
     lines = tools.succeed(
@@ -71,7 +71,7 @@ def consumed(tools: ConsoleTools, who: str, *args: str) -> float:
 
 @pytest.fixture(scope="module")
 def rates(jvm: Jvm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, float]:
-    """Of all tools, which run at the same time: each has a quota of its own."""
+    """The output of all tools, which run at the same time: each has its own quota."""
     folder = tmp_path_factory.mktemp("performance")
     (folder / "alice.properties").write_text(LOGIN)
     with serving(folder / "data", "--set", LISTENERS) as serve, ThreadPoolExecutor(4) as pool:

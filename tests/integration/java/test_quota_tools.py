@@ -1,5 +1,5 @@
-"""kafka-configs.sh and kafka-topics.sh with quotas, against the host; expectations as Apache Kafka 4.3.1
-fulfills them.
+"""kafka-configs.sh and kafka-topics.sh with quotas, against the host; Apache Kafka 4.3.1 meets the same
+expectations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONFIGS, TOPICS = "kafka-configs", "kafka-topics"
 
 
 def entity(*parts: tuple[str, str | None]) -> list[str]:
-    """Types and names as the tool wants them; None is the default."""
+    """Types and names as the tool expects them; None is the default."""
     found: list[str] = []
     for kind, name in parts:
         found += ["--entity-type", kind]
@@ -114,7 +114,9 @@ def test_kafka_configs_sets_describes_and_deletes(
         ),
     ],
 )
-def test_kafka_configs_says_why_it_cannot(tools: ConsoleTools, options: str, message: str) -> None:
+def test_kafka_configs_prints_the_reason_of_a_refusal(
+    tools: ConsoleTools, options: str, message: str
+) -> None:
     finished = tools.run(CONFIGS, "--alter", *options.split())
 
     assert finished.status == 1
@@ -164,16 +166,18 @@ def test_kafka_configs_throttles_replicas(tools: ConsoleTools) -> None:
 
 @pytest.fixture
 def slow_user(tools: ConsoleTools) -> ClientQuotaEntity:
-    """ANONYMOUS may create 5 partitions a second, and 55 at once."""
+    """ANONYMOUS may create 5 partitions per second, and 55 at once."""
     anonymous = ClientQuotaEntity(user="ANONYMOUS")
     with AdminClient(tools.bootstrap) as admin:
         admin.alter_client_quotas({anonymous: {"controller_mutation_rate": 5}})
     return anonymous
 
 
-def test_kafka_topics_does_not_wait_for_its_quota(tools: ConsoleTools, slow_user: ClientQuotaEntity) -> None:
+def test_kafka_topics_does_not_retry_after_a_refusal(
+    tools: ConsoleTools, slow_user: ClientQuotaEntity
+) -> None:
     """The first 500 partitions overdraw the budget, which is allowed; the next one is refused, and the tool
-    says so without trying again.
+    reports it without trying again.
     """
     try:
         first = tools.run(TOPICS, "--create", "--topic", "many", "--partitions", "500")
@@ -193,7 +197,7 @@ def test_requests_of_old_versions_are_throttled_but_not_refused(
     host, _, port = tools.bootstrap.rpartition(":")
     answers: list[CreateTopicsResponse] = []
     try:
-        # each on a connection of its own, which is not read while it is throttled
+        # each on its own connection, which is not read while it is throttled
         for name, version in (("old-1", 5), ("old-2", 5), ("new-1", 6)):
             topic = CreatableTopic(name=name, num_partitions=100, replication_factor=1)
             with Connection(host, int(port)) as connection:
@@ -210,12 +214,12 @@ def test_requests_of_old_versions_are_throttled_but_not_refused(
 
 
 def lift(tools: ConsoleTools, user: ClientQuotaEntity) -> None:
-    """Take the quota back."""
+    """Remove the quota."""
     with AdminClient(tools.bootstrap) as admin:
         admin.alter_client_quotas({user: {"controller_mutation_rate": None}})
 
 
-def test_what_a_tool_sets_another_client_sees(tools: ConsoleTools) -> None:
+def test_another_client_sees_the_quotas_set_by_a_tool(tools: ConsoleTools) -> None:
     tools.succeed(CONFIGS, "--alter", "--user", "carol", "--add-config", "request_percentage=200")
 
     with AdminClient(tools.bootstrap) as admin:

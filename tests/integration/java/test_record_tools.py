@@ -1,4 +1,4 @@
-"""Tools that write, read and count records; expectations hold for Apache Kafka 4.3.1 too."""
+"""Tools that write, read and count records; the expectations hold for Apache Kafka 4.3.1 too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbered(count: int) -> list[str]:
     return [f"k{number}:v{number}" for number in range(count)]
 
 
-def test_lines_come_back_with_key_partition_and_offset(tools: ConsoleTools) -> None:
+def test_lines_are_read_with_key_partition_and_offset(tools: ConsoleTools) -> None:
     tools.create_topic("lines")
     tools.produce_lines("lines", numbered(10), *KEYS)
 
@@ -31,7 +31,7 @@ def test_lines_come_back_with_key_partition_and_offset(tools: ConsoleTools) -> N
     assert consumed == [f"Partition:0\tOffset:{number}\tk{number}\tv{number}" for number in range(10)]
 
 
-def test_a_consumer_begins_at_an_offset(tools: ConsoleTools) -> None:
+def test_a_consumer_can_start_at_an_offset(tools: ConsoleTools) -> None:
     tools.create_topic("from-offset")
     tools.produce_lines("from-offset", numbered(10))
 
@@ -41,7 +41,7 @@ def test_a_consumer_begins_at_an_offset(tools: ConsoleTools) -> None:
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_compressed_lines_come_back(tools: ConsoleTools, codec: str) -> None:
+def test_compressed_lines_are_read(tools: ConsoleTools, codec: str) -> None:
     topic = f"codec-{codec}"
     tools.create_topic(topic)
     tools.produce_lines(topic, numbered(200), "--compression-codec", codec)
@@ -70,7 +70,7 @@ def test_a_topic_is_created_by_the_first_line(tools: ConsoleTools) -> None:
     assert "made-by-a-producer" in tools.succeed("kafka-topics", "--list")
 
 
-def test_offsets_are_shown_by_time(tools: ConsoleTools) -> None:
+def test_offsets_are_found_by_timestamp(tools: ConsoleTools) -> None:
     tools.create_topic("counted", 2)
     tools.produce_lines("counted", ["a", "b", "c"])
 
@@ -117,7 +117,7 @@ def test_deleted_records_are_gone(tools: ConsoleTools, tmp_path: Path) -> None:
     assert consumed == numbered(10)[3:]
 
 
-def test_records_beyond_the_end_are_not_deleted(tools: ConsoleTools, tmp_path: Path) -> None:
+def test_records_cannot_be_deleted_beyond_the_end(tools: ConsoleTools, tmp_path: Path) -> None:
     tools.create_topic("short")
     offsets = tmp_path / "offsets.json"
     offsets.write_text(json.dumps({"partitions": [{"topic": "short", "partition": 0, "offset": 1}]}))

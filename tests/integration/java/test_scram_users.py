@@ -1,4 +1,4 @@
-"""kafka-configs.sh for users, and Java clients that log in as them."""
+"""kafka-configs.sh for users, and Java clients that authenticate as them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_kafka_configs_adds_describes_and_deletes_a_user(tools: ConsoleTools) ->
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_java_producer_and_consumer_log_in(
+def test_a_java_producer_and_consumer_authenticate(
     tools: ConsoleTools, guarded: ConsoleTools, host: ServeProcess, tmp_path: Path, mechanism: str
 ) -> None:
     name, topic = f"java-{mechanism}", f"java-{mechanism}"
@@ -86,7 +86,7 @@ def test_a_java_producer_and_consumer_log_in(
     assert push["context"]["client_software_name"] == "apache-kafka-java"
 
 
-def test_a_wrong_password_is_told_to_a_java_client(
+def test_a_java_client_reports_a_wrong_password(
     tools: ConsoleTools, guarded: ConsoleTools, tmp_path: Path
 ) -> None:
     user(tools, "mallory", "--alter", "--add-config", "SCRAM-SHA-512=[password=secret]")

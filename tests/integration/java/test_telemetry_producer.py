@@ -43,7 +43,7 @@ def test_records_are_acknowledged(printed: dict[str, str]) -> None:
     assert int(printed["acknowledged"]) > 0
 
 
-def test_the_push_carries_the_id_the_producer_was_given(host: HostProcess, printed: dict[str, str]) -> None:
+def test_the_push_has_the_id_that_the_producer_got(host: HostProcess, printed: dict[str, str]) -> None:
     push = host.wait_for_push(of_producer)
 
     assert push["context"]["client_instance_id"] == printed["client.instance.id"]

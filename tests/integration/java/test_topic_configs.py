@@ -1,4 +1,4 @@
-"""kafka-configs.sh for topics and brokers; expectations hold for Apache Kafka 4.3.1 too."""
+"""kafka-configs.sh for topics and brokers; the expectations hold for Apache Kafka 4.3.1 too."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_altered_topic_configs_are_described_with_their_synonyms(tools: ConsoleT
     ]
 
 
-def test_a_deleted_topic_config_is_back_at_its_default(tools: ConsoleTools) -> None:
+def test_deleting_a_topic_config_restores_its_default(tools: ConsoleTools) -> None:
     tools.create_topic("reset", 1, "--config", "max.message.bytes=2000000")
 
     tools.succeed(CONFIGS, *of_topic("reset"), "--alter", "--delete-config", "max.message.bytes")
@@ -48,7 +48,7 @@ def test_a_deleted_topic_config_is_back_at_its_default(tools: ConsoleTools) -> N
     assert len(lines) > 25
 
 
-def test_a_bad_value_is_refused_with_kafkas_words(tools: ConsoleTools) -> None:
+def test_a_bad_value_is_refused_with_kafkas_message(tools: ConsoleTools) -> None:
     tools.create_topic("bad-value")
 
     altered = tools.run(CONFIGS, *of_topic("bad-value"), "--alter", "--add-config", "retention.ms=x")

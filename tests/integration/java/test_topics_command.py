@@ -1,4 +1,4 @@
-"""kafka-topics.sh; expectations hold for Apache Kafka 4.3.1 too."""
+"""kafka-topics.sh; the expectations hold for Apache Kafka 4.3.1 too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOPICS = "kafka-topics"
 
 
 def described(tools: ConsoleTools, *args: str) -> list[str]:
-    """What --describe prints, without the columns in which brokers may differ (ids, eligible leaders)."""
+    """The output of --describe, without the columns in which brokers may differ (ids, eligible leaders)."""
     lines = tools.succeed(TOPICS, "--describe", *args)
     return [re.sub(r"TopicId: \S+\t|\tElr:.*|min\.insync\.replicas=1,?", "", line).strip() for line in lines]
 
@@ -50,7 +50,7 @@ def test_partitions_and_replicas_have_defaults(tools: ConsoleTools) -> None:
     )
 
 
-def test_a_second_creation_fails_unless_it_says_if_not_exists(tools: ConsoleTools) -> None:
+def test_creating_a_topic_again_fails_without_if_not_exists(tools: ConsoleTools) -> None:
     tools.create_topic("twice")
 
     again = tools.run(TOPICS, "--create", "--topic", "twice")
@@ -69,9 +69,7 @@ def test_a_second_creation_fails_unless_it_says_if_not_exists(tools: ConsoleTool
         (("--topic", "bad-value", "--config", "segment.bytes=1"), "segment.bytes"),
     ],
 )
-def test_a_topic_that_cannot_be_is_refused(
-    tools: ConsoleTools, args: tuple[str, ...], complaint: str
-) -> None:
+def test_an_invalid_topic_is_refused(tools: ConsoleTools, args: tuple[str, ...], complaint: str) -> None:
     created = tools.run(TOPICS, "--create", *args)
 
     assert created.status == 1
@@ -88,7 +86,7 @@ def test_topics_are_listed(tools: ConsoleTools) -> None:
     assert tools.succeed(TOPICS, "--list", "--topic", "listed-a") == ["listed-a"]
 
 
-def test_topics_are_described_by_a_pattern(tools: ConsoleTools) -> None:
+def test_topics_can_be_described_by_a_pattern(tools: ConsoleTools) -> None:
     tools.create_topic("pattern-1")
     tools.create_topic("pattern-2")
 
@@ -104,7 +102,7 @@ def test_topics_are_described_by_a_pattern(tools: ConsoleTools) -> None:
     "condition",
     ["--unavailable-partitions", "--under-replicated-partitions", "--under-min-isr-partitions"],
 )
-def test_nothing_is_amiss_with_a_partition(tools: ConsoleTools, condition: str) -> None:
+def test_no_partition_has_a_problem(tools: ConsoleTools, condition: str) -> None:
     tools.create_topic(f"sound{condition}")
 
     assert tools.succeed(TOPICS, "--describe", condition) == []
@@ -120,7 +118,7 @@ def test_overridden_configs_are_found(tools: ConsoleTools) -> None:
     )
 
 
-def test_partitions_are_added(tools: ConsoleTools) -> None:
+def test_partitions_can_be_added(tools: ConsoleTools) -> None:
     tools.create_topic("growing", 3)
 
     tools.succeed(TOPICS, "--alter", "--topic", "growing", "--partitions", "5")
@@ -130,7 +128,7 @@ def test_partitions_are_added(tools: ConsoleTools) -> None:
     ]
 
 
-def test_partitions_are_not_taken_away(tools: ConsoleTools) -> None:
+def test_partitions_cannot_be_removed(tools: ConsoleTools) -> None:
     tools.create_topic("shrinking", 3)
 
     altered = tools.run(TOPICS, "--alter", "--topic", "shrinking", "--partitions", "2")
@@ -149,7 +147,7 @@ def test_a_deleted_topic_is_gone(tools: ConsoleTools) -> None:
     assert "short-lived" not in tools.succeed(TOPICS, "--list")
 
 
-def test_a_topic_nobody_made_is_not_deleted(tools: ConsoleTools) -> None:
+def test_an_unknown_topic_cannot_be_deleted(tools: ConsoleTools) -> None:
     deleted = tools.run(TOPICS, "--delete", "--topic", "never")
 
     assert deleted.status == 1

@@ -1,4 +1,4 @@
-"""Transactions of the Java client, which takes version 2 (KIP-890), and kafka-transactions."""
+"""Transactions of the Java client, which uses version 2 (KIP-890), and kafka-transactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def produced(tools: ConsoleTools) -> ConsoleTools:
     return tools
 
 
-def test_all_that_was_committed_is_read(produced: ConsoleTools) -> None:
+def test_all_committed_records_are_read(produced: ConsoleTools) -> None:
     committed = ("--isolation-level", "read_committed", "--partition", "0", "--offset", "earliest")
 
     consumed = produced.consume_lines("perf", RECORDS, *committed)
@@ -28,7 +28,7 @@ def test_all_that_was_committed_is_read(produced: ConsoleTools) -> None:
     assert len(consumed) == RECORDS
 
 
-def test_every_end_has_bumped_the_epoch(produced: ConsoleTools) -> None:
+def test_every_end_bumps_the_epoch(produced: ConsoleTools) -> None:
     (end,) = produced.succeed("kafka-get-offsets", "--topic", "perf")
     markers = int(end.rpartition(":")[2]) - RECORDS
 

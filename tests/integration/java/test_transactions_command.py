@@ -1,4 +1,4 @@
-"""kafka-transactions.sh beside an open transaction; expectations hold for Apache Kafka 4.3.1 too."""
+"""kafka-transactions.sh with an open transaction; the expectations hold for Apache Kafka 4.3.1 too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOPIC = "accounts"
 
 @pytest.fixture(scope="module")
 def producer_id(tools: ConsoleTools) -> Iterator[str]:
-    """The id of a producer that has sent a record in a transaction it does not end."""
+    """The id of a producer that has sent a record in a transaction and does not end it."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     tools.create_topic(TOPIC, 2)
     producer = confluent_kafka.Producer({"bootstrap.servers": tools.bootstrap, "transactional.id": ID})
@@ -71,7 +71,7 @@ def test_an_open_transaction_does_not_hang(tools: ConsoleTools, where: tuple[str
     assert table(tools, "find-hanging", *where) == []
 
 
-def test_an_id_nobody_used_is_reported(tools: ConsoleTools) -> None:
+def test_an_unknown_id_is_reported(tools: ConsoleTools) -> None:
     described = tools.run(TRANSACTIONS, "describe", "--transactional-id", "never")
 
     assert described.status == 1

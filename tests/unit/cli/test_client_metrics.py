@@ -72,7 +72,7 @@ def tool(*arguments: str) -> int:
     return run(["client-metrics", *BOOTSTRAP, *arguments])
 
 
-def test_alter_sets_what_is_given_and_deletes_what_is_empty(
+def test_alter_sets_given_values_and_deletes_empty_ones(
     admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = tool("--alter", "--name", "sub-1", "--metrics", "a,b", "--interval", "1000", "--match", "")
@@ -91,14 +91,14 @@ def test_alter_sets_what_is_given_and_deletes_what_is_empty(
     ]
 
 
-def test_alter_leaves_alone_what_is_not_given(admin: type[FakeAdmin]) -> None:
+def test_alter_keeps_values_that_are_not_given(admin: type[FakeAdmin]) -> None:
     status = tool("--alter", "--name", "sub-1", "--metrics", "*")
 
     assert status == 0
     assert admin.changes == [("sub-1", [ConfigChange("metrics", "*")])]
 
 
-def test_an_empty_interval_goes_back_to_the_default(admin: type[FakeAdmin]) -> None:
+def test_an_empty_interval_restores_the_default(admin: type[FakeAdmin]) -> None:
     status = tool("--alter", "--name", "sub-1", "--interval", "")
 
     assert status == 0
@@ -117,7 +117,7 @@ def test_a_generated_name_is_a_random_uuid_of_type_4(
     assert capsys.readouterr().out == f"Altered client metrics config for {name}.\n"
 
 
-def test_delete_deletes_every_key_the_broker_tells_of(
+def test_delete_deletes_every_key_the_broker_returns(
     admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = tool("--delete", "--name", "sub-1")
@@ -227,7 +227,7 @@ def test_a_failed_operation_is_one_line_and_status_1(
     assert streams.out == ""
 
 
-def test_the_command_config_reaches_the_client(admin: type[FakeAdmin], tmp_path: Path) -> None:
+def test_the_command_config_is_given_to_the_client(admin: type[FakeAdmin], tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("client.id=me\nrequest.timeout.ms=1500\n")
 

@@ -9,13 +9,13 @@ from odradek.client.sasl import SaslLogin
 from odradek.plugin.config import ConfigError
 
 
-def test_no_file_means_the_defaults() -> None:
+def test_without_a_file_the_defaults_apply() -> None:
     config = load_command_config(None)
 
     assert config == CommandConfig(client_id="odradek", request_timeout_ms=30_000)
 
 
-def test_known_keys_are_taken_and_others_passed_over(tmp_path: Path) -> None:
+def test_known_keys_are_used_and_others_ignored(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("client.id=me\nrequest.timeout.ms: 500\nlinger.ms=5\nsecurity.protocol=PLAINTEXT\n")
 
@@ -35,7 +35,7 @@ def test_known_keys_are_taken_and_others_passed_over(tmp_path: Path) -> None:
         ("security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.username=x", "sasl.jaas.config"),
     ],
 )
-def test_what_cannot_be_done_names_the_file_and_the_key(tmp_path: Path, text: str, key: str) -> None:
+def test_an_unsupported_value_is_refused_with_file_and_key(tmp_path: Path, text: str, key: str) -> None:
     file = tmp_path / "client.properties"
     file.write_text(text)
 
@@ -56,7 +56,7 @@ MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
         f'sasl.jaas.config={MODULE} required password = "a b=c" \\\n  username=al;',
     ],
 )
-def test_a_login_comes_in_librdkafkas_form_or_in_kafkas(tmp_path: Path, text: str) -> None:
+def test_a_login_can_have_librdkafkas_or_kafkas_form(tmp_path: Path, text: str) -> None:
     file = tmp_path / "client.properties"
     file.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-512\n{text}\n")
 
@@ -65,7 +65,7 @@ def test_a_login_comes_in_librdkafkas_form_or_in_kafkas(tmp_path: Path, text: st
     assert config.login == SaslLogin("SCRAM-SHA-512", "al", "a b=c")
 
 
-def test_signs_that_are_escaped_in_kafkas_form_are_themselves(tmp_path: Path) -> None:
+def test_escaped_characters_in_kafkas_form_are_unescaped(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text(
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
@@ -77,7 +77,7 @@ def test_signs_that_are_escaped_in_kafkas_form_are_themselves(tmp_path: Path) ->
     assert config.login == SaslLogin("PLAIN", "al", 'q"b\\s')
 
 
-def test_a_login_without_sasl_is_passed_over(tmp_path: Path) -> None:
+def test_a_login_without_sasl_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("sasl.mechanism=PLAIN\nsasl.username=al\nsasl.password=x\n")
 
@@ -90,7 +90,7 @@ def test_a_password_is_not_printed() -> None:
     assert "secret" not in repr(SaslLogin("PLAIN", "alice", "secret"))
 
 
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_command_config(tmp_path)
 

@@ -22,7 +22,7 @@ from odradek.cli.config_list import parse_config_list
         ("a=1,a=2", {"a": "2"}),
     ],
 )
-def test_commas_divide_unless_brackets_hold_them(text: str, expected: dict[str, str]) -> None:
+def test_commas_separate_except_in_brackets(text: str, expected: dict[str, str]) -> None:
     assert parse_config_list(text) == expected
 
 
@@ -37,6 +37,6 @@ def test_commas_divide_unless_brackets_hold_them(text: str, expected: dict[str, 
         ("a=[b,c", "missing \\]"),
     ],
 )
-def test_what_is_no_list_of_configs_is_refused(text: str, message: str) -> None:
+def test_a_malformed_list_of_configs_is_refused(text: str, message: str) -> None:
     with pytest.raises(click.UsageError, match=message):
         parse_config_list(text)

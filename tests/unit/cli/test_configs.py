@@ -117,7 +117,7 @@ def test_brokers_are_described_one_by_one_and_together(admin: FakeAdmin, capsys:
 @pytest.mark.parametrize(
     "arguments", [("--broker-defaults",), ("--entity-type", "brokers", "--entity-default")]
 )
-def test_what_holds_for_all_brokers_is_described(
+def test_the_default_of_all_brokers_is_described(
     admin: FakeAdmin, capsys: Capture, arguments: tuple[str, ...]
 ) -> None:
     brokers(admin)
@@ -167,7 +167,7 @@ def test_groups_with_and_without_configs_are_described(admin: FakeAdmin, capsys:
         ("--group", "The group 'nope' doesn't exist and doesn't have dynamic config."),
     ],
 )
-def test_what_does_not_exist_is_told(admin: FakeAdmin, capsys: Capture, option: str, line: str) -> None:
+def test_an_unknown_resource_is_an_error(admin: FakeAdmin, capsys: Capture, option: str, line: str) -> None:
     status = tool("--describe", option, "nope")
 
     assert (status, capsys.readouterr().out) == (0, f"{line}\n")

@@ -19,7 +19,7 @@ ORDERS = [("orders", 0), ("orders", 1)]
 
 @pytest.fixture
 def admin(monkeypatch: pytest.MonkeyPatch) -> FakeAdmin:
-    """A topic of two partitions with offsets 10 to 30, an idle group that is at 12 of the first."""
+    """A topic of two partitions with offsets 10 to 30, and an idle group at offset 12 of the first."""
     fake = FakeAdmin(
         topics={"orders": topic("orders", partition(0), partition(1))},
         groups={"gone": group("gone", "Empty")},
@@ -78,7 +78,7 @@ def test_list_shows_types_and_states_in_columns(admin: FakeAdmin, capsys: Captur
         (("--type", "classic", "--state", "stable"), []),
     ],
 )
-def test_list_takes_states_and_types_in_any_case(
+def test_list_accepts_states_and_types_in_any_case(
     admin: FakeAdmin, capsys: Capture, arguments: tuple[str, ...], names: list[str]
 ) -> None:
     listed(admin)
@@ -114,7 +114,7 @@ def test_describe_prints_offsets_as_kafka_consumer_groups_does(admin: FakeAdmin,
     ]
 
 
-def test_describe_shows_leader_epochs_when_it_is_verbose(admin: FakeAdmin, capsys: Capture) -> None:
+def test_describe_verbose_shows_leader_epochs(admin: FakeAdmin, capsys: Capture) -> None:
     admin.committed["gone"] = {("orders", 0): CommittedOffset(12, 4), ("orders", 1): CommittedOffset(13)}
 
     status = tool("--describe", "--group", "gone", "--offsets", "--verbose")
@@ -134,9 +134,7 @@ def test_describe_shows_leader_epochs_when_it_is_verbose(admin: FakeAdmin, capsy
         ("Stable", ""),
     ],
 )
-def test_what_a_reader_should_know_is_on_stderr(
-    admin: FakeAdmin, capsys: Capture, state: str, said: str
-) -> None:
+def test_notes_for_the_reader_are_on_stderr(admin: FakeAdmin, capsys: Capture, state: str, said: str) -> None:
     admin.groups["g"] = group("g", state)
 
     status = tool("--describe", "--group", "g")
@@ -145,7 +143,7 @@ def test_what_a_reader_should_know_is_on_stderr(
     assert (status, streams.out, streams.err) == (0, "", said)
 
 
-def test_members_are_described_with_what_they_have(admin: FakeAdmin, capsys: Capture) -> None:
+def test_members_are_described_with_their_partition_counts(admin: FakeAdmin, capsys: Capture) -> None:
     admin.groups["g"] = group("g", "Stable", member("a-member-with-a-long-id", *ORDERS, ("pay", 0)))
 
     status = tool("--describe", "--group", "g", "--members")
@@ -158,9 +156,7 @@ def test_members_are_described_with_what_they_have(admin: FakeAdmin, capsys: Cap
     )
 
 
-def test_members_are_described_with_their_assignments_when_it_is_verbose(
-    admin: FakeAdmin, capsys: Capture
-) -> None:
+def test_members_are_described_verbosely_with_their_assignments(admin: FakeAdmin, capsys: Capture) -> None:
     new = member("m", *ORDERS, target=[*ORDERS, ("pay", 0)], epoch=4)
     admin.groups["g"] = group("g", "Reconciling", new, epoch=5, assignment_epoch=5)
 
@@ -228,7 +224,7 @@ def test_groups_that_cannot_be_described_do_not_hide_the_others(admin: FakeAdmin
     ]
 
 
-def test_all_groups_are_those_of_consumers(admin: FakeAdmin, capsys: Capture) -> None:
+def test_all_groups_selects_consumer_groups(admin: FakeAdmin, capsys: Capture) -> None:
     listed(admin)
     admin.groups["new"] = group("new", "Stable")
 
@@ -246,7 +242,9 @@ def test_groups_are_deleted(admin: FakeAdmin, capsys: Capture) -> None:
     assert capsys.readouterr().out == "Deletion of requested consumer groups ('a', 'b') was successful.\n"
 
 
-def test_groups_that_stay_are_told_beside_those_that_went(admin: FakeAdmin, capsys: Capture) -> None:
+def test_groups_that_cannot_be_deleted_are_listed_after_the_deleted_ones(
+    admin: FakeAdmin, capsys: Capture
+) -> None:
     admin.refusals["busy"] = refused(ErrorCode.NON_EMPTY_GROUP, "busy")
 
     status = tool("--delete", "--group", "busy", "--group", "gone")
@@ -274,7 +272,7 @@ def test_offsets_are_deleted_one_by_one(admin: FakeAdmin, capsys: Capture) -> No
     assert streams.err == FAILING + "g: GROUP_SUBSCRIBED_TO_TOPIC\n"
 
 
-def test_offsets_that_are_deleted_are_told(admin: FakeAdmin, capsys: Capture) -> None:
+def test_deleted_offsets_are_printed(admin: FakeAdmin, capsys: Capture) -> None:
     status = tool("--delete-offsets", "--group", "g", "--topic", "orders:0")
 
     assert status == 0
@@ -298,7 +296,7 @@ def test_offsets_that_are_deleted_are_told(admin: FakeAdmin, capsys: Capture) ->
         (("--by-duration", "PT1H", "--topic", "orders"), {0: 20, 1: 30}),
     ],
 )
-def test_offsets_are_reset_to_where_they_shall_be(
+def test_offsets_are_reset_to_the_target(
     admin: FakeAdmin, arguments: tuple[str, ...], expected: dict[int, int]
 ) -> None:
     admin.at_time[ORDERS[0]] = 20
@@ -341,28 +339,30 @@ def test_new_offsets_are_shown_before_they_are_committed(admin: FakeAdmin, capsy
     ]
 
 
-def test_without_execute_nothing_is_committed_and_that_is_said(admin: FakeAdmin, capsys: Capture) -> None:
+def test_without_execute_nothing_is_committed_and_a_note_is_printed(
+    admin: FakeAdmin, capsys: Capture
+) -> None:
     status = reset("--to-earliest", "--topic", "orders")
 
     assert (status, admin.done) == (0, [])
     assert "nothing is committed without --execute" in capsys.readouterr().err
 
 
-def test_offsets_that_are_moved_into_the_log_are_told(admin: FakeAdmin, capsys: Capture) -> None:
+def test_offsets_outside_the_log_are_moved_into_it_with_a_note(admin: FakeAdmin, capsys: Capture) -> None:
     status = reset("--to-offset", "300", "--topic", "orders:0", "--dry-run")
 
     assert status == 0
     assert capsys.readouterr().err == "WARN: orders-0 has no offset 300: using 30\n"
 
 
-def test_a_new_group_gets_offsets_too(admin: FakeAdmin) -> None:
+def test_a_new_group_can_be_given_offsets(admin: FakeAdmin) -> None:
     status = tool("--reset-offsets", "--group", "fresh", "--to-latest", "--topic", "orders:0", "--execute")
 
     assert status == 0
     assert admin.done == [("fresh", {("orders", 0): 30})]
 
 
-def test_a_group_with_members_is_left_alone(admin: FakeAdmin, capsys: Capture) -> None:
+def test_a_group_with_members_is_not_changed(admin: FakeAdmin, capsys: Capture) -> None:
     admin.groups["busy"] = group("busy", "Stable", member("m"))
 
     status = tool(
@@ -377,7 +377,7 @@ def test_a_group_with_members_is_left_alone(admin: FakeAdmin, capsys: Capture) -
     assert streams.err == (FAILING + "group 'busy' is Stable: stop its members to reset its offsets\n")
 
 
-def test_nothing_is_committed_when_one_plan_fails(admin: FakeAdmin, capsys: Capture) -> None:
+def test_one_failing_plan_commits_nothing(admin: FakeAdmin, capsys: Capture) -> None:
     admin.groups["other"] = group("other", "Empty")
 
     status = tool(
@@ -398,7 +398,7 @@ def test_partitions_that_do_not_exist_have_no_offsets(admin: FakeAdmin, capsys: 
 
 
 @pytest.mark.parametrize("names", [("gone",), ("gone", "other")])
-def test_what_is_exported_can_be_read_again(
+def test_an_export_can_be_read_again(
     admin: FakeAdmin, capsys: Capture, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     admin.groups["other"] = group("other", "Empty")
@@ -415,9 +415,7 @@ def test_what_is_exported_can_be_read_again(
     assert admin.done == expected[: len(names)]
 
 
-def test_a_group_that_the_file_does_not_name_is_an_error(
-    admin: FakeAdmin, capsys: Capture, tmp_path: Path
-) -> None:
+def test_a_group_missing_from_the_file_is_an_error(admin: FakeAdmin, capsys: Capture, tmp_path: Path) -> None:
     file = tmp_path / "plan.csv"
     file.write_text("other,orders,0,1\n")
 
@@ -427,7 +425,7 @@ def test_a_group_that_the_file_does_not_name_is_an_error(
     assert "the file has no line for group gone" in capsys.readouterr().err
 
 
-def test_the_timeout_of_the_command_line_is_the_clients(admin: FakeAdmin) -> None:
+def test_the_timeout_option_is_given_to_the_client(admin: FakeAdmin) -> None:
     status = tool("--list", "--timeout", "1500")
 
     assert status == 0

@@ -19,7 +19,7 @@ HEAVY = ("google.protobuf", "grpc", "aiohttp", "opentelemetry", "rich", "sqlite3
 
 @pytest.fixture
 def raising(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseException]]:
-    """A subcommand ``raise`` that raises what is put in the list."""
+    """A subcommand ``raise`` that raises the exception in the list."""
     errors: list[BaseException] = []
 
     @click.command("raise")
@@ -32,7 +32,7 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[BaseException]]:
     assert errors == []
 
 
-def test_the_version_is_the_distributions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
     status = run(["--version"])
 
     assert status == 0
@@ -47,7 +47,7 @@ def test_the_help_page_names_every_subcommand(capsys: pytest.CaptureFixture[str]
     assert all(name in page and text in page for name, (_, text) in SUBCOMMANDS.items())
 
 
-def test_without_arguments_there_is_help_and_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_arguments_help_is_printed_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     status = run([])
 
     assert status == 2
@@ -55,7 +55,7 @@ def test_without_arguments_there_is_help_and_status_2(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("name", sorted(SUBCOMMANDS))
-def test_every_subcommand_is_where_the_table_says(name: str) -> None:
+def test_every_subcommand_is_in_the_module_the_table_names(name: str) -> None:
     context = click.Context(cli)
 
     command = cli.get_command(context, name)
@@ -73,7 +73,7 @@ def offer(monkeypatch: pytest.MonkeyPatch, *offered: EntryPoint) -> None:
     monkeypatch.setattr(command_line, "entry_points", lambda group: EntryPoints(offered).select(group=group))
 
 
-def test_a_plugin_offers_a_subcommand(
+def test_a_plugin_can_offer_a_subcommand(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     offer(monkeypatch, entry_point("more", "odradek.cli.topics:topics"))
@@ -84,7 +84,7 @@ def test_a_plugin_offers_a_subcommand(
     assert "Usage: odradek more " in capsys.readouterr().out
 
 
-def test_the_help_page_does_not_import_what_plugins_offer(
+def test_the_help_page_does_not_import_plugin_subcommands(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     offer(monkeypatch, entry_point("more", "no_such_module:command"))
@@ -115,13 +115,13 @@ def test_a_broken_subcommand_of_a_plugin_is_one_line_and_status_1(
     assert printed.endswith(f"{line}\n")
 
 
-def test_no_plugin_takes_the_place_of_a_subcommand_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_cannot_replace_a_subcommand_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     offer(monkeypatch, entry_point("topics", "json:dumps"))
 
     assert cli.get_command(click.Context(cli), "topics") is topics
 
 
-def test_the_subcommand_of_an_extra_says_what_to_install(
+def test_a_missing_subcommand_of_an_extra_names_the_extra_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     offer(monkeypatch)
@@ -180,7 +180,7 @@ def test_an_expected_error_is_one_line_and_its_status(
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt(), click.Abort()])
-def test_an_interruption_is_silent(
+def test_an_interruption_prints_nothing(
     raising: list[BaseException], interruption: BaseException, capsys: pytest.CaptureFixture[str]
 ) -> None:
     raising.append(interruption)

@@ -1,4 +1,4 @@
-"""``odradek new-plugin``: what it writes is a plugin, its own tests pass, and it has the name asked for."""
+"""``odradek new-plugin``: it writes a plugin with the requested name, whose tests pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def text_of(folder: Path) -> str:
     return "\n".join(f"{path.relative_to(folder)}\n{path.read_text()}" for path in files)
 
 
-def test_a_new_plugin_has_the_name_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_plugin_has_its_name_in_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "plugin"
 
     status = run(["new-plugin", "space-ship", "--directory", str(folder)])
@@ -35,7 +35,7 @@ def test_a_new_plugin_has_the_name_everywhere(tmp_path: Path, capsys: pytest.Cap
     assert str(folder / "tests/test_odradek_space_ship.py") in capsys.readouterr().out.splitlines()
 
 
-def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_folder_is_not_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.txt").write_text("mine")
 
     status = run(["new-plugin", "ship", "--directory", str(tmp_path)])
@@ -46,7 +46,7 @@ def test_a_folder_that_is_in_use_is_left_alone(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("name", ["Ship", "1ship", "ship-", "a/b", "ship plan"])
-def test_a_name_that_makes_no_package_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_not_a_package_name_is_refused(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     status = run(["new-plugin", name])
 
     assert status == UNUSABLE
@@ -60,7 +60,7 @@ def test_underscores_of_a_name_become_hyphens(tmp_path: Path) -> None:
     assert project["name"] == "odradek-space-ship"
 
 
-def test_the_prefix_of_the_distribution_may_be_given(tmp_path: Path) -> None:
+def test_the_prefix_of_the_distribution_can_be_set(tmp_path: Path) -> None:
     run(["new-plugin", "odradek-ship", "--directory", str(tmp_path)])
 
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
@@ -68,5 +68,5 @@ def test_the_prefix_of_the_distribution_may_be_given(tmp_path: Path) -> None:
     assert project["entry-points"]["odradek"] == {"ship": "odradek_ship"}
 
 
-def test_the_template_of_a_checkout_is_the_one_in_contrib() -> None:
+def test_a_checkout_uses_the_template_in_contrib() -> None:
     assert new_plugin.template() == ROOT / "contrib/plugin-template"

@@ -15,7 +15,7 @@ from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPl
 
 
 class Labels:
-    """A plugin that offers something only with a key."""
+    """A plugin that offers a receiver only if a key is set."""
 
     @hookimpl
     def odradek_enricher(self, config: PluginConfig) -> Enricher | None:
@@ -121,7 +121,7 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 
 class Beside:
-    """A plugin with a companion that tells of itself, or fails."""
+    """A plugin whose companion reports its progress, or fails."""
 
     def __init__(self, told: Mapping[str, object] | None) -> None:
         self.told = told
@@ -143,7 +143,7 @@ class Beside:
     ("told", "line"),
     [({"lag": 7}, "beside: lag 7, of 127.0.0.1:9092"), (None, "beside: problem OSError: no disk")],
 )
-def test_a_companion_says_how_far_it_is(
+def test_a_companion_reports_its_progress(
     told: Mapping[str, object] | None,
     line: str,
     tmp_path: Path,

@@ -124,7 +124,7 @@ def test_alter_removes_quotas(admin: FakeAdmin) -> None:
     ]
 
 
-def test_what_is_not_set_cannot_be_removed(admin: FakeAdmin, capsys: Capture) -> None:
+def test_a_quota_that_is_not_set_cannot_be_removed(admin: FakeAdmin, capsys: Capture) -> None:
     status = tool("--alter", "--user", "alice", "--delete-config", "request_percentage,producer_byte_rate,x")
 
     assert status == 1
@@ -168,7 +168,7 @@ def test_a_refusal_is_one_line(admin: FakeAdmin, capsys: Capture) -> None:
         ("--alter --user a --add-config k=1 --delete-config k", "'k' cannot be both set and deleted"),
     ],
 )
-def test_what_cannot_be_is_a_usage_error(
+def test_an_invalid_value_is_a_usage_error(
     admin: FakeAdmin, capsys: Capture, options: str, complaint: str
 ) -> None:
     status = tool(*options.split())

@@ -18,7 +18,7 @@ def test_one_group_needs_no_name_in_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("one_group", [True, False])
-def test_groups_are_told_apart_by_name(tmp_path: Path, one_group: bool) -> None:
+def test_several_groups_are_selected_by_name(tmp_path: Path, one_group: bool) -> None:
     file = tmp_path / "plan.csv"
     file.write_text("a,orders,0,3\nb,orders,0,4\n")
 
@@ -40,7 +40,7 @@ def test_groups_are_told_apart_by_name(tmp_path: Path, one_group: bool) -> None:
         ("a,b,orders,0,3", True),
     ],
 )
-def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, line: str, one_group: bool) -> None:
+def test_an_unreadable_line_is_named(tmp_path: Path, line: str, one_group: bool) -> None:
     file = tmp_path / "plan.csv"
     file.write_text(f"a,orders,0,3\n{line}\n")
 
@@ -51,7 +51,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, line: str, one_grou
     assert f"found {line!r}" in refused.value.problem
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "plan.csv"
     file.write_bytes(b"\xff\xfe")
 

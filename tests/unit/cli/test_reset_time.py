@@ -16,12 +16,12 @@ from odradek.cli.reset_time import at_datetime_ms, duration_ms
         ("2023-11-14T22:13:20.000", 1_700_000_000_000),
     ],
 )
-def test_a_time_is_utc_unless_it_says_otherwise(text: str, expected: int) -> None:
+def test_a_time_without_a_zone_is_utc(text: str, expected: int) -> None:
     assert at_datetime_ms(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "1970-01-01", "T", "1970-01-01T25:00:00", "now", "1700000000000"])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(click.UsageError, match="option --to-datetime: expected YYYY-MM-DDThh:mm:ss"):
         at_datetime_ms(text)
 
@@ -37,11 +37,11 @@ def test_what_is_no_time_is_refused(text: str) -> None:
         ("PT0,25S", 250),
     ],
 )
-def test_a_duration_is_what_java_takes_it_for(text: str, expected: int) -> None:
+def test_a_duration_is_parsed_as_in_java(text: str, expected: int) -> None:
     assert duration_ms(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "P1DT", "1H", "P1H", "PT1.5H", "PT1H ", "P1X", "P٣D"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_refused(text: str) -> None:
     with pytest.raises(click.UsageError, match="option --by-duration: expected PnDTnHnMnS"):
         duration_ms(text)

@@ -75,7 +75,7 @@ def test_describe_prints_what_kafka_topics_prints(admin: FakeAdmin, capsys: Capt
     )
 
 
-def test_describe_says_what_an_older_broker_does_not_know(admin: FakeAdmin, capsys: Capture) -> None:
+def test_describe_marks_values_an_older_broker_does_not_return(admin: FakeAdmin, capsys: Capture) -> None:
     row = partition(0, leader=None, eligible_leader_replicas=None, last_known_eligible=None)
     admin.topics["old"] = topic("old", row)
 
@@ -97,7 +97,7 @@ def test_describe_says_what_an_older_broker_does_not_know(admin: FakeAdmin, caps
         ("--at-min-isr-partitions", [0, 1, 2]),
     ],
 )
-def test_describe_shows_only_partitions_in_trouble(
+def test_describe_can_show_only_partitions_in_trouble(
     admin: FakeAdmin, capsys: Capture, option: str, shown: list[int]
 ) -> None:
     pair = {"replicas": [1, 2], "in_sync": [1, 2]}
@@ -119,7 +119,7 @@ def test_describe_shows_only_partitions_in_trouble(
     assert [int(line.split("Partition: ")[1].split("\t")[0]) for line in lines] == shown
 
 
-def test_describe_shows_topics_with_configs_of_their_own(admin: FakeAdmin, capsys: Capture) -> None:
+def test_describe_can_show_only_topics_with_overridden_configs(admin: FakeAdmin, capsys: Capture) -> None:
     admin.configs[ConfigResource(ResourceType.TOPIC, "orders")] = [
         entry("segment.ms", "7", ConfigSource.TOPIC)
     ]
@@ -132,7 +132,7 @@ def test_describe_shows_topics_with_configs_of_their_own(admin: FakeAdmin, capsy
     )
 
 
-def test_a_topic_is_described_by_its_id(admin: FakeAdmin, capsys: Capture) -> None:
+def test_a_topic_can_be_described_by_its_id(admin: FakeAdmin, capsys: Capture) -> None:
     raw = bytes.fromhex("c10984ee3f174a0498d25ab125519bd0")
     admin.topics["named"] = topic("named", topic_id=raw)
 
@@ -142,7 +142,7 @@ def test_a_topic_is_described_by_its_id(admin: FakeAdmin, capsys: Capture) -> No
     assert capsys.readouterr().out.startswith("Topic: named\t")
 
 
-def test_create_takes_everything_that_is_given(admin: FakeAdmin, capsys: Capture) -> None:
+def test_create_sends_all_options(admin: FakeAdmin, capsys: Capture) -> None:
     status = tool(
         "--create",
         "--topic",
@@ -164,14 +164,14 @@ def test_create_takes_everything_that_is_given(admin: FakeAdmin, capsys: Capture
     ]
 
 
-def test_create_leaves_to_the_broker_what_is_not_given(admin: FakeAdmin) -> None:
+def test_create_leaves_missing_options_to_the_broker(admin: FakeAdmin) -> None:
     status = tool("--create", "--topic", "new")
 
     assert status == 0
     assert admin.done == [NewTopic(name="new", partitions=-1, replication_factor=-1)]
 
 
-def test_create_by_assignment(admin: FakeAdmin) -> None:
+def test_create_accepts_an_assignment(admin: FakeAdmin) -> None:
     status = tool("--create", "--topic", "new", "--replica-assignment", "1:2,2:1")
 
     assert status == 0
@@ -179,7 +179,7 @@ def test_create_by_assignment(admin: FakeAdmin) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.b", "a_b"])
-def test_create_warns_of_names_that_metrics_confuse(admin: FakeAdmin, capsys: Capture, name: str) -> None:
+def test_create_warns_of_names_that_collide_in_metrics(admin: FakeAdmin, capsys: Capture, name: str) -> None:
     status = tool("--create", "--topic", name)
 
     first, last = capsys.readouterr().out.splitlines()
@@ -188,7 +188,7 @@ def test_create_warns_of_names_that_metrics_confuse(admin: FakeAdmin, capsys: Ca
     assert last == f"Created topic {name}."
 
 
-def test_a_topic_that_exists_is_an_error_unless_it_may(admin: FakeAdmin, capsys: Capture) -> None:
+def test_an_existing_topic_is_an_error_without_if_not_exists(admin: FakeAdmin, capsys: Capture) -> None:
     refused = tool("--create", "--topic", "orders")
     error = capsys.readouterr()
     content = tool("--create", "--topic", "orders", "--if-not-exists")
@@ -198,14 +198,14 @@ def test_a_topic_that_exists_is_an_error_unless_it_may(admin: FakeAdmin, capsys:
     assert error.out == capsys.readouterr().out == ""
 
 
-def test_alter_gives_every_match_more_partitions(admin: FakeAdmin, capsys: Capture) -> None:
+def test_alter_adds_partitions_to_every_match(admin: FakeAdmin, capsys: Capture) -> None:
     status = tool("--alter", "--topic", "orders|pay.*", "--partitions", "5")
 
     assert (status, capsys.readouterr().out) == (0, "")
     assert admin.done == [{"orders": NewPartitions(5), "pay.ments": NewPartitions(5)}]
 
 
-def test_alter_takes_the_brokers_of_the_new_partitions_from_the_whole_list(admin: FakeAdmin) -> None:
+def test_alter_assigns_new_partitions_from_the_whole_list(admin: FakeAdmin) -> None:
     status = tool("--alter", "--topic", "orders", "--partitions", "4", "--replica-assignment", "1,1,2,3")
 
     assert status == 0
@@ -222,7 +222,7 @@ def test_delete_deletes_every_match(admin: FakeAdmin) -> None:
 @pytest.mark.parametrize(
     "action", [("--describe",), ("--delete",), ("--alter", "--partitions", "2")], ids=lambda row: row[0]
 )
-def test_a_topic_that_is_not_there_is_an_error_unless_it_may_be(
+def test_an_unknown_topic_is_an_error_without_if_exists(
     admin: FakeAdmin, capsys: Capture, action: tuple[str, ...]
 ) -> None:
     refused = tool(*action, "--topic", "nope")
@@ -234,7 +234,7 @@ def test_a_topic_that_is_not_there_is_an_error_unless_it_may_be(
     assert [row for row in admin.done if row] == []
 
 
-def test_an_id_that_nobody_has_is_an_error_unless_it_may_be(admin: FakeAdmin, capsys: Capture) -> None:
+def test_an_unknown_topic_id_is_an_error_without_if_exists(admin: FakeAdmin, capsys: Capture) -> None:
     refused = tool("--describe", "--topic-id", TOPIC_ID)
     error = capsys.readouterr().err
     content = tool("--describe", "--topic-id", TOPIC_ID, "--if-exists")
@@ -243,7 +243,7 @@ def test_an_id_that_nobody_has_is_an_error_unless_it_may_be(admin: FakeAdmin, ca
     assert error == f"Error while executing topic command : TopicId '{TOPIC_ID}' does not exist as expected\n"
 
 
-def test_a_broker_that_is_not_there_is_one_line_and_status_1(admin: FakeAdmin, capsys: Capture) -> None:
+def test_an_unreachable_broker_is_one_line_and_status_1(admin: FakeAdmin, capsys: Capture) -> None:
     admin.failure = ConnectFailed("h:1: connection refused")
 
     status = tool("--list")

@@ -1,4 +1,4 @@
-"""``odradek users`` on a data directory; a broker is the same behind another connection."""
+"""``odradek users`` on a data directory; with a broker only the connection differs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_user_is_added_for_all_mechanisms(users: Users, tmp_path: Path) -> Non
     assert all(is_accepted(tmp_path, "alice", each, "secret") for each in ScramMechanism)
 
 
-def test_one_mechanism_with_other_iterations(users: Users, tmp_path: Path) -> None:
+def test_a_user_is_added_for_one_mechanism_with_other_iterations(users: Users, tmp_path: Path) -> None:
     file = password_file(tmp_path)
 
     users("--add", "bob", "--mechanism", "SCRAM-SHA-512", "--iterations", "16384", "--password-file", file)
@@ -68,7 +68,7 @@ def test_one_mechanism_with_other_iterations(users: Users, tmp_path: Path) -> No
     assert [line.split() for line in users("--describe").out[1:]] == [["bob", "SCRAM-SHA-512", "16384"]]
 
 
-def test_a_new_password_takes_the_place_of_the_old(users: Users, tmp_path: Path) -> None:
+def test_a_new_password_replaces_the_old_one(users: Users, tmp_path: Path) -> None:
     users("--add", "alice", "--password-file", password_file(tmp_path, "old"))
 
     users("--add", "alice", "--password-file", password_file(tmp_path, "new"))
@@ -77,7 +77,7 @@ def test_a_new_password_takes_the_place_of_the_old(users: Users, tmp_path: Path)
     assert not is_accepted(tmp_path, "alice", SHA_256, "old")
 
 
-def test_the_same_password_is_salted_anew(users: Users, tmp_path: Path) -> None:
+def test_the_same_password_gets_a_new_salt(users: Users, tmp_path: Path) -> None:
     for name in ("alice", "bob"):
         users("--add", name, "--password-file", password_file(tmp_path))
 
@@ -97,13 +97,13 @@ def test_users_are_listed_by_name(users: Users, tmp_path: Path) -> None:
     assert listed == Done(0, ["alice", "bob"], [])
 
 
-def test_nobody_is_listed_where_there_is_nobody(users: Users) -> None:
+def test_without_users_the_list_is_empty(users: Users) -> None:
     listed = users("--list")
 
     assert listed == Done(0, [], ["no users"])
 
 
-def test_a_user_is_deleted_with_all_that_is_there(users: Users, tmp_path: Path) -> None:
+def test_a_user_is_deleted_with_all_its_mechanisms(users: Users, tmp_path: Path) -> None:
     users("--add", "alice", "--password-file", password_file(tmp_path))
 
     some = users("--delete", "alice", "--mechanism", "SCRAM-SHA-256")
@@ -122,7 +122,7 @@ def test_a_user_is_deleted_with_all_that_is_there(users: Users, tmp_path: Path) 
         (("--add", ""), "UNACCEPTABLE_CREDENTIAL: Username must not be empty"),
     ],
 )
-def test_what_is_refused_is_one_line_and_status_1(
+def test_a_refusal_is_one_line_and_status_1(
     users: Users, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     file = ("--password-file", password_file(tmp_path)) if arguments[0] == "--add" else ()
@@ -135,7 +135,7 @@ def test_what_is_refused_is_one_line_and_status_1(
     assert said in line
 
 
-def test_a_mechanism_that_is_not_there_is_not_deleted(users: Users, tmp_path: Path) -> None:
+def test_a_missing_mechanism_cannot_be_deleted(users: Users, tmp_path: Path) -> None:
     file = password_file(tmp_path)
     users("--add", "bob", "--mechanism", "SCRAM-SHA-512", "--password-file", file)
 
@@ -145,9 +145,7 @@ def test_a_mechanism_that_is_not_there_is_not_deleted(users: Users, tmp_path: Pa
     assert done.err == ["Error while executing users command : user bob has no SCRAM-SHA-256"]
 
 
-def test_the_first_user_is_added_before_there_is_a_directory(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_user_creates_the_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["users", "--data-dir", str(tmp_path / "new")]
 
     before = run([*command, "--list"])
@@ -184,14 +182,14 @@ def test_a_bad_command_line_is_one_line_and_status_2(
     assert said in line
 
 
-def test_neither_a_broker_nor_a_directory_is_a_bad_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_without_broker_and_directory_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     status = run(["users", "--list"])
 
     assert status == 2
     assert "exactly one of --bootstrap-server and --data-dir" in capsys.readouterr().err
 
 
-def test_a_directory_that_a_host_runs_on_is_left_alone(users: Users, tmp_path: Path) -> None:
+def test_a_directory_in_use_by_a_host_is_not_changed(users: Users, tmp_path: Path) -> None:
     running = DataDir(tmp_path)
 
     done = users("--list")
@@ -203,7 +201,7 @@ def test_a_directory_that_a_host_runs_on_is_left_alone(users: Users, tmp_path: P
     ]
 
 
-def test_a_password_is_asked_for_twice_and_not_shown(tmp_path: Path) -> None:
+def test_a_password_is_prompted_for_twice_and_not_echoed(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         cli, ["users", "--data-dir", str(tmp_path), "--add", "alice"], input="typed\ntyped\n"
     )
@@ -213,7 +211,7 @@ def test_a_password_is_asked_for_twice_and_not_shown(tmp_path: Path) -> None:
     assert is_accepted(tmp_path, "alice", SHA_512, "typed")
 
 
-def test_credentials_are_for_the_eyes_of_their_owner(users: Users, tmp_path: Path) -> None:
+def test_the_credentials_file_is_readable_by_its_owner_only(users: Users, tmp_path: Path) -> None:
     users("--add", "alice", "--password-file", password_file(tmp_path))
 
     assert (tmp_path / "metadata.db").stat().st_mode & 0o077 == 0

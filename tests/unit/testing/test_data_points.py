@@ -42,7 +42,7 @@ def test_labels_are_those_of_the_client_and_of_the_point() -> None:
     assert (point.resource, point.attributes) == ({"client_rack": "rack-1"}, {"partition": 3})
 
 
-def test_a_sum_says_whether_it_is_a_delta() -> None:
+def test_a_sum_knows_whether_it_is_a_delta() -> None:
     total, gauge, _ = data_points(make_payload().SerializeToString())
 
     assert (total.delta, total.monotonic, total.unit, total.time_ms) == (True, True, "1", 5)

@@ -1,4 +1,4 @@
-"""Faults: whom they hit, how often, and how they are named."""
+"""Faults: which clients they affect, how often, and how they are described."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def make_fault(client_id: str | None = None, times: int | None = 1, drop: Drop |
     ("pattern", "client_id", "hit"),
     [(None, "a", True), (None, None, True), ("a", "a", True), ("a*", "abc", True), ("a", "b", False)],
 )
-def test_a_fault_hits_the_clients_it_names(pattern: str | None, client_id: str | None, hit: bool) -> None:
+def test_a_fault_affects_the_clients_it_names(pattern: str | None, client_id: str | None, hit: bool) -> None:
     assert make_fault(pattern).hits("PushTelemetry", context(client_id)) is hit
 
 
-def test_a_fault_hits_its_own_api_alone() -> None:
+def test_a_fault_affects_only_its_own_api() -> None:
     assert not make_fault().hits("Fetch", context("a"))
 
 
@@ -42,7 +42,7 @@ def test_a_fault_ends_after_its_times(times: int | None, used: int, hit: bool) -
     assert fault.hits("PushTelemetry", context("a")) is hit
 
 
-def test_a_removed_fault_hits_nothing() -> None:
+def test_a_removed_fault_affects_nothing() -> None:
     fault = make_fault(times=None)
 
     fault.remove()
@@ -50,7 +50,7 @@ def test_a_removed_fault_hits_nothing() -> None:
     assert not fault.hits("PushTelemetry", context("a"))
 
 
-def test_a_fault_that_hit_nothing_says_which_it_is() -> None:
+def test_an_unused_fault_is_described_in_the_error() -> None:
     fault = make_fault("me")
 
     with pytest.raises(NothingCame) as missed:
@@ -60,10 +60,10 @@ def test_a_fault_that_hit_nothing_says_which_it_is() -> None:
 
 
 @pytest.mark.parametrize("error", ["TELEMETRY_TOO_LARGE", 118, ErrorCode.TELEMETRY_TOO_LARGE])
-def test_an_error_goes_by_its_name_and_by_its_number(error: ErrorCode | str | int) -> None:
+def test_an_error_can_be_given_by_name_and_by_number(error: ErrorCode | str | int) -> None:
     assert error_code(error) is ErrorCode.TELEMETRY_TOO_LARGE
 
 
-def test_a_misspelled_error_is_told_the_right_name() -> None:
+def test_a_misspelled_error_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ValueError, match=r"TELEMETRY_TOO_LARGE\?"):
         error_code("TELEMETRY_TO_LARGE")

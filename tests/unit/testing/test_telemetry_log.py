@@ -1,4 +1,4 @@
-"""Pushes as they are kept, found, and missed."""
+"""Pushes as they are recorded, found, and missed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.broker import make_connection
 
 
 def make_log(*pushes: tuple[str, ErrorCode | None, bytes, bool]) -> TelemetryLog:
-    """A log of pushes: client id, answer, payload that was taken, terminating."""
+    """A log of pushes: client id, answer, accepted payload, terminating."""
     log = TelemetryLog(Arrivals())
     for client_id, error, data, terminating in pushes:
         context = RequestContext(make_connection(), 72, 0, 1, client_id, 0)
@@ -36,7 +36,7 @@ def test_a_metric_is_found_by_name_by_pattern_and_by_client() -> None:
     assert [point.metric for point in log.wait_for(client_id="b*", timeout_s=0)] == ["x.two", "y"]
 
 
-def test_a_push_can_be_looked_for_behind_another() -> None:
+def test_a_push_can_be_searched_after_another() -> None:
     log = make_log(("a", NONE, otlp("x"), False), ("a", TOO_LARGE, b"", False), ("a", NONE, b"", True))
 
     refused = log.wait_for_push(error="TELEMETRY_TOO_LARGE", timeout_s=0)
@@ -46,7 +46,7 @@ def test_a_push_can_be_looked_for_behind_another() -> None:
     assert last.points == []
 
 
-def test_a_push_without_an_answer_is_kept_as_dropped() -> None:
+def test_a_push_without_an_answer_is_recorded_as_dropped() -> None:
     log = make_log(("a", None, otlp("x"), False))
 
     with pytest.raises(NothingCame, match="no push answered NONE of client a within 0 s"):

@@ -1,4 +1,4 @@
-"""Each rule for enrichers is broken by a plugin that breaks nothing else; a good one keeps all."""
+"""Each rule for enrichers is broken by a plugin that breaks no other; a good plugin follows all."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ BROKEN = {
 
 
 def failures(kind: type[Good]) -> list[str]:
-    """The rules that it breaks."""
+    """The rules that the plugin breaks."""
     return broken_rules(Kind.ENRICHER, lambda: Subject(make=kind))
 
 

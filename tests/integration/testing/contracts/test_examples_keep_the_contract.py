@@ -1,4 +1,4 @@
-"""The plugins that the examples show are good ones."""
+"""The plugins in the examples follow the contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[4] / "examples"
 
 
 def example(name: str) -> Any:
-    """The module of an example, not run."""
+    """Import the module of an example without running it."""
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""Each rule for forwarders is broken by a plugin that breaks nothing else; a good one keeps all."""
+"""Each rule for forwarders is broken by a plugin that breaks no other; a good plugin follows all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEP_S = 0.005
 
 
 class Store:
-    """A far side in memory."""
+    """A destination in memory."""
 
     def __init__(self) -> None:
         self.state = FarSideState.UP
@@ -223,7 +223,7 @@ class TakesRefusalForSuccess(Good):
             await super().put(datas)
 
 
-class RaisesWhatItLikes(Good):
+class RaisesAnyException(Good):
     async def put(self, datas: Sequence[bytes]) -> None:
         if self.store.state is FarSideState.REFUSING:
             raise PermissionError("no")
@@ -231,7 +231,7 @@ class RaisesWhatItLikes(Good):
 
 
 class HoldsBack(Good):
-    """Sends some of a batch a moment later, on its own."""
+    """Sends part of a batch a moment later, in the background."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -302,7 +302,7 @@ BROKEN = {
     GivesUpWhenDown: "R12-far-side-down",
     IgnoresCancellation: "R13-far-side-slow",
     TakesRefusalForSuccess: "R14-far-side-refusing",
-    RaisesWhatItLikes: "R14-far-side-refusing",
+    RaisesAnyException: "R14-far-side-refusing",
     HoldsBack: "R15-flushes",
     ClosesWhenItLikes: "R15-flushes",
     ClaimsAll: "R16-accounts",
@@ -325,7 +325,7 @@ def subject_of(kind: type[Good]) -> Subject:
 
 
 def failures(kind: type[Good]) -> list[str]:
-    """The rules that it breaks."""
+    """The rules that the plugin breaks."""
     return broken_rules(Kind.FORWARDER, lambda: subject_of(kind))
 
 
@@ -344,7 +344,7 @@ def test_every_rule_has_a_plugin_that_breaks_it() -> None:
     assert {str(rule) for rule in rules_of(Kind.FORWARDER)} == set(BROKEN.values())
 
 
-def test_without_a_far_side_it_may_ask_to_retry() -> None:
+def test_without_a_destination_it_may_ask_to_retry() -> None:
     store = Store()
     store.turn(FarSideState.DOWN)
 

@@ -1,4 +1,4 @@
-"""Each rule for quota callbacks is broken by one that breaks nothing else; a good one keeps all."""
+"""Each rule for quota callbacks is broken by a callback that breaks no other; a good callback follows all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.contracts import broken_rules
 
 
 class Good:
-    """A quota for each client of a user; what operators set for a user is the limit of each."""
+    """A quota for each client of a user; the operator's quota for a user is the limit of each client."""
 
     def __init__(self) -> None:
         self.limits: dict[tuple[ClientQuotaType, Any], float] = {}
@@ -138,7 +138,7 @@ def subject_of(kind: type[Good]) -> Subject:
 
 
 def failures(kind: type[Good]) -> list[str]:
-    """The rules that it breaks."""
+    """The rules that the callback breaks."""
     return broken_rules(Kind.QUOTA_CALLBACK, lambda: subject_of(kind))
 
 

@@ -1,4 +1,4 @@
-"""Each rule for receivers is broken by a plugin that breaks nothing else; a good one keeps all."""
+"""Each rule for receivers is broken by a plugin that breaks no other; a good plugin follows all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLUSH_S = 0.3
 
 
 class Wire:
-    """A far side in memory. `send` is called by the plugin's thread."""
+    """A destination in memory. `send` is called by the plugin's thread."""
 
     def __init__(self) -> None:
         self.state = FarSideState.UP
@@ -52,7 +52,7 @@ class Wire:
 
 
 class Good:
-    """Its own receiver: a queue, and a thread that sends."""
+    """A receiver with a queue, and a thread that sends."""
 
     delay_s = 0.0
 
@@ -281,7 +281,7 @@ BROKEN = {
 
 
 class AsExporter:
-    """Makes an exporter of a receiver."""
+    """Turns a receiver into an exporter."""
 
     def __init__(self, receiver: Good) -> None:
         self.receiver = receiver
@@ -310,7 +310,7 @@ def subject_of(kind: type[Good], exporter: bool = False) -> Subject:
 
 
 def failures(kind: type[Good], exporter: bool = False) -> list[str]:
-    """The rules that it breaks."""
+    """The rules that the plugin breaks."""
     plugin = Kind.EXPORTER if exporter else Kind.RECEIVER
     return broken_rules(plugin, lambda: subject_of(kind, exporter))
 

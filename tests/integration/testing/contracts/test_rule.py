@@ -1,4 +1,4 @@
-"""What a check does with plugins that hang, end the program, or are not there; what the classes say."""
+"""A check of plugins that hang, end the program or are missing; and the messages of the classes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def found(number: int, make: Any, **fields: Any) -> Verdict:
     return verdict(RULES[number], Subject(make=make, **fields))
 
 
-def test_one_that_hangs_is_left_behind_and_its_line_named() -> None:
+def test_a_hanging_plugin_is_abandoned_and_its_line_named() -> None:
     hanging = found(7, Hanging, limit_s=0.1)
 
     assert isinstance(hanging.error, Hangs)
@@ -66,7 +66,7 @@ def test_one_that_hangs_is_left_behind_and_its_line_named() -> None:
     assert hanging.why.endswith("(export_metrics)")
 
 
-def test_one_that_awaits_forever_is_named_by_its_own_line() -> None:
+def test_a_plugin_that_awaits_forever_is_named_by_its_own_line() -> None:
     rule = next(rule for rule in rules_of(Kind.FORWARDER) if rule.name == "terminating")
 
     hanging = verdict(rule, Subject(make=Awaiting, limit_s=0.2))
@@ -76,37 +76,37 @@ def test_one_that_awaits_forever_is_named_by_its_own_line() -> None:
     assert hanging.why.endswith("(deliver)")
 
 
-def test_one_that_hangs_while_it_is_made_is_left_behind_too() -> None:
+def test_a_plugin_that_hangs_while_created_is_abandoned_too() -> None:
     hanging = found(4, lambda: time.sleep(2), limit_s=0.1)
 
     assert isinstance(hanging.error, Hangs)
 
 
-def test_one_that_ends_the_program_breaks_the_rule_and_nothing_else() -> None:
+def test_a_plugin_that_ends_the_program_only_breaks_the_rule() -> None:
     leaving = found(7, Leaving)
 
     assert leaving.why == "export_metrics raised SystemExit: 3"
 
 
-def test_one_that_cannot_be_made_breaks_the_rule() -> None:
+def test_a_plugin_that_cannot_be_created_breaks_the_rule() -> None:
     broken = found(7, lambda: 1 / 0)
 
     assert broken.why == "make raised ZeroDivisionError: division by zero"
 
 
-def test_one_that_stays_out_is_told_so() -> None:
+def test_a_plugin_that_offers_nothing_is_reported() -> None:
     broken = found(7, StaysOut)
 
     assert broken.why == "client_receiver returned None: with this configuration it stays out"
 
 
-def test_a_coroutine_function_is_told_that_nobody_awaits_it() -> None:
+def test_a_coroutine_function_is_reported_as_never_awaited() -> None:
     broken = found(17, Promising)
 
     assert broken.why == "export_metrics is a coroutine function: the host does not await it, nothing is done"
 
 
-def test_a_rule_that_needs_more_is_skipped_with_all_reasons() -> None:
+def test_a_rule_with_missing_requirements_is_skipped_with_all_reasons() -> None:
     skipped = found(15, Receiver)
 
     assert skipped.outcome is Outcome.SKIPPED
@@ -133,12 +133,12 @@ def test_a_failing_test_names_rule_and_paragraph() -> None:
     )
 
 
-def test_a_skipped_test_says_why() -> None:
+def test_a_skipped_test_has_a_reason() -> None:
     with pytest.raises(pytest.skip.Exception, match="R4-closes-unused: it has no method close"):
         check(RULES[4], Subject(make=Receiver))
 
 
-def test_a_rule_is_checked_without_pytest() -> None:
+def test_a_rule_can_be_checked_without_pytest() -> None:
     passing: list[Rule] = [rule for rule in RULES.values() if verdict(rule, Subject(make=Receiver)).why == ""]
 
     assert [rule.number for rule in passing] == [1, 2, 3, 5, 6, 7, 8, 9, 11, 17]

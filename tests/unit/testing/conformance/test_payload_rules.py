@@ -1,4 +1,4 @@
-"""Names and labels in what is pushed."""
+"""Rules about names and labels of pushed metrics."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def pushed(data: bytes, prefixes: tuple[str, ...] = ("*",)) -> Conversation:
 @pytest.mark.parametrize(
     "name", ["org.apache.kafka.producer.x", "io.confluent.librdkafka.x_1", "com.example.x"]
 )
-def test_a_name_with_a_domain_is_right(name: str) -> None:
+def test_a_name_with_a_domain_passes(name: str) -> None:
     assert pushed(payload(name)).rule("metric names").verdict == "ok"
 
 
 @pytest.mark.parametrize(
     "name", ["connections", "org.apache.kafka.Producer", "org.apache.kafka.record-rate", ""]
 )
-def test_another_name_is_wrong(name: str) -> None:
+def test_another_name_fails(name: str) -> None:
     assert pushed(payload(name)).verdict("metric names") == ("wrong", name)
 
 
-def test_what_nobody_asked_for_is_wrong() -> None:
+def test_a_metric_that_was_not_requested_fails() -> None:
     data = payload("com.example.x")
 
     assert pushed(data, ("com.",)).rule("requested metrics").verdict == "ok"
     assert pushed(data, ("org.", "net.")).verdict("requested metrics") == ("wrong", "com.example.x")
 
 
-def test_labels_of_the_resource_are_those_of_the_kip_and_of_the_host() -> None:
+def test_resource_labels_must_be_those_of_the_kip_or_the_host() -> None:
     assert pushed(payload(resource=("client_rack", "principal"))).verdict("resource labels") == (
         "ok",
         "client_rack",
@@ -59,7 +59,7 @@ def test_labels_of_the_resource_are_those_of_the_kip_and_of_the_host() -> None:
     )
 
 
-def test_a_member_of_a_group_says_of_which() -> None:
+def test_a_group_member_must_name_its_group() -> None:
     data = payload("org.apache.kafka.consumer.coordinator.x")
 
     assert pushed(data).verdict("resource labels") == ("wrong", "a member of a group without group_id")
@@ -74,7 +74,7 @@ def test_labels_of_points_have_underscores() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xff"])
-def test_a_payload_without_metrics_tells_nothing(data: bytes) -> None:
+def test_a_payload_without_metrics_leaves_the_rules_unseen(data: bytes) -> None:
     report = pushed(data).report()
 
     verdicts = {row.rule: row.verdict for row in report.rules}

@@ -1,4 +1,4 @@
-"""What a client does after a push was refused."""
+"""Rules about a client's reaction to a refused push."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_an_error_that_never_came_is_unseen(error: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize("error", [UNKNOWN, CODEC])
-def test_it_asks_for_its_subscription(error: ErrorCode) -> None:
+def test_the_client_asks_for_its_subscription(error: ErrorCode) -> None:
     assert refused(error).handshake(2.25, asked_id=ME).verdict(error.name) == (
         "ok",
         "asked for its subscription after 0.25 of the interval",
@@ -39,13 +39,13 @@ def test_it_asks_for_its_subscription(error: ErrorCode) -> None:
     assert refused(error).push(2.5, terminating=True).rule(error.name).verdict == "unseen"
 
 
-def test_another_codec_is_an_answer_to_a_codec_that_is_not_supported() -> None:
+def test_an_unsupported_codec_is_answered_with_another_codec() -> None:
     assert refused(CODEC).push(3, codec=0).rule(CODEC.name).verdict == "ok"
     assert refused(UNKNOWN).push(3, codec=0).rule(UNKNOWN.name).verdict == "wrong"
 
 
 @pytest.mark.parametrize("error", [THROTTLED, TOO_LARGE])
-def test_it_waits_for_an_interval(error: ErrorCode) -> None:
+def test_the_client_waits_for_an_interval(error: ErrorCode) -> None:
     assert refused(error).push(3).rule(error.name).verdict == "ok"
     assert refused(error).handshake(3.5, asked_id=ME).rule(error.name).verdict == "ok"
     assert refused(error).push(2.8).verdict(error.name) == ("wrong", "pushed after 0.80 of the interval")
@@ -53,25 +53,25 @@ def test_it_waits_for_an_interval(error: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize("error", [UNKNOWN, CODEC, THROTTLED, TOO_LARGE])
-def test_silence_is_wrong_when_it_lasts(error: ErrorCode) -> None:
+def test_lasting_silence_fails(error: ErrorCode) -> None:
     assert refused(error).verdict(error.name, until=3.9) == ("unseen", "nothing followed in time")
     assert refused(error).verdict(error.name, until=4) == ("wrong", "fell silent")
 
 
-def test_an_invalid_record_ends_it() -> None:
+def test_an_invalid_record_ends_telemetry() -> None:
     assert refused(INVALID).verdict(INVALID.name, until=4) == ("ok", "pushed no more")
     assert refused(INVALID).verdict(INVALID.name, until=3) == ("unseen", "nothing followed in time")
     assert refused(INVALID).push(3).rule(INVALID.name).verdict == "wrong"
     assert refused(INVALID).handshake(3, asked_id=ME).rule(INVALID.name).verdict == "wrong"
 
 
-def test_one_wrong_reaction_of_several_is_what_counts() -> None:
+def test_one_wrong_reaction_of_several_fails() -> None:
     talk = refused(UNKNOWN).handshake(2, asked_id=ME).push(3, error=UNKNOWN).push(4)
 
     assert talk.rule(UNKNOWN.name).verdict == "wrong"
 
 
-def test_a_terminating_push_that_is_refused_asks_for_nothing() -> None:
+def test_a_refused_terminating_push_requires_no_reaction() -> None:
     talk = Conversation().handshake(0).push(1).push(2, error=UNKNOWN, terminating=True)
 
     assert talk.verdict(UNKNOWN.name, until=9) == ("unseen", "no push was answered so")

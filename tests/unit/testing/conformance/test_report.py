@@ -39,7 +39,7 @@ def test_a_metric_is_shown_as_it_was_sent() -> None:
     assert (row.state, row.kind, row.temporality, row.labels) == ("sent", "sum", "delta", [])
 
 
-def test_what_is_wrong_with_a_metric_is_said() -> None:
+def test_a_wrong_metric_is_shown_with_the_reason() -> None:
     data = sum_of(TOTAL, delta=False, monotonic=False, unit="s")
 
     assert pushed(data).report().wrong == [
@@ -51,12 +51,12 @@ def test_what_is_wrong_with_a_metric_is_said() -> None:
     ]
 
 
-def test_what_did_not_come_is_missing_if_it_was_asked_for() -> None:
+def test_a_requested_metric_that_did_not_come_is_missing() -> None:
     assert LATENCY in pushed(sum_of(TOTAL)).report().missing
     assert pushed(sum_of(TOTAL), (TOTAL,)).report().missing == []
 
 
-def test_only_metrics_of_what_the_client_is_are_expected() -> None:
+def test_only_metrics_of_the_kind_of_client_are_expected() -> None:
     report = pushed(sum_of(TOTAL)).report()
 
     assert report.roles == ["producer"]
@@ -71,7 +71,7 @@ def test_accepted_pushes_alone_leave_rules_unseen() -> None:
     assert str(report).splitlines()[2] == "seen in the topic: 2 pushes, 10 metrics"
 
 
-def test_the_interval_is_known_from_the_records_of_the_topic() -> None:
+def test_the_interval_is_taken_from_the_records_of_the_topic() -> None:
     pushes = [push for push in recorded("java-producer") if not push.payload.terminating]
     records = [push.record for push in pushes]
 
@@ -90,7 +90,7 @@ def test_the_interval_is_known_from_the_records_of_the_topic() -> None:
     assert row.verdict == "ok"
 
 
-def test_the_report_is_json_too() -> None:
+def test_the_report_can_be_json() -> None:
     report = pushed(sum_of(TOTAL)).report()
 
     told = json.loads(json.dumps(report.as_json()))
@@ -98,7 +98,7 @@ def test_the_report_is_json_too() -> None:
     assert (told["client_id"], told["wrong"], told["missing"]) == ("me", report.wrong, report.missing)
 
 
-def test_nobody_cannot_be_reported_about() -> None:
+def test_a_report_without_a_client_is_refused() -> None:
     with pytest.raises(ValueError, match="client me has neither asked nor pushed"):
         Conversation().report()
 
@@ -107,5 +107,5 @@ def test_the_labels_of_the_host_are_those_that_it_sets() -> None:
     assert frozenset(LABELS) == HOST_LABELS
 
 
-def test_a_standard_metric_stands_once() -> None:
+def test_a_standard_metric_is_listed_once() -> None:
     assert len({metric.name for metric in STANDARD_METRICS}) == len(STANDARD_METRICS)

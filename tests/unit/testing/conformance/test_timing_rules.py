@@ -1,4 +1,4 @@
-"""When a client pushes."""
+"""Rules about the times of pushes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def test_a_terminating_push_may_be_the_first_at_any_time() -> None:
 
 
 @pytest.mark.parametrize(("at", "verdict"), [(0.489, "wrong"), (0.49, "ok"), (1.53, "ok"), (1.531, "wrong")])
-def test_the_machine_may_take_its_time(at: float, verdict: str) -> None:
+def test_delays_of_a_busy_machine_are_tolerated(at: float, verdict: str) -> None:
     assert Conversation().handshake(0).push(at).rule("first push").verdict == verdict
 
 
-def test_an_interval_that_is_too_short_tells_nothing() -> None:
+def test_an_interval_that_is_too_short_leaves_the_rules_unseen() -> None:
     talk = Conversation(interval_ms=100).handshake(0).push(9).push(10)
 
     expected = ("unseen", "an interval of 100 ms is too short to tell: take 1000 ms")
@@ -37,7 +37,7 @@ def test_an_interval_that_is_too_short_tells_nothing() -> None:
     assert talk.verdict("interval") == expected
 
 
-def test_a_clock_driven_by_hand_tells_nothing() -> None:
+def test_a_manual_clock_leaves_the_rules_unseen() -> None:
     talk = Conversation().handshake(0).push(0).push(0)
 
     expected = ("unseen", "the host's clock was driven by hand")
@@ -57,7 +57,7 @@ def test_pushes_are_an_interval_apart_and_some_may_be_late(times: tuple[float, .
     assert talk.rule("interval").verdict == verdict
 
 
-def test_what_follows_a_handshake_or_a_refusal_is_no_gap() -> None:
+def test_the_first_push_after_a_handshake_or_a_refusal_is_no_gap() -> None:
     talk = Conversation().handshake(0).push(1).handshake(1.1).push(1.2)
     talk.push(1.3, error=ErrorCode.THROTTLING_QUOTA_EXCEEDED).push(2.3)
 

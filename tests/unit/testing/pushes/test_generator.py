@@ -1,4 +1,4 @@
-"""Made payloads."""
+"""Generated payloads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_the_same_arguments_give_the_same_bytes() -> None:
     assert metrics_data(metrics=3) == metrics_data(metrics=3)
 
 
-def test_metrics_points_and_labels_are_as_many_as_asked_for() -> None:
+def test_metrics_points_and_labels_have_the_requested_numbers() -> None:
     data = MetricsData.FromString(
         metrics_data(metrics=4, points=3, kinds=tuple(POINTS), point_labels=2, resource_labels=5)
     )
@@ -35,13 +35,13 @@ def test_each_metric_can_have_a_resource_as_in_java() -> None:
 
 @pytest.mark.parametrize("metrics", [0, 1, 50])
 @pytest.mark.parametrize("least_bytes", [0, 1, 10_000, 1_000_000])
-def test_a_payload_is_as_large_as_wanted(metrics: int, least_bytes: int) -> None:
+def test_a_payload_has_the_requested_size(metrics: int, least_bytes: int) -> None:
     plain, padded = metrics_data(metrics=metrics), metrics_data(metrics=metrics, least_bytes=least_bytes)
 
     assert max(len(plain), least_bytes) <= len(padded) <= max(len(plain), least_bytes) + 20
     MetricsData.FromString(padded)
 
 
-def test_a_kind_that_there_is_not_is_refused() -> None:
+def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="no metric is a 'counter'"):
         metrics_data(kinds=["counter"])

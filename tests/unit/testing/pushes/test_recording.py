@@ -21,12 +21,12 @@ CLIENTS = {
 }
 
 
-def test_each_client_is_there() -> None:
+def test_each_client_has_a_recording() -> None:
     assert recorded_clients() == sorted(CLIENTS)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_push_is_otlp_with_the_context_in_which_it_came(client: str) -> None:
+def test_a_push_is_otlp_with_its_request_context(client: str) -> None:
     pushes = recorded(client)
 
     assert len(pushes) >= 4
@@ -38,11 +38,11 @@ def test_a_push_is_otlp_with_the_context_in_which_it_came(client: str) -> None:
         assert push.record.push_interval_ms == 2_000
 
 
-def test_all_clients_are_given_without_a_name() -> None:
+def test_without_a_name_the_pushes_of_all_clients_are_returned() -> None:
     assert {push.client for push in recorded()} == set(CLIENTS)
 
 
-def test_an_application_pushes_metrics_of_its_own() -> None:
+def test_an_application_pushes_its_own_metrics() -> None:
     names = {
         metric.name
         for push in recorded("java-application")
@@ -75,7 +75,7 @@ def test_each_refusal_is_recorded(client: str) -> None:
     }
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_a_written_recording_can_be_read() -> None:
     exchanges = list(read("franz-go"))
 
     again = written(exchanges, 5).splitlines()
