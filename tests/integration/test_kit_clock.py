@@ -23,7 +23,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture
 def host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
-    """A host with a mock clock."""
+    """A host with a virtual clock."""
     host = odradek_hosts(clock=VirtualClock())
     host.subscribe("org.", interval_ms=HOUR_MS // 60)
     return host

@@ -138,7 +138,7 @@ def test_an_answer_can_be_delayed(odradek_host: RunningHost, client: WireClient)
     assert time.monotonic() - begin_s >= 0.09
 
 
-def test_a_delayed_answer_waits_for_the_mock_clock(odradek_hosts: object) -> None:
+def test_a_delayed_answer_waits_for_the_virtual_clock(odradek_hosts: object) -> None:
     clock = VirtualClock()
     host: RunningHost = odradek_hosts(clock=clock)  # type: ignore[operator]
     host.fault("Metadata", delay_ms=3_600_000)

@@ -224,7 +224,7 @@ def test_an_interrupted_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
     assert left_behind() == before
 
 
-def test_a_mock_clock_belongs_to_one_host() -> None:
+def test_a_virtual_clock_belongs_to_one_host() -> None:
     clock = VirtualClock()
     with pytest.raises(RuntimeError, match="no host has this clock"):
         clock.advance(1)
