@@ -1,1 +1,1 @@
-"""Consumer groups: who is in them, who reads what, and how far they have read."""
+"""Consumer groups: members, assignments and committed offsets."""

@@ -1,4 +1,4 @@
-"""What an assignor of the consumer protocol is asked: who wants which topics, and what everybody has."""
+"""The input of an assignor of the consumer protocol: subscriptions, partitions and the current target."""
 
 from __future__ import annotations
 
@@ -10,40 +10,42 @@ from typing import Protocol
 from odradek.group.committed_offset import TopicPartition
 
 Targets = dict[str, set[TopicPartition]]
-"""What each member should have, by member id."""
+"""The partitions assigned to each member, by member id."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberSubscription:
-    """One member, as an assignor sees it."""
+    """One member for an assignor."""
 
     instance_id: str | None
-    """Of a static member."""
+    """The instance id of a static member, else None."""
     topic_ids: frozenset[bytes]
-    """The topics it wants; only topics that exist."""
+    """The existing topics that it is subscribed to."""
     target: AbstractSet[TopicPartition]
-    """What it was to have until now."""
+    """Its current target."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group at one moment; after org.apache.kafka.coordinator.group.api.assignor.GroupSpec."""
+    """A group for an assignor; after org.apache.kafka.coordinator.group.api.assignor.GroupSpec."""
 
     members: Mapping[str, MemberSubscription]
     """By member id."""
     partitions: Mapping[bytes, int]
-    """How many partitions each topic has that anybody wants."""
+    """The number of partitions of each subscribed topic."""
 
     @property
     def is_homogeneous(self) -> bool:
-        """Whether all members want the same topics."""
+        """Whether all members are subscribed to the same topics."""
         return len({member.topic_ids for member in self.members.values()}) <= 1
 
 
 class ConsumerGroupPartitionAssignor(Protocol):
-    """Divides partitions among members, on the broker (KIP-848)."""
+    """Assigns partitions to members on the broker (KIP-848)."""
 
     name: str
 
     def assign(self, spec: GroupSpec) -> Targets:
-        """Give every partition that somebody wants to one who wants it. Every member has an entry."""
+        """Assign every partition of a subscribed topic to one of its subscribers. Every member gets an
+        entry.
+        """

@@ -1,6 +1,6 @@
-"""A group of the classic protocol: its members, its generation, and what follows from both.
+"""A group of the classic protocol: its members and its generation.
 
-Nothing here answers a request or waits: `classic_rebalance` does.
+Nothing here answers requests or starts timers; `classic_rebalance` does.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from odradek.wire.messages.join_group import JoinGroupResponseMember
 
 
 class ClassicGroup:
-    """After ClassicGroup.java.
+    """A classic group; after ClassicGroup.java.
 
-    Invariants: the leader is a member; a member id is pending or a member, not both; a static member's
-    instance id leads to its one member id; while there are members there is a protocol type.
+    Invariants: the leader is a member; a member id is pending or belongs to a member, not both; each static
+    member's instance id maps to its current member id; a group with members has a protocol type.
     """
 
     group_type = GroupType.CLASSIC
@@ -47,19 +47,21 @@ class ClassicGroup:
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
         self.pending_members: dict[str, TimerTask] = {}
-        """Ids that were given out (MEMBER_ID_REQUIRED) and not used yet, with the end of their session."""
+        """Member ids that were given out with MEMBER_ID_REQUIRED and not used yet, with their session
+        timers.
+        """
         self.protocol_support: Counter[str] = Counter()
-        """How many members speak each protocol."""
+        """The number of members that support each protocol."""
         self.joins_parked = 0
-        """Members whose JoinGroup waits for its answer."""
+        """The number of members whose JoinGroup waits for a response."""
         self.pending_syncs: set[str] = set()
         """Members of this generation that have not sent SyncGroup."""
         self.new_member_added = False
-        """Somebody joined since the initial delay began or was extended."""
+        """Whether a member has joined since the initial delay began or was extended."""
         self.join_timer: TimerTask | None = None
         self.sync_timer: TimerTask | None = None
         self.subscription: frozenset[str] | None = None
-        """Topics of all members; None: not known."""
+        """The topics of all members; None if they are not known."""
 
     @property
     def state_name(self) -> str:
@@ -71,24 +73,25 @@ class ClassicGroup:
 
     @property
     def is_unused(self) -> bool:
-        """Nobody has ever been in, and nobody is about to come."""
+        """Whether the group has never had a member and no pending member is about to join."""
         return self.is_empty and not self.pending_members and self.generation == 0
 
     def __iter__(self) -> Iterator[ClassicMember]:
         return iter(self.members.values())
 
     def transition(self, state: ClassicState) -> None:
-        """Go to another state."""
+        """Change to another state."""
         assert self.state in MAY_FOLLOW[state], f"{self.state} -> {state}"
         self.previous_state, self.state = self.state, state
 
-    # -- who is in the group
+    # -- members
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> None:
-        """Whether a request comes from a member.
+        """Check that a request comes from a member.
 
         Raises:
-            ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID: another client has taken the instance id over.
+            ApiError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another client has taken over the instance
+                id.
         """
         if group_instance_id is not None:
             current_id = self.static_members.get(group_instance_id)
@@ -100,7 +103,7 @@ class ClassicGroup:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
 
     def add(self, member: ClassicMember, protocol_type: str) -> None:
-        """Take a new member in; the first becomes the leader."""
+        """Add a new member; the first one becomes the leader."""
         if not self.members:
             self.protocol_type = protocol_type
             self.empty_since_ms = None
@@ -113,7 +116,7 @@ class ClassicGroup:
         self.forget_pending(member.member_id)
 
     def remove(self, member_id: str) -> ClassicMember:
-        """Let a member go; the next one becomes the leader if it was that."""
+        """Remove a member. If it was the leader, the next member becomes the leader."""
         member = self.members.pop(member_id)
         member.end_session()
         self.forget_protocols(member)
@@ -126,7 +129,7 @@ class ClassicGroup:
         return member
 
     def forget_pending(self, member_id: str) -> bool:
-        """A pending id was used, or has timed out; whether it was one."""
+        """Remove a pending member id, which was used or has timed out; return whether it was pending."""
         session = self.pending_members.pop(member_id, None)
         if session is None:
             return False
@@ -134,7 +137,10 @@ class ClassicGroup:
         return True
 
     def replace_static(self, instance_id: str, member_id: str) -> ClassicMember:
-        """Another client with the same instance id: it takes the place, and the place in the order."""
+        """Give the place of a static member to another client, under a new member id.
+
+        The order of the members, by which the next leader is chosen, stays the same.
+        """
         old_id = self.static_members[instance_id]
         member = self.members[old_id]
         self.members = {
@@ -164,32 +170,32 @@ class ClassicGroup:
     # -- protocols
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Whether somebody who speaks these protocols may join."""
+        """Whether a member with these protocols may join."""
         if not self.members:
             return bool(protocol_type and protocols)
         candidates = self.candidate_protocols()
         return protocol_type == self.protocol_type and any(name in candidates for name, _ in protocols)
 
     def candidate_protocols(self) -> set[str]:
-        """Protocols that all members speak."""
+        """The protocols that all members support."""
         everybody = len(self.members)
         return {name for name, members in self.protocol_support.items() if members == everybody}
 
     def update_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
-        """A member says something new about itself."""
+        """Replace the protocols of a member."""
         self.forget_protocols(member)
         member.protocols = protocols
         self.protocol_support.update(member.protocol_names)
 
     def forget_protocols(self, member: ClassicMember) -> None:
-        """A member does not speak any more what it spoke; what nobody speaks is not kept."""
+        """Remove a member's protocols from the counts."""
         for name in member.protocol_names:
             self.protocol_support[name] -= 1
             if not self.protocol_support[name]:
                 del self.protocol_support[name]
 
     def selected_protocol(self) -> str:
-        """The protocol with the most votes; of several, the one voted for first."""
+        """The protocol with the most votes; if several have as many, the one that was voted for first."""
         candidates = self.candidate_protocols()
         votes = Counter(member.vote(candidates) for member in self)
         return votes.most_common(1)[0][0]
@@ -197,7 +203,9 @@ class ClassicGroup:
     # -- the generation
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined, else take the first who has; whether there is one."""
+        """Keep the leader if it has joined, else elect the first member that has; return whether there is
+        one.
+        """
         if self.leader_id is None:
             return False
         if self.members[self.leader_id].join_reply is None:
@@ -209,11 +217,11 @@ class ClassicGroup:
 
     @property
     def has_all_joined(self) -> bool:
-        """Everybody who is known has sent JoinGroup."""
+        """Whether all members have sent JoinGroup and no member id is pending."""
         return not self.pending_members and self.joins_parked == len(self.members)
 
     def next_generation(self, now_ms: int) -> None:
-        """All that joined make up a new generation; or the group is empty."""
+        """Start a new generation with all members, or become empty without any."""
         self.generation = self.generation + 1 if self.generation < 2**31 - 1 else 1
         self.pending_syncs.clear()
         if self.members:
@@ -227,11 +235,11 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The longest that any member asks for."""
+        """The longest rebalance timeout of the members."""
         return max((member.rebalance_timeout_ms for member in self), default=0)
 
     def joined_members(self) -> list[JoinGroupResponseMember]:
-        """What the leader is told about everybody."""
+        """All members with their metadata, for the leader."""
         protocol = self.protocol_name or ""
         return [
             JoinGroupResponseMember(
@@ -242,10 +250,10 @@ class ClassicGroup:
             for member in self
         ]
 
-    # -- what other requests want to know
+    # -- other requests
 
     def known_subscription(self) -> frozenset[str] | None:
-        """The topics of all members, where they are consumers and say so in a way we can read."""
+        """The topics of all members; None if they are not consumers or their metadata cannot be read."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
         if not self.members:
@@ -253,7 +261,7 @@ class ClassicGroup:
         if self.protocol_name is None:
             return None
         topics: set[str] = set()
-        for metadata in {member.metadata(self.protocol_name) for member in self}:  # most say the same
+        for metadata in {member.metadata(self.protocol_name) for member in self}:  # most are equal
             subscribed = subscribed_topics(metadata)
             if subscribed is None:
                 return None
@@ -268,7 +276,7 @@ class ClassicGroup:
     def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
         is_empty = self.state is ClassicState.EMPTY
         if committer.generation_id < 0 and is_empty:
-            return None  # an admin client, or a consumer that assigns partitions to itself
+            return None  # an admin client, or a consumer that assigns its own partitions
         names_itself = committer.member_id or committer.group_instance_id is not None
         if names_itself or committer.generation_id >= 0:
             self.check_member(committer.member_id, committer.group_instance_id)
@@ -281,14 +289,14 @@ class ClassicGroup:
         return None
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anybody may: members of classic groups do not say who they are here."""
+        """Allow every fetch: members of classic groups do not identify themselves in OffsetFetch."""
 
     def validate_delete(self) -> None:
         if not self.is_empty:
             raise ApiError(ErrorCode.NON_EMPTY_GROUP)
 
     def topics_changed(self) -> None:
-        """Clients of the classic protocol look at Metadata themselves."""
+        """Do nothing: clients of the classic protocol detect changes with Metadata."""
 
     def close(self) -> None:
         for member in self:

@@ -1,4 +1,4 @@
-"""LeaveGroup: members go, by themselves or because an operator says so."""
+"""LeaveGroup: members leave, or an operator removes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity,
 def leave(
     rebalance: ClassicRebalance, group: ClassicGroup, request: LeaveGroupRequest
 ) -> list[MemberResponse]:
-    """Take members out; one answer for each. One rebalance follows, however many they are."""
+    """Remove members and return a response for each. However many leave, one rebalance follows."""
     answers = [leave_one(rebalance, group, identity) for identity in request.members]
     if not group.is_empty and any(answer.error_code == ErrorCode.NONE for answer in answers):
         rebalance.rebalance_or_complete_join(group)
@@ -20,7 +20,7 @@ def leave(
 
 
 def leave_one(rebalance: ClassicRebalance, group: ClassicGroup, identity: MemberIdentity) -> MemberResponse:
-    """Take one member out, or say why not."""
+    """Remove one member, or return the reason against it."""
     answer = MemberResponse(
         member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=ErrorCode.NONE
     )
@@ -34,7 +34,7 @@ def leave_one(rebalance: ClassicRebalance, group: ClassicGroup, identity: Member
 
 
 def leaving_id(group: ClassicGroup, identity: MemberIdentity) -> str:
-    """Who is meant. An operator names the instance id alone.
+    """The member id to remove. An operator may give only the instance id.
 
     Raises:
         ApiError: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.

@@ -1,21 +1,21 @@
-"""One committed offset and where it belongs."""
+"""A committed offset and its partition."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 TopicPartition = tuple[bytes, int]
-"""Topic id and partition index: a new topic under an old name has no offsets yet."""
+"""Topic id and partition index. By id, so that a re-created topic starts without offsets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedOffset:
-    """After OffsetAndMetadata.java."""
+    """A committed offset; after OffsetAndMetadata.java."""
 
     offset: int
     leader_epoch: int = -1
-    """-1: unknown."""
+    """-1 if unknown."""
     metadata: str = ""
     commit_timestamp_ms: int = 0
     expire_timestamp_ms: int | None = None
-    """Only from OffsetCommit v2 to v4, which may ask for a retention time."""
+    """Set by OffsetCommit v2 to v4, which may have a retention time; else None."""

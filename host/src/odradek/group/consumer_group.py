@@ -1,8 +1,9 @@
-"""A group of the consumer protocol (KIP-848): its members, its epochs, and who holds which partition.
+"""A group of the consumer protocol (KIP-848): its members, its epochs, and the holder of each partition.
 
-After org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup. Three epochs lead from a change to
-calm: the group epoch counts changes of subscriptions and topics; the target's epoch says which of them the
-assignor has answered; a member's epoch says which target it follows. `consumer_heartbeat` moves them on.
+After org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup. A rebalance advances three epochs. The
+group epoch counts changes of members, subscriptions and topics. The assignment epoch is the group epoch for
+which the assignor has computed the target. A member epoch is the assignment epoch that the member has
+reached. `consumer_heartbeat` advances them.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from odradek.wire.error_code import ErrorCode
 
 FIRST_EPOCH = 1
 MEMBER_EPOCH_VERSION = 9
-"""From here on OffsetCommit carries a member epoch."""
+"""The first version of OffsetCommit that carries a member epoch."""
 
 
 class ConsumerGroup:
-    """One group.
+    """One group of the consumer protocol.
 
-    Invariants: no partition has two holders, and ``holders`` names exactly what members were told to have or
-    have not yet given up; the target's epoch never exceeds the group's; a static member's instance id leads
-    to its one member id.
+    Invariants: a partition has at most one holder, and ``holders`` has exactly the partitions that are
+    assigned to members or that they have not given up yet; the assignment epoch never exceeds the group
+    epoch; each static member's instance id maps to its current member id.
     """
 
     group_type = GroupType.CONSUMER
@@ -64,17 +65,19 @@ class ConsumerGroup:
         self.subscriptions = GroupSubscriptions(topics)
         self.target = TargetAssignment(self.group_epoch)
         self.computed_ms: int | None = None
-        """When the target was computed."""
+        """When the target was last computed."""
         self.holders: dict[TopicPartition, str] = {}
-        """Member ids."""
+        """The member id of the holder, by partition."""
         self.emptied = emptied
-        """Called when the last member is gone."""
+        """Called when the last member has left."""
         self.all_classic = all_classic
-        """Called when the last member that speaks the consumer protocol is gone and others are not."""
+        """Called when the last member of the consumer protocol has left and members of the classic one
+        remain.
+        """
 
     @property
     def state_name(self) -> str:
-        """ConsumerGroupState.java. ``Dead`` belongs to groups that are not there any more."""
+        """The state after ConsumerGroupState.java. ``Dead`` is only for groups that no longer exist."""
         if not self.members:
             return "Empty"
         if self.group_epoch > self.target.epoch:
@@ -97,7 +100,7 @@ class ConsumerGroup:
         return preferred_assignor(self.members.values(), self.config.consumer_assignors[0])
 
     def member(self, member_id: str) -> ConsumerMember:
-        """A member.
+        """The member with this id.
 
         Raises:
             ApiError: UNKNOWN_MEMBER_ID.
@@ -110,12 +113,12 @@ class ConsumerGroup:
         return member
 
     def static_member(self, instance_id: str) -> ConsumerMember | None:
-        """The member with this instance id."""
+        """The member with this instance id, or None."""
         member_id = self.static_members.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
     def add(self, member: ConsumerMember, instance_id: str | None) -> None:
-        """A new member, which holds nothing; or one that is there and has got another instance id."""
+        """Add a new member, which holds nothing, or give a known member another instance id."""
         self.members[member.member_id] = member
         self.forget_instance(member)
         member.instance_id = instance_id
@@ -124,16 +127,16 @@ class ConsumerGroup:
         self.empty_since_ms = None
 
     def forget_instance(self, member: ConsumerMember) -> None:
-        """Nobody has the instance id of this member."""
+        """Release the instance id of a member."""
         if member.instance_id is not None:
             del self.static_members[member.instance_id]
 
     def replace(self, old: ConsumerMember, member_id: str) -> ConsumerMember:
-        """Let a static member come back under another id; it has the place, the target and the partitions."""
+        """Let a static member return under another id, with its place, its target and its partitions."""
         namesake = self.members.get(member_id)
         if namesake is not None:
             self.drop(namesake)
-            self.group_epoch += 1  # what it had is free
+            self.group_epoch += 1  # its partitions are free
         member = old.successor(member_id)
         old.stop_timers()
         del self.members[old.member_id]
@@ -145,7 +148,7 @@ class ConsumerGroup:
         return member
 
     def remove(self, *members: ConsumerMember) -> None:
-        """Members are gone: what they had is free, and the others' target has to be computed again."""
+        """Remove members: their partitions are free, and the target must be computed again."""
         for member in members:
             self.drop(member)
         self.subscriptions.refresh(self.members.values())
@@ -157,13 +160,13 @@ class ConsumerGroup:
         self.settle_protocol()
 
     def settle_protocol(self) -> None:
-        """Where only members of the classic protocol are left, the group may become a classic one."""
+        """Let the group become a classic one if only members of the classic protocol are left."""
         consumers = any(member.classic is None for member in self.members.values())
         if self.members and not consumers and self.all_classic is not None:
             self.all_classic(self)
 
     def drop(self, member: ConsumerMember) -> None:
-        """Forget a member and free what it had."""
+        """Forget a member and free its partitions."""
         member.stop_timers()
         del self.members[member.member_id]
         self.forget_instance(member)
@@ -172,7 +175,7 @@ class ConsumerGroup:
             del self.holders[partition]
 
     def leave_for_a_while(self, member: ConsumerMember) -> None:
-        """A static member goes and will be back: its session decides how long its partitions wait for it."""
+        """Note that a static member leaves but will return. Its partitions wait until its session ends."""
         member.stop_rebalance()
         for partition in member.pending_revocation:
             del self.holders[partition]
@@ -181,14 +184,14 @@ class ConsumerGroup:
         member.member_epoch = STATIC_LEAVE_EPOCH
 
     def catch_up(self, subscription_changed: bool) -> None:
-        """Look at subscriptions and topics, if they have changed, and compute the target that follows."""
+        """Take in changes of subscriptions and topics, and compute a new target if one is due."""
         if subscription_changed or self.subscriptions.is_stale:
             topics_changed = self.subscriptions.refresh(self.members.values())
             self.group_epoch += subscription_changed or topics_changed
         self.update_target()
 
     def update_target(self) -> None:
-        """Compute the target of the newest group epoch, unless one was computed a moment ago."""
+        """Compute the target of the current group epoch, unless the last one was computed too recently."""
         now_ms = self.clock.now_ms()
         interval_ms = self.config.consumer_assignment_interval_ms
         fresh = self.computed_ms is not None and now_ms - self.computed_ms < interval_ms
@@ -197,18 +200,18 @@ class ConsumerGroup:
             self.computed_ms = now_ms
 
     def assignor(self) -> ConsumerGroupPartitionAssignor:
-        """Who computes the next target."""
+        """The assignor that computes the next target."""
         return ASSIGNORS[self.assignor_name]
 
     def hold(
         self, member: ConsumerMember, assigned: dict[TopicPartition, int], pending: dict[TopicPartition, int]
     ) -> None:
-        """Note what a member holds now.
+        """Update the holders after a member has changed.
 
         Args:
-            member: The member after a step.
-            assigned: What was assigned to it before that.
-            pending: What it had to give up before that.
+            member: The member after the change.
+            assigned: Its assigned partitions before the change.
+            pending: The partitions that it had to give up before the change.
         """
         for partition in (*assigned, *pending):
             if partition not in member.assigned and partition not in member.pending_revocation:
@@ -217,7 +220,7 @@ class ConsumerGroup:
             self.holders[partition] = member.member_id
 
     def restart_session(self, member: ConsumerMember) -> None:
-        """The member was heard of."""
+        """Restart the session timer of a member, because it has sent a request."""
         timeout_ms = self.config.consumer_session_timeout_ms
         if member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
@@ -230,7 +233,9 @@ class ConsumerGroup:
         member.session = self.timer.schedule(deadline_ms, partial(self.remove, member))
 
     def restart_rebalance(self, member: ConsumerMember) -> None:
-        """Wait for a member to give up partitions, if it is to; it is removed if it takes too long."""
+        """If a member must give up partitions, start its rebalance timeout; at its end the member is
+        removed.
+        """
         member.stop_rebalance()
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             deadline_ms = self.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
@@ -238,13 +243,15 @@ class ConsumerGroup:
             member.rebalance = self.timer.schedule(deadline_ms, late)
 
     def fence_late(self, member: ConsumerMember, member_epoch: int) -> None:
-        """The rebalance timeout is over; a member that has moved on is left alone."""
+        """Remove a member whose rebalance timeout has ended, unless it has advanced to another epoch."""
         member.rebalance = None
         if member.member_epoch == member_epoch:
             self.remove(member)
 
     def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
-        """See `Group`. An older epoch may commit what the member has had since then (KIP-1251)."""
+        """See `Group`. A commit with an older epoch is valid for partitions that the member has had since
+        then (KIP-1251).
+        """
         if committer.generation_id < 0 and not self.members:
             return None
         anonymous = committer.generation_id == -1 and not committer.member_id
@@ -285,7 +292,7 @@ class ConsumerGroup:
         return self.subscriptions.topics.topic_id(topic) in self.subscriptions.partitions
 
     def topics_changed(self) -> None:
-        """See `Group`. The next heartbeat of any member finds out whether it matters."""
+        """See `Group`. The next heartbeat of any member takes in the change."""
         self.subscriptions.is_stale = True
 
     def close(self) -> None:
@@ -295,7 +302,7 @@ class ConsumerGroup:
 
 
 def check_assignment_epoch(member: ConsumerMember, member_epoch: int, topic_id: bytes, index: int) -> None:
-    """Whether a member has had a partition since an epoch that it has left behind.
+    """Check that a member has had a partition since the older epoch of a commit.
 
     Raises:
         ApiError: STALE_MEMBER_EPOCH.
@@ -307,7 +314,7 @@ def check_assignment_epoch(member: ConsumerMember, member_epoch: int, topic_id: 
 
 
 def check_generation(generation_id: int, member: ConsumerMember) -> None:
-    """Whether a member of the classic protocol is where it says it is: its member epoch is its generation.
+    """Check the generation of a member of the classic protocol, which is its member epoch.
 
     Raises:
         ApiError: ILLEGAL_GENERATION.
@@ -317,7 +324,7 @@ def check_generation(generation_id: int, member: ConsumerMember) -> None:
 
 
 def stale(member_epoch: int, member: ConsumerMember) -> ApiError:
-    """The member speaks of an epoch that is not the one it is in."""
+    """The error for a request with another epoch than the member's."""
     return ApiError(
         ErrorCode.STALE_MEMBER_EPOCH,
         f"the received member epoch {member_epoch} is not the expected one, {member.member_epoch}",

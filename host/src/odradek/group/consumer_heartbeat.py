@@ -1,7 +1,7 @@
-"""One heartbeat of the consumer protocol, from the rules for the request to the answer (KIP-848).
+"""A heartbeat of the consumer protocol, from the checks of the request to the response (KIP-848).
 
-Everything that can refuse a heartbeat is checked before anything changes: a request that is refused leaves
-the group as it was.
+Everything that can refuse a heartbeat is checked before anything changes, so a refused request leaves the
+group unchanged.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from odradek.wire.messages.consumer_group_heartbeat import (
 )
 
 OWN_MEMBER_ID_VERSION = 1
-"""From here on the client makes its member id (KIP-1082)."""
+"""The first version in which the client generates its member id (KIP-1082)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who sends, as ConsumerGroupDescribe shows it."""
+    """The sender, as ConsumerGroupDescribe shows it."""
 
     client_id: str
     host: str
@@ -46,7 +46,7 @@ def invalid(message: str) -> ApiError:
 
 
 def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]) -> None:
-    """The rules that need no group.
+    """Check a request without its group.
 
     Raises:
         ApiError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR or INVALID_REGULAR_EXPRESSION.
@@ -72,7 +72,7 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
 
 
 def check_names(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-    """What may be null, but not empty."""
+    """Check the fields that may be null but not empty."""
     needs_member_id = version >= OWN_MEMBER_ID_VERSION or request.member_epoch != JOIN_EPOCH
     if not request.group_id.strip():
         raise invalid("GroupId can't be empty.")
@@ -85,7 +85,7 @@ def check_names(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
 
 
 def check_join(request: ConsumerGroupHeartbeatRequest) -> None:
-    """A member that joins says everything and owns nothing."""
+    """Check a request to join, which must have all fields and own no partitions."""
     if request.rebalance_timeout_ms == -1:
         raise invalid("RebalanceTimeoutMs must be provided in first request.")
     if request.topic_partitions is None or request.topic_partitions:
@@ -97,12 +97,12 @@ def check_join(request: ConsumerGroupHeartbeatRequest) -> None:
 def heartbeat(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, client: Client
 ) -> ConsumerGroupHeartbeatResponse:
-    """Answer a member that joins or stays.
+    """Respond to a member that joins or stays.
 
     Args:
-        group: Its group; for a member that joins it may be new.
-        request: Within the rules of `check_request`, with a member id.
-        client: Who sends.
+        group: The member's group; it may be new if the member joins.
+        request: Checked by `check_request`, with a member id.
+        client: The sender.
 
     Raises:
         ApiError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, FENCED_INSTANCE_ID or
@@ -130,13 +130,13 @@ def step(
     subscription_changed: bool,
     owned: AbstractSet[TopicPartition] | None,
 ) -> None:
-    """Take a member as far as it can go, towards the newest target.
+    """Move a member towards the newest target as far as possible.
 
     Args:
-        group: Its group; a new target is computed if one is due.
-        member: Updated with what it says about itself.
-        subscription_changed: Whether that is another subscription.
-        owned: What the client says that it has; None if it does not say.
+        group: The member's group; a new target is computed if one is due.
+        member: The member, updated from its request.
+        subscription_changed: Whether this changed its subscription.
+        owned: The partitions that the client reports to own; None if it reports none.
     """
     assigned, pending = member.assigned, member.pending_revocation
     state, epoch = member.state, member.member_epoch
@@ -153,11 +153,12 @@ def step(
     if member.assigned is not assigned or member.pending_revocation is not pending:
         group.hold(member, assigned, pending)
     if (member.state, member.member_epoch) != (state, epoch) or member.pending_revocation is not pending:
+        # The member has progressed, or has more to give up: its time starts again.
         group.restart_rebalance(member)
 
 
 def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> AbstractSet[TopicPartition] | None:
-    """What the client says that it has; None if it says nothing."""
+    """The partitions that the client reports to own; None if it does not report them."""
     if request.topic_partitions is None:
         return None
     return {(topic.topic_id, index) for topic in request.topic_partitions for index in topic.partitions}
@@ -166,7 +167,7 @@ def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> AbstractSet[Topi
 def admitted(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, owned: AbstractSet[TopicPartition] | None
 ) -> ConsumerMember:
-    """The member that a request belongs to; a new one, or one that has come back, if it joins."""
+    """The member of a request. A request to join may add a member or bring back a static one."""
     check_room(group, request.member_id)
     if request.instance_id is None:
         member = group.members.get(request.member_id)
@@ -179,7 +180,7 @@ def admitted(
 
 
 def check_room(group: ConsumerGroup, member_id: str) -> None:
-    """Whether a group may have this member.
+    """Check that a group has room for this member.
 
     Raises:
         ApiError: GROUP_MAX_SIZE_REACHED.
@@ -192,7 +193,7 @@ def check_room(group: ConsumerGroup, member_id: str) -> None:
 
 
 def joining(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember:
-    """A member that is new, under this instance id at least."""
+    """Add a member that is new, or new under this instance id."""
     if request.member_epoch != JOIN_EPOCH:
         return group.member(request.member_id)
     member = group.members.get(request.member_id) or ConsumerMember(request.member_id)
@@ -203,7 +204,7 @@ def joining(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> Con
 def static_member(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, instance_id: str
 ) -> ConsumerMember | None:
-    """The static member, if there is one; it may have come back under another id."""
+    """The static member of a request, if it exists. It may return under another member id."""
     member = group.static_member(instance_id)
     if request.member_epoch != JOIN_EPOCH:
         return known_static_member(group, member, request.member_id, instance_id)
@@ -221,7 +222,7 @@ def static_member(
 def known_static_member(
     group: ConsumerGroup, member: ConsumerMember | None, member_id: str, instance_id: str
 ) -> ConsumerMember:
-    """A static member that must be there, and be the one that asks."""
+    """The static member of a request, which must exist and have this member id."""
     if member is None:
         raise ApiError(
             ErrorCode.UNKNOWN_MEMBER_ID,
@@ -236,10 +237,10 @@ def known_static_member(
 
 
 def check_epoch(member: ConsumerMember, received: int, owned: AbstractSet[TopicPartition] | None) -> None:
-    """Whether a member is where it says it is.
+    """Check the epoch of a request.
 
-    An answer may have been lost: then it comes with the epoch before, and all it owns is still assigned to
-    it.
+    If a response was lost, the client still sends the previous epoch. This is safe if everything that it owns
+    is still assigned to it.
 
     Raises:
         ApiError: FENCED_MEMBER_EPOCH.
@@ -257,7 +258,7 @@ def check_epoch(member: ConsumerMember, received: int, owned: AbstractSet[TopicP
 
 
 def update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client) -> bool:
-    """Take over what the request says; whether the subscription has changed."""
+    """Update a member from its request; return whether the subscription has changed."""
     before = (member.subscribed_topic_names, member.subscribed_topic_regex)
     member.client_id, member.client_host = client.client_id, client.host
     if request.rack_id is not None:
@@ -274,14 +275,14 @@ def update(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, clien
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the client wants to know everything: it joins, or is not sure what it was told last."""
+    """Whether the client needs its full assignment: it joins, or it does not know the last response."""
     subscribed = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     says_all = request.rebalance_timeout_ms != -1 and subscribed and request.topic_partitions is not None
     return request.member_epoch == JOIN_EPOCH or says_all
 
 
 def assignment(member: ConsumerMember) -> Assignment:
-    """What the member has, by topic."""
+    """The assigned partitions of a member, by topic."""
     topics: dict[bytes, list[int]] = {}
     for topic_id, index in sorted(member.assigned):
         topics.setdefault(topic_id, []).append(index)
@@ -294,7 +295,7 @@ def assignment(member: ConsumerMember) -> Assignment:
 
 
 def leave(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-    """Answer a member that goes, for good or for a while.
+    """Respond to a member that leaves, for good or temporarily.
 
     Raises:
         ApiError: UNKNOWN_MEMBER_ID or FENCED_INSTANCE_ID.

@@ -1,5 +1,6 @@
-"""One member of a consumer group, as the coordinator knows it; after
-org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember.
+"""One member of a consumer group.
+
+After org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from odradek.group.classic_member import Protocols
 from odradek.group.committed_offset import TopicPartition
 
 JOIN_EPOCH = 0
-"""The member epoch of a request that joins."""
+"""The member epoch of a request to join."""
 LEAVE_EPOCH = -1
-"""The member epoch of a request that leaves for good."""
+"""The member epoch of a request to leave for good."""
 STATIC_LEAVE_EPOCH = -2
-"""The member epoch of a static member that will be back; its partitions wait for it."""
+"""The member epoch of a static member that leaves but will return. Its partitions wait for it."""
 
 
 class MemberState(Enum):
-    """How far a member is on its way to its target."""
+    """The progress of a member towards its target."""
 
     STABLE = "stable"
     UNREVOKED_PARTITIONS = "unrevoked"
-    """It was told to give up partitions and has not said that it did."""
+    """It must give up partitions and has not confirmed this yet."""
     UNRELEASED_PARTITIONS = "unreleased"
-    """It is at the target's epoch, but others still hold some of its partitions."""
+    """It has reached the assignment epoch, but other members still hold some of its partitions."""
 
 
 @dataclass(slots=True, eq=False)
 class ClassicMembership:
-    """What there is besides to a member that speaks the classic protocol."""
+    """The additional state of a member that uses the classic protocol."""
 
     session_timeout_ms: int
-    """A classic member chooses it itself."""
+    """Chosen by the client in the classic protocol."""
     protocols: Protocols
     join: TimerTask | None = None
-    """Runs while the member is to join again."""
+    """Runs while the member must join again."""
     sync: TimerTask | None = None
     """Runs from JoinGroup to SyncGroup."""
 
@@ -46,7 +47,7 @@ class ClassicMembership:
         return {name for name, _ in self.protocols}
 
     def stop_timers(self) -> None:
-        """It has come, or is gone."""
+        """Stop waiting for the member's JoinGroup and SyncGroup."""
         for task in (self.join, self.sync):
             if task is not None:
                 task.cancel()
@@ -55,7 +56,7 @@ class ClassicMembership:
 
 @dataclass(slots=True, eq=False)
 class ConsumerMember:
-    """One member. A field of a request that is null leaves what is here as it is."""
+    """One member. A null field of a request leaves its value unchanged."""
 
     member_id: str
     instance_id: str | None = None
@@ -72,27 +73,26 @@ class ConsumerMember:
     previous_member_epoch: int = JOIN_EPOCH
     state: MemberState = MemberState.STABLE
     assigned: dict[TopicPartition, int] = field(default_factory=dict)
-    """What it was told to have, with the epoch from which on (KIP-1251)."""
+    """Its assigned partitions, each with the epoch since which it has it (KIP-1251)."""
     pending_revocation: dict[TopicPartition, int] = field(default_factory=dict)
-    """What it was told to give up and may still have. Nobody else gets it."""
+    """Partitions that it must give up and may still own. No other member gets them meanwhile."""
     classic: ClassicMembership | None = None
-    """Of a member that speaks the classic protocol."""
+    """Set if the member uses the classic protocol."""
     session: TimerTask | None = None
     rebalance: TimerTask | None = None
-    """Runs while the member is to give up partitions."""
+    """Runs while the member must give up partitions."""
 
     def advance(self, member_epoch: int) -> None:
-        """Move to an epoch; the one before is remembered for the case that the answer is lost."""
+        """Move to an epoch. The previous one stays valid in case the response is lost."""
         self.previous_member_epoch = self.member_epoch
         self.member_epoch = member_epoch
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        """Whether it has what the target of this epoch says."""
+        """Whether the member has the complete target of this epoch."""
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def successor(self, member_id: str) -> ConsumerMember:
-        """The same static member come back under another id: its place, without its timers and
-        without the instance id, which is given with the place."""
+        """The same static member under another id, without timers. The caller transfers the instance id."""
         return ConsumerMember(
             member_id=member_id,
             rack_id=self.rack_id,
@@ -106,19 +106,19 @@ class ConsumerMember:
         )
 
     def speak_classic(self, membership: ClassicMembership | None) -> None:
-        """It speaks the classic protocol from now on, or no longer."""
+        """Switch to the classic protocol, or to the consumer protocol (None)."""
         if self.classic is not None:
             self.classic.stop_timers()
         self.classic = membership
 
     def stop_rebalance(self) -> None:
-        """It need not give up anything any more."""
+        """Stop the rebalance timeout."""
         if self.rebalance is not None:
             self.rebalance.cancel()
             self.rebalance = None
 
     def stop_timers(self) -> None:
-        """It is gone."""
+        """Stop all timers of a member that is removed."""
         self.stop_rebalance()
         self.speak_classic(None)
         if self.session is not None:

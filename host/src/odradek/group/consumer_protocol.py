@@ -1,7 +1,8 @@
-"""The consumer protocol (KIP-848) over all groups: to which a heartbeat goes, and how one is described.
+"""The consumer protocol (KIP-848) for all groups: routes heartbeats to groups and describes groups.
 
-A group that is empty changes its protocol with the next member that joins. A classic group with members does
-so if they are consumers and ``group.consumer.migration.policy`` allows it; else it is GROUP_ID_NOT_FOUND.
+An empty group takes the protocol of the next member that joins. A classic group with members is migrated if
+they are consumers and ``group.consumer.migration.policy`` allows it; otherwise the member gets
+GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from odradek.wire.messages.consumer_group_heartbeat import (
 from odradek.wire.uuid_text import uuid_text
 
 CONSUMER_MEMBER_TYPE = 1
-"""In ConsumerGroupDescribe v1 (KIP-1099)."""
+"""Value of ``member_type`` in ConsumerGroupDescribe v1 (KIP-1099)."""
 CLASSIC_MEMBER_TYPE = 0
 
 
@@ -41,7 +42,7 @@ def answer_heartbeat(
     """Let a member join, stay or leave.
 
     Raises:
-        ApiError: What is wrong with the request, the group or the member.
+        ApiError: The request was refused; see `check_request`, `group_for`, `heartbeat` and `leave`.
     """
     check_request(request, version, coordinator.config.consumer_assignors)
     coordinator.check_not_owned(request.group_id)
@@ -52,12 +53,14 @@ def answer_heartbeat(
         request.member_id = uuid_text(coordinator.random_uuid())
     response = heartbeat(group, request, client)
     if coordinator.groups.get(group.group_id) is not group:
-        coordinator.adopt(group)
+        coordinator.adopt(group)  # only now: a refused member must not create or migrate a group
     return response
 
 
 def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
-    """The member's group; a new one, not yet registered, if it joins and there is none but an empty one.
+    """The member's group. For a member that joins, a new group if there is none, or an empty or classic one.
+
+    A new group is not registered yet.
 
     Raises:
         ApiError: GROUP_ID_NOT_FOUND.
@@ -78,10 +81,10 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
 
 
 def describe(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
-    """One group with its members, what they have and what they should have.
+    """Describe a group with its members, their assignments and their targets.
 
     Raises:
-        ApiError: GROUP_ID_NOT_FOUND: there is none, or it is of another protocol.
+        ApiError: GROUP_ID_NOT_FOUND: there is no such group, or it uses another protocol.
     """
     group = coordinator.group(group_id)
     if not isinstance(group, ConsumerGroup):
@@ -97,7 +100,7 @@ def describe(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:
 
 
 def described_member(group: ConsumerGroup, member: ConsumerMember) -> Member:
-    """One member."""
+    """Describe one member."""
     topics = group.subscriptions.topics
     return Member(
         member_id=member.member_id,
@@ -115,7 +118,7 @@ def described_member(group: ConsumerGroup, member: ConsumerMember) -> Member:
 
 
 def described_assignment(topics: TopicView, partitions: Iterable[TopicPartition]) -> Assignment:
-    """Partitions by topic; those of a topic that is gone have no name and are left out."""
+    """Describe partitions, by topic. Those of a deleted topic, which has no name, are left out."""
     by_topic: dict[bytes, list[int]] = {}
     for topic_id, index in sorted(partitions):
         by_topic.setdefault(topic_id, []).append(index)

@@ -1,7 +1,7 @@
-"""What a member of type ``consumer`` says about itself, and what its leader tells it, as the broker reads it.
+"""Reads the metadata and assignments that consumers of the classic protocol exchange.
 
-Describe tools, OffsetDelete and the expiration of offsets want to know; and `embedded_protocol`, for groups
-that move between the two protocols.
+Used to describe groups, by OffsetDelete and by the expiration of offsets; and by `embedded_protocol`, for
+groups that migrate between the two protocols.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Said = TypeVar("Said", ConsumerProtocolSubscription, ConsumerProtocolAssignment)
 
 
 def said(kind: type[Said], data: bytes) -> Said | None:
-    """What stands behind the version in front; None if the bytes say nothing.
+    """The message after the version prefix; None if the bytes cannot be read.
 
-    Of a newer version than is known the known fields are read: versions only add to the end.
+    From a newer version the known fields are read, because versions only add fields at the end.
     """
     if len(data) < VERSION.size:
         return None
@@ -36,6 +36,6 @@ def said(kind: type[Said], data: bytes) -> Said | None:
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
-    """The topics of a ConsumerProtocolSubscription; None if the bytes are none."""
+    """The topics of a ConsumerProtocolSubscription; None if the bytes cannot be read."""
     subscription = said(ConsumerProtocolSubscription, metadata)
     return None if subscription is None else frozenset(subscription.topics)

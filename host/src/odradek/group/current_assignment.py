@@ -1,9 +1,10 @@
-"""One step of a member towards its target; after
-org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder.
+"""Reconciliation: one step of a member towards its target.
 
-A member first gives up what it should not have and stays at its epoch until it says that it did. Then it
-moves to the target's epoch and gets what nobody else holds. It never gets a partition that another member was
-told to have or has not yet given up: that is the whole of the protocol's safety.
+After org.apache.kafka.coordinator.group.modern.consumer.CurrentAssignmentBuilder. A member first gives up the
+partitions that are not in its target, and stays at its epoch until it confirms this. Then it moves to the
+assignment epoch and gets the partitions that no other member holds. It never gets a partition that is
+assigned to another member or that another member has not given up yet; the safety of the protocol rests on
+this rule alone.
 """
 
 from __future__ import annotations
@@ -28,20 +29,21 @@ def reconcile(
     is_free: IsFree,
     owned: AbstractSet[TopicPartition] | None,
 ) -> None:
-    """Move a member as far as it can go.
+    """Move a member towards its target as far as possible.
 
     Args:
         member: Its ``assigned``, ``pending_revocation``, ``state`` and epochs change.
-        assignment_epoch: Of the target.
-        target: What it should have.
-        topic_ids: The topics it is subscribed to now: the target may be older.
-        subscription_changed: Whether topics it no longer wants may still be assigned to it.
-        is_free: Whether nobody holds a partition; the member itself counts as somebody.
-        owned: What the client says that it has; None if it does not say.
+        assignment_epoch: The epoch of the target.
+        target: The partitions that it should have.
+        topic_ids: The topics of its current subscription, which may be newer than the target.
+        subscription_changed: Whether it may still have partitions of topics that it no longer wants.
+        is_free: Whether no member, not even this one, holds a partition.
+        owned: The partitions that the client reports to own; None if it does not report them.
     """
     revoking = member.state is MemberState.UNREVOKED_PARTITIONS
     waits = revoking and still_owns(owned, member.pending_revocation)
     if not waits and not member.is_reconciled_to(assignment_epoch):
+        # An assignor's target may lag behind the subscription: do not assign what the client no longer wants.
         subscribed = {wanted for wanted in target if wanted[0] in topic_ids}
         move(member, assignment_epoch, subscribed, is_free, owned)
     elif subscription_changed:
@@ -49,14 +51,14 @@ def reconcile(
 
 
 def still_owns(owned: AbstractSet[TopicPartition] | None, given_up: Iterable[TopicPartition]) -> bool:
-    """Whether the client may still have any of these. One that does not say may have everything."""
+    """Whether the client may still own any of these. If it does not report, it may own all of them."""
     return owned is None or any(partition in owned for partition in given_up)
 
 
 def drop_unsubscribed(
     member: ConsumerMember, topic_ids: AbstractSet[bytes], owned: AbstractSet[TopicPartition] | None
 ) -> None:
-    """Take away topics that the member no longer wants; no need to wait for the next target."""
+    """Revoke topics that the member no longer wants, without waiting for the next target."""
     dropped = {
         partition: epoch for partition, epoch in member.assigned.items() if partition[0] not in topic_ids
     }
@@ -79,20 +81,24 @@ def move(
     is_free: IsFree,
     owned: AbstractSet[TopicPartition] | None,
 ) -> None:
-    """Give up first, then take."""
+    """Revoke what is not in the target; once nothing is left to revoke, assign what is free."""
     keep = {partition: epoch for partition, epoch in member.assigned.items() if partition in target}
     revoke = {partition: epoch for partition, epoch in member.assigned.items() if partition not in target}
     if revoke and still_owns(owned, revoke):
-        # what it had to give up before this, it has: `reconcile` would not have come here otherwise
+        # Earlier revocations are complete, else `reconcile` would not have called this. The member stays at
+        # its epoch and gets nothing new: it may commit offsets of these partitions until it confirms.
         member.assigned, member.pending_revocation = keep, revoke
         member.state = MemberState.UNREVOKED_PARTITIONS
         member.advance(member.member_epoch)
         return
     mine = member.pending_revocation
     wanted = [partition for partition in target if partition not in keep]
+    # A partition that it has just given up may be in its newest target again: it is held by the member
+    # itself.
     added = [partition for partition in wanted if is_free(partition) or partition in mine]
     member.assigned = keep | dict.fromkeys(added, assignment_epoch)
     member.pending_revocation = {}
     waits = len(added) < len(wanted)
+    # The epoch advances even if other members still hold some partitions; later heartbeats add these.
     member.state = MemberState.UNRELEASED_PARTITIONS if waits else MemberState.STABLE
     member.advance(assignment_epoch)

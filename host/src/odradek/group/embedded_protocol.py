@@ -1,6 +1,6 @@
-"""What consumers of the classic protocol tell each other, read and written by the broker.
+"""The metadata and assignments of the classic protocol, read and written by the broker.
 
-It does so only for groups that move between the two protocols; see `consumer_subscription` for the rest.
+Only for groups that migrate between the two protocols; `consumer_subscription` serves the other uses.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from odradek.wire.messages import consumer_protocol
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 ASSIGNMENT_VERSION = 0
-"""Every consumer can read it; the later ones have no other fields."""
+"""Every consumer can read version 0, and later versions have no more fields."""
 
 
 def subscription_of(metadata: bytes) -> ConsumerProtocolSubscription | None:
-    """What a member says about itself; None if the bytes say nothing."""
+    """The subscription of a member; None if the bytes cannot be read."""
     return said(ConsumerProtocolSubscription, metadata)
 
 
 def assignment_of(data: bytes) -> ConsumerProtocolAssignment | None:
-    """What a leader has assigned, nothing if it left the member out; None if the bytes say nothing."""
+    """The assignment from a leader, empty if it left the member out; None if the bytes cannot be read."""
     return said(ConsumerProtocolAssignment, data) if data else ConsumerProtocolAssignment()
 
 
 def partition_ids(topics: TopicView, said: Iterable[consumer_protocol.TopicPartition]) -> set[TopicPartition]:
-    """Partitions by topic id, as far as they exist."""
+    """The existing ones of these partitions, by topic id."""
     found = set()
     for topic in said:
         topic_id, count = topics.topic_id(topic.topic), topics.partition_count(topic.topic)
@@ -39,7 +39,7 @@ def partition_ids(topics: TopicView, said: Iterable[consumer_protocol.TopicParti
 
 
 def assignment_bytes(topics: TopicView, partitions: Iterable[TopicPartition]) -> bytes:
-    """An assignment as a leader would have written it."""
+    """An assignment in the format of a leader."""
     by_name: dict[str, list[int]] = {}
     for topic_id, index in sorted(partitions):
         name = topics.topic_name(topic_id)

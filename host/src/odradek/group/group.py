@@ -1,4 +1,4 @@
-"""What every kind of group can do: be described, deleted, and say who may commit offsets."""
+"""The common interface of groups of both protocols."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from enum import StrEnum
 from typing import Protocol
 
 PartitionCheck = Callable[[bytes, int], None]
-"""Whether one partition (topic id, index) may be committed; raises `ApiError` if not."""
+"""Checks one partition (topic id, index) of a commit; raises `ApiError` to refuse it."""
 
 
 class GroupType(StrEnum):
-    """``GroupType.java``, as ListGroups v5 names them."""
+    """The types of groups, as named by ListGroups v5 (GroupType.java)."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -20,12 +20,12 @@ class GroupType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committer:
-    """Who commits offsets, as OffsetCommit and TxnOffsetCommit say it."""
+    """The identity in OffsetCommit and TxnOffsetCommit."""
 
     member_id: str = ""
     group_instance_id: str | None = None
     generation_id: int = -1
-    """Of the consumer protocol: the member epoch. -1: not a member of the group."""
+    """In the consumer protocol, the member epoch. -1 if the client is not a member."""
     api_version: int = 10
     is_transactional: bool = False
 
@@ -33,38 +33,38 @@ class Committer:
 class Group(Protocol):
     """A group of either protocol.
 
-    A group lives in `GroupCoordinator.groups`; its offsets live in `GroupOffsets`, by group id, and stay when
-    a group changes its type.
+    Groups are registered in `GroupCoordinator.groups`. Their offsets are in `GroupOffsets`, by group id, and
+    stay if a group changes its type.
     """
 
     group_id: str
 
     @property
     def group_type(self) -> GroupType:
-        """Which protocol the members speak."""
+        """The protocol of the group."""
 
     @property
     def protocol_type(self) -> str:
-        """``consumer`` for consumers; "" while nobody has joined yet."""
+        """``consumer`` for consumers; "" if no member has ever joined."""
 
     @property
     def state_name(self) -> str:
-        """As Describe and ListGroups show it: ``Stable``."""
+        """The state as shown by Describe and ListGroups, such as ``Stable``."""
 
     @property
     def is_empty(self) -> bool:
-        """There is no member."""
+        """Whether the group has no members."""
 
     @property
     def generation(self) -> int:
-        """The generation id, or the group epoch: what a successor of the other type goes on from."""
+        """The generation id or the group epoch, from which a successor of the other type continues."""
 
     @property
     def empty_since_ms(self) -> int | None:
         """When the last member left; None while there are members, or if there never was one."""
 
     def validate_offset_commit(self, committer: Committer) -> PartitionCheck | None:
-        """Whether these offsets may be committed now; a check for each partition, where that differs.
+        """Check that a client may commit offsets now; return a further check for each partition, if any.
 
         Raises:
             ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS,
@@ -72,24 +72,24 @@ class Group(Protocol):
         """
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Whether this member may see the offsets (from OffsetFetch v9; without a member anybody may).
+        """Check that a member may read the offsets (since OffsetFetch v9). Without a member id anyone may.
 
         Raises:
             ApiError: UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
         """
 
     def validate_delete(self) -> None:
-        """Whether the group may be deleted.
+        """Check that the group may be deleted.
 
         Raises:
             ApiError: NON_EMPTY_GROUP.
         """
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """Whether members read this topic, so that its offsets must stay."""
+        """Whether a member reads this topic, so that its offsets must be retained."""
 
     def topics_changed(self) -> None:
-        """Topics were created or deleted, or have got more partitions."""
+        """Note that topics were created or deleted, or have more partitions."""
 
     def close(self) -> None:
-        """The group is removed from the registry: cancel all timers."""
+        """Cancel all timers, because the group is removed from the registry."""

@@ -1,8 +1,8 @@
 """The registry of groups of both protocols.
 
-The protocols themselves are elsewhere: `classic_protocol` answers JoinGroup, SyncGroup, Heartbeat and
-LeaveGroup; `consumer_group` the heartbeats of KIP-848. Both find, make and replace groups here. Committed
-offsets are in `GroupOffsets`, by group id, whatever the type of the group.
+The protocols are elsewhere: `classic_protocol` handles JoinGroup, SyncGroup, Heartbeat and LeaveGroup, and
+`consumer_protocol` the heartbeats of KIP-848. Both find, create and replace groups here. Committed offsets
+are in `GroupOffsets`, by group id, for both types of groups.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ class GroupCoordinator:
     topics: TopicView
     groups: dict[str, Group] = field(default_factory=dict)
     own_configs: dict[str, GroupConfig] = field(default_factory=dict)
-    """Of groups that an operator has configured, also of those that are not there."""
+    """The configuration of groups that an operator has configured, by group id. The group need not exist."""
     owned: dict[str, Callable[[Mapping[TopicPartition, CommittedOffset]], None]] = field(default_factory=dict)
-    """Groups that the host itself consumes in: nobody may join or delete them. Whoever commits offsets moves
-    the host, which is told."""
+    """Groups in which the host itself consumes, by group id. No client may join or delete them. If a
+    client commits offsets, the function is called with them, and the host continues there.
+    """
     classic: ClassicProtocol = field(init=False)
     """Answers the members of classic groups."""
 
@@ -56,12 +57,12 @@ class GroupCoordinator:
         self.offsets.appeared = self.make_simple_group
 
     def restored(self, row: GroupRow) -> Group:
-        """A group as it comes back after a restart: empty."""
+        """A group after a restart, which is empty."""
         group_id, group_type, protocol_type, generation, empty_since_ms = row
         if group_type == GroupType.CONSUMER:
             return self.consumer_group(group_id, generation, empty_since_ms)
         if protocol_type and empty_since_ms is None:
-            empty_since_ms = self.clock.now_ms()  # its members went with the last run
+            empty_since_ms = self.clock.now_ms()  # its members were lost with the last run
         return ClassicGroup(
             group_id, protocol_type=protocol_type, generation=generation, empty_since_ms=empty_since_ms
         )
@@ -69,7 +70,7 @@ class GroupCoordinator:
     def consumer_group(
         self, group_id: str, generation: int, empty_since_ms: int | None = None
     ) -> ConsumerGroup:
-        """A group of the consumer protocol, empty and not registered."""
+        """Create a group of the consumer protocol, empty and not registered."""
         return ConsumerGroup(
             group_id,
             config=self.own_configs.get(group_id, self.config),
@@ -83,7 +84,7 @@ class GroupCoordinator:
         )
 
     def configure(self, group_id: str, properties: Mapping[str, str]) -> None:
-        """Let a group go by its own properties, none for the host's; from the next heartbeats on."""
+        """Apply a group's own properties from the next heartbeats on; without any, the host's apply."""
         config = in_force(properties, self.config)
         self.own_configs.pop(group_id, None)
         if properties:
@@ -93,10 +94,11 @@ class GroupCoordinator:
             group.config = config
 
     def adopt(self, group: ConsumerGroup) -> None:
-        """A new group of the consumer protocol; it may have a classic one's members, and its place.
+        """Register a new group of the consumer protocol, which may replace a classic one and have its
+        members.
 
         Raises:
-            ApiError: COORDINATOR_NOT_AVAILABLE: it cannot be stored, and is not there.
+            ApiError: COORDINATOR_NOT_AVAILABLE: the group cannot be stored and was not registered.
         """
         try:
             self.save(group)
@@ -113,7 +115,9 @@ class GroupCoordinator:
                     group.restart_session(member)
 
     def downgrade(self, group: ConsumerGroup) -> None:
-        """Only members of the classic protocol are left in a group: if the operator allows, it is theirs."""
+        """Turn a group that has only members of the classic protocol into a classic one, if the operator
+        allows.
+        """
         classic = downgraded(group) if self.config.consumer_migration_policy in DOWNGRADE else None
         if classic is None or self.groups.get(group.group_id) is not group:
             return
@@ -122,13 +126,15 @@ class GroupCoordinator:
             self.save_if_possible(classic)
             for member in classic:
                 self.classic.rebalance.arm_session(classic, member)
+            # The consumer group assigned on the broker; a classic group needs a leader, so its members must
+            # join again.
             self.classic.rebalance.prepare(classic)
 
     def __iter__(self) -> Iterator[Group]:
         return iter(self.groups.values())
 
     def group(self, group_id: str) -> Group:
-        """The group of this id.
+        """The group with this id.
 
         Raises:
             ApiError: GROUP_ID_NOT_FOUND.
@@ -139,25 +145,26 @@ class GroupCoordinator:
         return group
 
     def put(self, group: Group) -> None:
-        """A new group, or one in the place of an empty one of the same id; stored when this returns.
+        """Store and register a group that is new or replaces an empty one.
 
         Raises:
-            ApiError: COORDINATOR_NOT_AVAILABLE: it cannot be stored, and nothing has changed.
+            ApiError: COORDINATOR_NOT_AVAILABLE: the group cannot be stored; nothing has changed.
         """
         self.save(group)
         self.replace(group)
 
     def replace(self, group: Group) -> None:
-        """Register a group; one that had its id is no more."""
+        """Register a group and close the one that it replaces, if any."""
         before = self.groups.get(group.group_id)
         if before is not None and before is not group:
             before.close()
         self.groups[group.group_id] = group
 
     def save(self, group: Group) -> None:
-        """Store what of a group survives a restart: its type, its generation and since when it is empty.
+        """Store the part of a group that survives a restart: its type, its generation and when it became
+        empty.
 
-        Members do not survive: they are told UNKNOWN_MEMBER_ID and join again.
+        Members do not survive: they get UNKNOWN_MEMBER_ID and join again.
         """
         self.offsets.store.put_group(
             (
@@ -170,7 +177,7 @@ class GroupCoordinator:
         )
 
     def classic_group_changed(self, group: ClassicGroup) -> None:
-        """Store a new generation; forget a group that nobody ever got into."""
+        """Store a new generation, or forget a group that never had a member or offsets."""
         if group.is_unused and not self.offsets.has_any(group.group_id):
             if self.groups.get(group.group_id) is group:
                 del self.groups[group.group_id]
@@ -178,24 +185,24 @@ class GroupCoordinator:
         self.save_if_possible(group)
 
     def consumer_group_emptied(self, group: ConsumerGroup) -> None:
-        """Store since when a group is empty, if it is still there."""
+        """Store when a group became empty, if it is still registered."""
         if self.groups.get(group.group_id) is group:
             self.save_if_possible(group)
 
     def save_if_possible(self, group: Group) -> None:
-        """Store a group that has changed whether it can be stored or not: members do not wait for the disk.
+        """Store a changed group, or log why it cannot be stored. Its members go on in either case.
 
-        All that a restart would lose is a number, or since when the group is empty.
+        A restart would only lose the latest generation, or the time when the group became empty.
         """
         try:
             self.save(group)
         except ApiError as error:
-            log.warning("group cannot be stored", extra={"group": group.group_id, "error": str(error)})
+            log.warning("cannot store a group", extra={"group": group.group_id, "error": str(error)})
 
     def committing(self, group_id: str, committer: Committer) -> PartitionCheck | None:
-        """Whether somebody may commit offsets; a check for each partition, where that differs.
+        """Check that a client may commit offsets; return a further check for each partition, if any.
 
-        The offsets of a committer that is in no group make one: `make_simple_group`.
+        Offsets for an unknown group create one, see `make_simple_group`.
 
         Raises:
             ApiError: GROUP_ID_NOT_FOUND (ILLEGAL_GENERATION before v9), or one of
@@ -215,7 +222,7 @@ class GroupCoordinator:
         return check
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Commit what `committing` has allowed; stored when this returns."""
+        """Commit offsets that `committing` has allowed; they are stored when this returns."""
         if not offsets:
             return
         self.offsets.commit(group_id, offsets)
@@ -223,7 +230,7 @@ class GroupCoordinator:
             self.owned[group_id](offsets)
 
     def check_not_owned(self, group_id: str) -> None:
-        """Whether a group is anybody's.
+        """Check that a group is not one of the host's own.
 
         Raises:
             ApiError: GROUP_AUTHORIZATION_FAILED: the host consumes in it.
@@ -234,15 +241,15 @@ class GroupCoordinator:
             )
 
     def make_simple_group(self, group_id: str) -> None:
-        """A group for offsets alone, if there is none of this id: empty, without a protocol type."""
+        """Create a group for offsets only, without members or protocol type, unless the group exists."""
         if group_id not in self.groups:
             self.groups[group_id] = ClassicGroup(group_id)
 
     def remove(self, group_id: str) -> None:
-        """Forget a group and all its offsets.
+        """Delete a group and all its offsets.
 
         Raises:
-            ApiError: COORDINATOR_NOT_AVAILABLE: nothing can be written now, and nothing has changed.
+            ApiError: COORDINATOR_NOT_AVAILABLE: the store cannot be written now; nothing has changed.
         """
         self.offsets.delete_group(group_id)
         group = self.groups.pop(group_id, None)
@@ -250,14 +257,17 @@ class GroupCoordinator:
             group.close()
 
     def topics_changed(self) -> None:
-        """Topics were created or deleted, or have got more partitions.
+        """Take in that topics were created or deleted, or have more partitions.
 
-        Offsets of a topic that is gone go with it; if that cannot be stored, with the next change.
+        The offsets of a deleted topic are deleted. If that cannot be stored, the next change tries again.
         """
         try:
             self.offsets.drop_topics(lambda topic_id: self.topics.topic_name(topic_id) is not None)
         except ApiError as error:
-            log.warning("offsets of deleted topics cannot be forgotten", extra={"error": str(error)})
+            log.warning(
+                "cannot delete the offsets of deleted topics: the next change of topics tries again",
+                extra={"error": str(error)},
+            )
         for group in list(self.groups.values()):
             group.topics_changed()
 

@@ -1,6 +1,7 @@
-"""Committed offsets of all groups, in memory and behind that in an `OffsetStore`.
+"""Committed offsets of all groups, in memory and in an `OffsetStore`.
 
-Also the pending ones of transactions: visible to nobody until the transaction commits (TxnOffsetCommit).
+Also the pending offsets of transactions, which are not visible until the transaction commits
+(TxnOffsetCommit).
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Protocol
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 
 OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
-"""Group, topic id, partition, offset, leader epoch, metadata, time of commit, time of expiry (or None)."""
+"""Group, topic id, partition, offset, leader epoch, metadata, commit time, expiry time (or None)."""
 PendingRow = tuple[int, OffsetRow]
-"""A producer id and what its transaction commits."""
+"""A producer id and a pending offset of its transaction."""
 OffsetKey = tuple[str, bytes, int]
 """Group, topic id, partition."""
 PendingKey = tuple[int, OffsetKey]
@@ -24,7 +25,7 @@ GroupRow = tuple[str, str, str, int, int | None]
 
 
 class OffsetStore(Protocol):
-    """Where offsets and groups survive a restart. Each call is one transaction."""
+    """Durable storage of offsets and groups. Each call is one transaction."""
 
     def offsets(self) -> Iterable[OffsetRow]:
         """All committed offsets."""
@@ -36,32 +37,34 @@ class OffsetStore(Protocol):
         """All groups."""
 
     def put_offsets(self, rows: Iterable[OffsetRow], superseded: Iterable[PendingKey] = ()) -> None:
-        """Set committed offsets, and forget pending ones that are older."""
+        """Set committed offsets and delete the pending offsets that they supersede."""
 
     def delete_offsets(self, keys: Iterable[OffsetKey]) -> None:
-        """Forget committed offsets."""
+        """Delete committed offsets."""
 
     def put_pending(self, rows: Iterable[PendingRow]) -> None:
         """Set offsets of open transactions."""
 
     def complete(self, producer_id: int, group_id: str, committed: Iterable[OffsetRow]) -> None:
-        """Set what a transaction committed (nothing if it was aborted) and forget what was pending."""
+        """Complete a transaction: delete its pending offsets and set the committed ones (none if it was
+        aborted).
+        """
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> None:
-        """Forget everything that was committed for topics, pending offsets too."""
+        """Delete all offsets of topics, pending ones too."""
 
     def put_group(self, row: GroupRow) -> None:
         """Set one group."""
 
     def delete_group(self, group_id: str) -> None:
-        """Forget a group and all its offsets."""
+        """Delete a group and all its offsets."""
 
 
 Offsets = dict[TopicPartition, CommittedOffset]
 
 
 def offset_row(group_id: str, partition: TopicPartition, offset: CommittedOffset) -> OffsetRow:
-    """An offset as it is stored."""
+    """The stored form of an offset."""
     return (
         group_id,
         *partition,
@@ -74,7 +77,7 @@ def offset_row(group_id: str, partition: TopicPartition, offset: CommittedOffset
 
 
 def offset_of_row(row: OffsetRow) -> CommittedOffset:
-    """A stored offset."""
+    """The offset from its stored form."""
     _, _, _, offset, leader_epoch, metadata, commit_ms, expire_ms = row
     return CommittedOffset(
         offset=offset,
@@ -87,17 +90,17 @@ def offset_of_row(row: OffsetRow) -> CommittedOffset:
 
 @dataclass(slots=True)
 class GroupOffsets:
-    """All committed offsets. Nothing here checks who asks: groups do (`Group.validate_offset_commit`)."""
+    """All committed offsets. Clients are checked elsewhere, by `Group.validate_offset_commit`."""
 
     store: OffsetStore
     committed: dict[str, Offsets] = field(default_factory=dict)
     """By group id."""
     open_transactions: dict[str, dict[int, Offsets]] = field(default_factory=dict)
-    """By group id and producer id: offsets that wait for the end of a transaction."""
+    """Pending offsets of open transactions, by group id and producer id."""
     appeared: Callable[[str], None] = lambda _group_id: None
-    """Called with the id of a group that has its first offset, pending ones too."""
+    """Called with the id of a group when it gets its first committed or pending offsets."""
     groups_of_topic: dict[bytes, set[str]] = field(default_factory=dict)
-    """Which groups have committed or pending offsets of a topic."""
+    """The groups that have committed or pending offsets of a topic, by topic id."""
 
     def __post_init__(self) -> None:
         for row in self.store.offsets():
@@ -106,7 +109,7 @@ class GroupOffsets:
             self.hold(producer_id, row[0], {(row[1], row[2]): offset_of_row(row)})
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Commit offsets, all or none; stored when this returns.
+        """Commit offsets, all or none; they are stored when this returns.
 
         Pending offsets of the same partitions are dropped: they are older, and the later record wins, as in
         Kafka.
@@ -132,7 +135,7 @@ class GroupOffsets:
             self.groups_of_topic.setdefault(topic_id, set()).add(group_id)
 
     def unindex(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        """Offsets of these partitions are gone; the group may have others of the same topics."""
+        """Update the index after offsets were deleted. The group may have others of the same topics."""
         gone = {topic_id for topic_id, _ in partitions}
         for offsets in (self.committed.get(group_id, {}), *self.open_transactions.get(group_id, {}).values()):
             if not gone:
@@ -144,11 +147,11 @@ class GroupOffsets:
                 del self.groups_of_topic[topic_id]
 
     def offset(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
-        """What is committed for one partition."""
+        """The committed offset of a partition, or None."""
         return self.committed.get(group_id, {}).get(partition)
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """All that a group has committed."""
+        """All committed offsets of a group."""
         return self.committed.get(group_id, {})
 
     def has_any(self, group_id: str) -> bool:
@@ -156,9 +159,9 @@ class GroupOffsets:
         return bool(self.committed.get(group_id)) or self.has_pending(group_id)
 
     def has_pending(self, group_id: str, partition: TopicPartition | None = None) -> bool:
-        """Whether a transaction that has not ended commits this partition (or anything) for the group.
+        """Whether an open transaction has a pending offset of this partition (None: of any) for the group.
 
-        OffsetFetch that requires stable offsets answers UNSTABLE_OFFSET_COMMIT then.
+        An OffsetFetch that requires stable offsets then gets UNSTABLE_OFFSET_COMMIT.
         """
         transactions = self.open_transactions.get(group_id)
         if not transactions:
@@ -168,7 +171,7 @@ class GroupOffsets:
     def add_pending(
         self, producer_id: int, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
-        """Offsets that count once the producer's transaction commits; stored when this returns."""
+        """Add offsets to the producer's open transaction; they are stored when this returns."""
         self.store.put_pending([(producer_id, offset_row(group_id, *item)) for item in offsets.items()])
         self.hold(producer_id, group_id, offsets)
 
@@ -180,9 +183,9 @@ class GroupOffsets:
         self.index(group_id, offsets)
 
     def complete(self, producer_id: int, group_id: str, committed: bool) -> None:
-        """The producer's transaction ended. Harmless when it has no offsets of this group.
+        """End the producer's transaction for a group. Does nothing if it has no offsets of this group.
 
-        A plain commit in between has won over the pending one, see `commit`.
+        A plain commit in the meantime has superseded pending offsets, see `commit`.
         """
         transactions = self.open_transactions.get(group_id, {})
         pending = transactions.get(producer_id)
@@ -202,7 +205,7 @@ class GroupOffsets:
             self.unindex(group_id, pending)
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> int:
-        """Forget committed offsets; how many there were."""
+        """Delete committed offsets; return how many there were."""
         offsets = self.committed.get(group_id, {})
         known = [partition for partition in partitions if partition in offsets]
         if known:
@@ -215,7 +218,7 @@ class GroupOffsets:
         return len(known)
 
     def delete_group(self, group_id: str) -> int:
-        """Forget everything of a group, pending offsets too; how many offsets were committed."""
+        """Delete a group with all its offsets, pending ones too; return how many were committed."""
         self.store.delete_group(group_id)
         pending = self.open_transactions.pop(group_id, {})
         committed = self.committed.pop(group_id, {})
@@ -225,7 +228,7 @@ class GroupOffsets:
         return len(committed)
 
     def drop_topics(self, exists: Callable[[bytes], bool]) -> None:
-        """Forget the offsets of topics that are gone."""
+        """Delete the offsets of topics that no longer exist."""
         gone = [topic_id for topic_id in self.groups_of_topic if not exists(topic_id)]
         if not gone:
             return

@@ -1,4 +1,6 @@
-"""What the members of a consumer group are subscribed to: names, expressions, the topics behind them now."""
+"""The subscriptions of a consumer group, by name and by regular expression, and the topics that they
+match.
+"""
 
 from __future__ import annotations
 
@@ -10,41 +12,40 @@ from odradek.group.subscribed_regex import SubscribedRegex, compiled
 from odradek.group.topic_view import TopicView
 
 Subscription = tuple[frozenset[str], str]
-"""Names and an expression, which may be empty."""
+"""Topic names and a regular expression, which may be empty."""
 
 
 @dataclass(slots=True, eq=False)
 class GroupSubscriptions:
-    """The topics that matter to one group.
+    """The subscribed topics of one group.
 
-    They are looked at when a member changes its subscription and when topics have changed, not with every
-    heartbeat.
+    They are resolved when a member changes its subscription or topics change, not with every heartbeat.
     """
 
     topics: TopicView
     regexes: dict[str, SubscribedRegex] = field(default_factory=dict)
     partitions: dict[bytes, int] = field(default_factory=dict)
-    """How many partitions each topic has that a member is subscribed to, by topic id."""
+    """The number of partitions of each subscribed topic, by topic id."""
     is_stale: bool = False
-    """Topics have changed since the last look."""
+    """Whether topics have changed since the last `refresh`."""
     ids: dict[Subscription, frozenset[bytes]] = field(default_factory=dict)
 
     def topic_ids(self, member: ConsumerMember) -> frozenset[bytes]:
-        """The topics that a member is subscribed to, as far as they exist."""
+        """The existing topics that a member is subscribed to."""
         key = (member.subscribed_topic_names, member.subscribed_topic_regex)
         if key not in self.ids:
             self.ids[key] = self.existing(*key)
         return self.ids[key]
 
     def existing(self, names: frozenset[str], pattern: str) -> frozenset[bytes]:
-        """The ids behind one subscription."""
+        """The topic ids of one subscription."""
         if pattern:
             names |= self.regex(pattern).topic_names
         found = (self.topics.topic_id(name) for name in names)
         return frozenset(topic_id for topic_id in found if topic_id is not None)
 
     def regex(self, pattern: str) -> SubscribedRegex:
-        """An expression that members may share; all topics are matched against it when it is new."""
+        """A regular expression, shared by members. A new one is matched against all topics."""
         regex = self.regexes.get(pattern)
         if regex is None:
             regex = self.regexes[pattern] = SubscribedRegex(pattern, compiled(pattern))
@@ -52,7 +53,7 @@ class GroupSubscriptions:
         return regex
 
     def refresh(self, members: Iterable[ConsumerMember]) -> bool:
-        """Look again; whether topics came, went or have grown."""
+        """Resolve all subscriptions; return whether topics were added or removed or have more partitions."""
         wanted = {
             (member.subscribed_topic_names, member.subscribed_topic_regex): member for member in members
         }

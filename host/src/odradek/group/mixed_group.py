@@ -1,9 +1,9 @@
-"""Members of the classic protocol in a group of the consumer protocol, while it moves from one to the other.
+"""Members of the classic protocol in a group of the consumer protocol, while the group is migrated.
 
-After the ``classicGroup...ToConsumerGroup`` half of GroupMetadataManager.java (KIP-848). For such a member
-the group has no leader: the broker assigns. Its member epoch is its generation. JoinGroup is its heartbeat
-with all that a heartbeat says, SyncGroup fetches what it is assigned, and Heartbeat only tells it to join
-again.
+After the ``classicGroup...ToConsumerGroup`` half of GroupMetadataManager.java (KIP-848). The group has no
+leader, because the broker assigns. For such a member the generation is its member epoch. Its JoinGroup acts
+as a full heartbeat of the consumer protocol, SyncGroup fetches its assignment, and Heartbeat only tells it to
+join again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 @dataclass(slots=True, eq=False)
 class MixedJoin:
-    """One JoinGroup of a group of the consumer protocol that has members. It never waits."""
+    """One JoinGroup to a group of the consumer protocol with members. It never waits for other members."""
 
     group: ConsumerGroup
     request: JoinGroupRequest
@@ -41,7 +41,7 @@ class MixedJoin:
     random_uuid: bytes
 
     def answer(self) -> JoinGroupResponse:
-        """Let the member in.
+        """Admit the member.
 
         Raises:
             ApiError: INVALID_REQUEST: too much metadata; GROUP_MAX_SIZE_REACHED; INCONSISTENT_GROUP_PROTOCOL;
@@ -59,6 +59,7 @@ class MixedJoin:
             return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
         member = self.admitted(member_id)
         member.speak_classic(ClassicMembership(request.session_timeout_ms, protocols))
+        # A member gives up everything that it does not report as owned before it joins: reconcile it at once.
         step(group, member, self.update(member, subscription), self.owned(subscription))
         self.wait_for_sync(member)
         group.settle_protocol()
@@ -74,7 +75,7 @@ class MixedJoin:
         return f"{prefix}-{UUID(bytes=self.random_uuid)}"
 
     def spoken(self, member_id: str, protocols: Protocols) -> tuple[str, ConsumerProtocolSubscription]:
-        """The first protocol of the member that all classic members speak, and what it says under it."""
+        """The first protocol of the member that all classic members support, and its subscription."""
         others = [
             member.classic.protocol_names
             for member in self.group.members.values()
@@ -88,7 +89,7 @@ class MixedJoin:
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
     def admitted(self, member_id: str) -> ConsumerMember:
-        """The member that is meant, or a new one."""
+        """The member of the request, or a new one."""
         instance_id = self.request.group_instance_id
         if instance_id is None:
             member = self.group.members.get(member_id)
@@ -104,7 +105,7 @@ class MixedJoin:
         return member
 
     def update(self, member: ConsumerMember, subscription: ConsumerProtocolSubscription) -> bool:
-        """Take over what the request says; whether the subscription has changed."""
+        """Update a member from the request; return whether the subscription has changed."""
         before = (member.subscribed_topic_names, member.subscribed_topic_regex)
         member.client_id, member.client_host = self.joiner.client_id, self.joiner.client_host
         member.rack_id = subscription.rack_id or member.rack_id
@@ -116,16 +117,16 @@ class MixedJoin:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """v0 has none: the session timeout is meant."""
+        """In ms. v0 has none: the session timeout is used."""
         request = self.request
         return request.session_timeout_ms if self.joiner.api_version == 0 else request.rebalance_timeout_ms
 
     def owned(self, subscription: ConsumerProtocolSubscription) -> AbstractSet[TopicPartition]:
-        """What the member has; nothing where it does not say, as it has given up everything to join."""
+        """The partitions that the member owns. If it reports none, it has given up everything to join."""
         return partition_ids(self.group.subscriptions.topics, subscription.owned_partitions)
 
     def wait_for_sync(self, member: ConsumerMember) -> None:
-        """The member has to fetch its assignment in time."""
+        """Remove the member if it does not fetch its assignment in time."""
         assert member.classic is not None
         deadline_ms = self.group.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
         member.classic.sync = self.group.timer.schedule(deadline_ms, partial(self.group.remove, member))
@@ -135,7 +136,7 @@ class MixedJoin:
 def classic_member(
     group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int
 ) -> tuple[ConsumerMember, ClassicMembership]:
-    """A member of the classic protocol, in its generation.
+    """Find a member of the classic protocol and check its generation.
 
     Raises:
         ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
@@ -148,14 +149,14 @@ def classic_member(
 
 
 def identified(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-    """A member by its ids."""
+    """Find a member by its ids."""
     if instance_id is None:
         return group.member(member_id)
     return known_static_member(group, group.static_member(instance_id), member_id, instance_id)
 
 
 def sync(group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
-    """What a member is assigned.
+    """Return the assignment of a member.
 
     Raises:
         ApiError: See `classic_member`; INCONSISTENT_GROUP_PROTOCOL; REBALANCE_IN_PROGRESS: join again.
@@ -169,6 +170,7 @@ def sync(group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
     ):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     revoking = member.state is MemberState.UNREVOKED_PARTITIONS
+    # While it revokes, the member needs its smaller assignment, even if a newer target exists.
     if member.member_epoch < group.target.epoch and not revoking:
         raise rejoin(group, member, membership)
     membership.stop_timers()
@@ -181,11 +183,11 @@ def sync(group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
 
 
 def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> None:
-    """A member is alive.
+    """Keep a member alive.
 
     Raises:
-        ApiError: See `classic_member`; REBALANCE_IN_PROGRESS: it is alive, and shall join again: to give up
-            partitions, or because there are some for it, or for a new target.
+        ApiError: See `classic_member`; REBALANCE_IN_PROGRESS: the member stays alive but must join again, to
+            give up partitions, to get partitions that are free now, or for a new target.
     """
     member, membership = classic_member(
         group, request.member_id, request.group_instance_id, request.generation_id
@@ -201,7 +203,7 @@ def heartbeat(group: ConsumerGroup, request: HeartbeatRequest) -> None:
 
 
 def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether others still hold something that the member is to have."""
+    """Whether another member still holds a partition of the member's target."""
     return any(
         partition in group.holders
         for partition in group.target.of(member.member_id)
@@ -210,7 +212,7 @@ def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def rejoin(group: ConsumerGroup, member: ConsumerMember, membership: ClassicMembership) -> ApiError:
-    """The member has to join again, in time."""
+    """Make the member join again, and remove it if it does not do so in time."""
     if membership.join is None:
         deadline_ms = group.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
         membership.join = group.timer.schedule(deadline_ms, partial(group.remove, member))
@@ -218,7 +220,7 @@ def rejoin(group: ConsumerGroup, member: ConsumerMember, membership: ClassicMemb
 
 
 def leave(group: ConsumerGroup, request: LeaveGroupRequest) -> list[MemberResponse]:
-    """Members go, of either protocol: an operator may name them. One answer for each."""
+    """Remove members of either protocol, which an operator may name; return a response for each."""
     leaving: dict[str, ConsumerMember] = {}
     answers = []
     for identity in request.members:
@@ -237,7 +239,7 @@ def leave(group: ConsumerGroup, request: LeaveGroupRequest) -> list[MemberRespon
 
 
 def leaver(group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
-    """Who is meant. An operator names the instance id alone."""
+    """The member to remove. An operator may give only the instance id."""
     instance_id = identity.group_instance_id
     if not identity.member_id and instance_id is not None:
         member = group.static_member(instance_id)

@@ -1,4 +1,4 @@
-"""Which committed offsets have been kept long enough, and groups that have nothing left.
+"""Expiration of committed offsets, and of groups without members and offsets.
 
 After OffsetMetadataManager.cleanupExpiredOffsets and OffsetExpirationConditionImpl.java.
 """
@@ -19,28 +19,28 @@ from odradek.wire.api_error import ApiError
 log = logging.getLogger(__name__)
 
 OFFSETS_PER_STEP = 2_000
-"""So many offsets are looked at before others get their turn."""
+"""How many offsets one step inspects before other work gets its turn."""
 REMOVAL = 50
-"""What it costs to remove a group, in offsets that are looked at: it is a write to the store."""
+"""The cost of removing a group, in inspected offsets: it is a write to the store."""
 
 
 class OffsetExpiration:
-    """Looks at all groups every ``offsets.retention.check.interval.ms``, a few at a time."""
+    """Inspects all groups every ``offsets.retention.check.interval.ms``, a few per step."""
 
     def __init__(self, groups: GroupCoordinator) -> None:
         self.groups = groups
         self.left: list[str] = []
-        """Groups that this round has not come to."""
+        """Groups that are left in this round."""
 
     def start(self) -> None:
-        """The first round begins after one interval."""
+        """Schedule the first round, after one interval."""
         self.schedule(self.groups.config.offsets_retention_check_interval_ms)
 
     def schedule(self, delay_ms: int) -> None:
         self.groups.timer.schedule(self.groups.clock.now_ms() + delay_ms, self.step)
 
     def step(self) -> None:
-        """Look at some groups; when there are none left, the round is over."""
+        """Inspect some groups; the round ends when none are left."""
         if not self.left:
             self.left = list(self.groups.groups)
         looked_at = 0
@@ -49,15 +49,19 @@ class OffsetExpiration:
             looked_at += 1 + len(self.groups.offsets.of_group(group_id))
             try:
                 looked_at += REMOVAL * self.expire(group_id)
-            except ApiError as error:  # the next round tries again
-                log.warning("offsets cannot expire", extra={"group": group_id, "error": str(error)})
+            except ApiError as error:
+                log.warning(
+                    "cannot expire the offsets of a group: the next round tries again",
+                    extra={"group": group_id, "error": str(error)},
+                )
         self.schedule(1 if self.left else self.groups.config.offsets_retention_check_interval_ms)
 
     def expire(self, group_id: str) -> bool:
-        """Forget what is old; and the group, if it is empty and has no offsets left: whether that was so.
+        """Delete expired offsets, and the group if it is empty and has no offsets left; return whether the
+        group was deleted.
 
         Raises:
-            ApiError: COORDINATOR_NOT_AVAILABLE: nothing can be written now.
+            ApiError: COORDINATOR_NOT_AVAILABLE: the store cannot be written now.
         """
         group = self.groups.groups.get(group_id)
         if group is None or group_id in self.groups.owned:
@@ -74,7 +78,7 @@ class OffsetExpiration:
     def expired(
         self, group: Group, offsets: Iterable[tuple[TopicPartition, CommittedOffset]]
     ) -> Iterable[TopicPartition]:
-        """The partitions whose offsets have to go. One with a transaction open has not."""
+        """The partitions whose offsets have expired, except those with a pending offset."""
         now_ms = self.groups.clock.now_ms()
         for partition, offset in offsets:
             name = self.groups.topics.topic_name(partition[0])
@@ -86,7 +90,7 @@ class OffsetExpiration:
                 yield partition
 
     def deadline_ms(self, group: Group, offset: CommittedOffset) -> float:
-        """When an offset expires: counted from when the group became empty, or else from the commit."""
+        """When an offset expires, counted from the time when the group became empty, or from the commit."""
         if offset.expire_timestamp_ms is not None:
             return offset.expire_timestamp_ms
         retention_ms = self.groups.config.offsets_retention_ms
@@ -99,7 +103,7 @@ class OffsetExpiration:
 
 
 def has_subscription(group: Group) -> bool:
-    """Whether the members' topics are known and settled, so that offsets of other topics may go."""
+    """Whether the topics of the members are known and settled, so that offsets of other topics may expire."""
     if group.group_type is GroupType.CONSUMER:
         return True
     return group.protocol_type == CONSUMER_PROTOCOL_TYPE and group.state_name == ClassicState.STABLE

@@ -1,8 +1,8 @@
-"""The assignor ``range``: of each topic a contiguous range for each member.
+"""The assignor ``range``, which gives each member a contiguous range of each topic.
 
-After org.apache.kafka.coordinator.group.assignor.RangeAssignor. Members stand in the same order for every
-topic, so topics with the same number of partitions and the same subscribers are co-partitioned: partition 3
-of one and partition 3 of the other go to the same member, which can join them.
+After org.apache.kafka.coordinator.group.assignor.RangeAssignor. The order of members is the same for every
+topic. So topics with the same number of partitions and the same subscribers are co-partitioned: partition 3
+of both goes to the same member, which can join them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from odradek.group.assignment_spec import GroupSpec, Targets
 
 
 class RangeAssignor:
-    """Stateless: ranges follow from the order of the members alone, not from what they have."""
+    """Stateless. Ranges depend only on the order of the members, not on their current targets."""
 
     name = "range"
 
     def assign(self, spec: GroupSpec) -> Targets:
-        """Ranges of all topics."""
+        """Assign ranges of all topics."""
         targets: Targets = {member_id: set() for member_id in spec.members}
         subscribers: dict[bytes, list[str]] = {}
         for member_id in sorted(spec.members, key=lambda member_id: place(spec, member_id)):
@@ -33,8 +33,8 @@ class RangeAssignor:
 
 
 def place(spec: GroupSpec, member_id: str) -> tuple[bool, str]:
-    """Where a member stands: static ones first, by their instance id, which outlives a restart and so keeps
-    them their ranges; then the dynamic ones by member id.
+    """Sort key of a member: static members by instance id, then dynamic members by member id. An instance id
+    survives a restart of the client, so its ranges do, too.
     """
     instance_id = spec.members[member_id].instance_id
     return (instance_id is None, member_id if instance_id is None else instance_id)

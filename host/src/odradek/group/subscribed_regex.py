@@ -1,8 +1,7 @@
-"""Subscriptions by regular expression (KIP-848): RE2 on the broker, so that no expression takes more than
-linear time.
+"""Subscriptions by regular expression (KIP-848), matched on the broker with RE2, which takes linear time.
 
-Kafka uses RE2/J, this uses RE2 itself; the syntax is the same. A topic is meant when the expression matches
-all of its name.
+Kafka uses RE2/J and this host RE2 itself; the syntax is the same. The expression must match the whole topic
+name.
 """
 
 from __future__ import annotations
@@ -17,15 +16,17 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 MAX_PROGRAM_BYTES = 1 << 20
-"""What a compiled expression may take; RE2 refuses a larger one."""
+"""The most memory of a compiled expression; RE2 refuses a larger one."""
 MAX_PATTERN_LENGTH = 10_000
-"""RE2 takes its time over a pattern of megabytes before it refuses it, and fills standard error meanwhile."""
+"""The longest pattern. RE2 takes long to refuse a pattern of megabytes, and fills standard error
+meanwhile.
+"""
 MAX_PROGRAM_STEPS = 2_000
-"""Of a compiled expression. Matching a name takes time in proportion to it; ``.*`` has 12."""
+"""The most steps of a compiled expression, which matching time is proportional to; ``.*`` has 12."""
 
 
 def options() -> Any:
-    """Errors are raised, not printed."""
+    """Options that bound memory and make RE2 raise errors instead of printing them."""
     chosen = re2.Options()
     chosen.log_errors = False
     chosen.max_mem = MAX_PROGRAM_BYTES
@@ -33,7 +34,7 @@ def options() -> Any:
 
 
 def compiled(pattern: str) -> Any:
-    """The expression, ready to match.
+    """Compile an expression.
 
     Raises:
         ApiError: INVALID_REGULAR_EXPRESSION.
@@ -61,14 +62,14 @@ def invalid(pattern: str, reason: str) -> ApiError:
 
 @dataclass(slots=True)
 class SubscribedRegex:
-    """An expression that members are subscribed to, and the topics that it means now."""
+    """An expression that members are subscribed to, and the topics that it matches now."""
 
     pattern: str
     program: Any
     topic_names: frozenset[str] = frozenset()
 
     def resolve(self, names: Iterable[str]) -> bool:
-        """Look at all topics again; whether the answer is another one."""
+        """Match all topics again; return whether the result has changed."""
         before = self.topic_names
         self.topic_names = frozenset(name for name in names if self.program.fullmatch(name) is not None)
         return before != self.topic_names

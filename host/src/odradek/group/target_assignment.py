@@ -1,5 +1,6 @@
-"""What the members of a consumer group should have, and as of which epoch; after
-org.apache.kafka.coordinator.group.modern.TargetAssignmentBuilder.
+"""The target assignment of a consumer group and its epoch.
+
+After org.apache.kafka.coordinator.group.modern.TargetAssignmentBuilder.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ ASSIGNORS: Mapping[str, ConsumerGroupPartitionAssignor] = {
     UniformAssignor.name: UniformAssignor(),
     RangeAssignor.name: RangeAssignor(),
 }
-"""All that there are; ``group.consumer.assignors`` says which of them may be used."""
+"""All assignors, by name; ``group.consumer.assignors`` lists the ones that may be used."""
 
 NOTHING: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
 class TargetAssignment:
-    """The newest answer of an assignor for one group."""
+    """The latest target of one group."""
 
     epoch: int
-    """The group epoch it was computed for."""
+    """The group epoch for which it was computed."""
     by_member: dict[str, AbstractSet[TopicPartition]] = field(default_factory=dict)
 
     def of(self, member_id: str) -> AbstractSet[TopicPartition]:
-        """One member's share; nothing if it came later."""
+        """The target of one member; empty if it joined after the computation."""
         return self.by_member.get(member_id, NOTHING)
 
     def compute(
@@ -44,8 +45,9 @@ class TargetAssignment:
         members: Iterable[ConsumerMember],
         subscriptions: GroupSubscriptions,
     ) -> None:
-        """Ask the assignor for the target of a group epoch."""
+        """Compute the target of a group epoch."""
         asked = {
+            # The assignor gets the current target, not what members hold: it is where they are heading.
             member.member_id: MemberSubscription(
                 member.instance_id, subscriptions.topic_ids(member), self.of(member.member_id)
             )
@@ -55,12 +57,12 @@ class TargetAssignment:
         self.epoch = epoch
 
     def replace(self, old_member_id: str, new_member_id: str) -> None:
-        """A static member has come back under another id."""
+        """Transfer the target of a static member that has returned under another id."""
         if old_member_id in self.by_member:
             self.by_member[new_member_id] = self.by_member.pop(old_member_id)
 
 
 def preferred_assignor(members: Iterable[ConsumerMember], default: str) -> str:
-    """The name that most members ask for; of several the first in the alphabet."""
+    """The assignor that most members prefer, the first by name if several have as many votes."""
     votes = Counter(member.server_assignor for member in members if member.server_assignor)
     return min(votes, key=lambda name: (-votes[name], name)) if votes else default

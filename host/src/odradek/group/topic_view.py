@@ -1,4 +1,4 @@
-"""What groups may know about topics."""
+"""The view of topics that groups need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class TopicView(Protocol):
-    """The topics of the host, as they are now. The broker gives it."""
+    """The current topics of the host; implemented by the broker."""
 
     def topic_id(self, name: str) -> bytes | None:
         """The id of a topic; None if there is no such topic."""
@@ -16,7 +16,7 @@ class TopicView(Protocol):
         """The name of a topic; None if there is no such topic."""
 
     def partition_count(self, name: str) -> int:
-        """How many partitions a topic has; 0 if there is no such topic."""
+        """The number of partitions of a topic; 0 if there is no such topic."""
 
     def topic_names(self) -> Iterable[str]:
         """The names of all topics."""

@@ -1,9 +1,9 @@
-"""The assignor ``uniform``: as even as possible, and who has a partition keeps it if that is not against it.
+"""The assignor ``uniform``: balances the members, and otherwise leaves partitions where they are.
 
-After org.apache.kafka.coordinator.group.assignor.UniformAssignor. Where all members want the same topics the
-answer is exact and takes time in proportion to members and partitions. Where they differ, topic by topic is
-made as even as the rest allows, over and over until nothing moves; then partitions are passed along chains of
-members, from one with too much over others to one with too little.
+After org.apache.kafka.coordinator.group.assignor.UniformAssignor. If all members have the same subscription,
+the result is exact and takes time in proportion to members and partitions. If they differ, each topic in turn
+is balanced as far as the others allow, again and again until nothing moves. Then partitions are passed along
+chains of members, from one with too many to one with too few.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from odradek.group.assignment_spec import GroupSpec, Targets
 from odradek.group.committed_offset import TopicPartition
 
 MAX_ROUNDS = 8
-"""Over all topics, in a group whose members want different ones. Every round that moves something makes the
-group more even; what is left to move after so many is not worth the loop's time."""
+"""The most rounds over all topics, in a group with different subscriptions. Every round that moves something
+improves the balance; after this many, the rest is not worth the loop's time."""
 MAX_CHAINS = 32
-"""That are looked for, for the same reason."""
+"""The most chains to look for, for the same reason."""
 
 
 class UniformAssignor:
-    """Stateless: what members have stands in the question."""
+    """Stateless: the current targets are part of the input."""
 
     name = "uniform"
 
     def assign(self, spec: GroupSpec) -> Targets:
-        """An even share for everyone."""
+        """Assign all partitions as evenly as possible."""
         if not spec.members:
             return {}
         return even(spec) if spec.is_homogeneous else balanced(spec)
 
 
 def kept(spec: GroupSpec) -> Targets:
-    """What members have and may keep: partitions that exist, of topics they want."""
+    """The partitions that members may keep: existing ones of topics that they still want."""
     return {
         member_id: {
             (topic_id, partition)
@@ -46,13 +46,13 @@ def kept(spec: GroupSpec) -> Targets:
 
 
 def even(spec: GroupSpec) -> Targets:
-    """All want the same: each gets the average, some one more."""
+    """Assign the average to each member, and one more to some. All have the same subscription."""
     targets = kept(spec)
     wanted = next(iter(spec.members.values())).topic_ids
     total = sum(spec.partitions[topic_id] for topic_id in wanted)
     average, extra = divmod(total, len(spec.members))
     quotas = {}
-    # those who have the most keep one more than the average: nothing has to move for it
+    # The members with the most partitions keep one above the average, so that fewer partitions move.
     for member_id in sorted(targets, key=lambda member_id: (-len(targets[member_id]), member_id)):
         quotas[member_id] = average + (extra > 0)
         extra -= extra > 0
@@ -66,13 +66,15 @@ def even(spec: GroupSpec) -> Targets:
 
 
 def give_up(owned: set[TopicPartition], quota: int) -> None:
-    """Drop what is above the quota, from the end, so that the same goes each time."""
+    """Drop the partitions above the quota, from the end of their order, so that the result is
+    deterministic.
+    """
     if len(owned) > quota:
         owned.difference_update(sorted(owned)[quota:])
 
 
 def unowned(spec: GroupSpec, wanted: frozenset[bytes], targets: Targets) -> Iterator[TopicPartition]:
-    """The partitions that nobody has, in order."""
+    """The partitions without an owner, in order."""
     owned = set().union(*targets.values())
     return iter(
         [
@@ -85,11 +87,11 @@ def unowned(spec: GroupSpec, wanted: frozenset[bytes], targets: Targets) -> Iter
 
 
 def balanced(spec: GroupSpec) -> Targets:
-    """Members want different topics: level one topic after the other until all is level."""
+    """Balance members with different subscriptions: one topic after another, until nothing moves."""
     targets = kept(spec)
     loads = {member_id: len(owned) for member_id, owned in targets.items()}
     topics = [TopicShare(spec, topic_id, targets) for topic_id in sorted(spec.partitions)]
-    # a topic that few want leaves the least choice: first
+    # Topics with few subscribers leave the least choice, so they come first.
     topics.sort(key=lambda topic: len(topic.owned))
     for _ in range(MAX_ROUNDS):
         if sum(topic.level(loads) for topic in topics) == 0:
@@ -102,11 +104,13 @@ def balanced(spec: GroupSpec) -> Targets:
 
 
 def pass_along_chains(topics: list[TopicShare], loads: dict[str, int]) -> None:
-    """Where no topic alone can make the group more even, several may: who has too much gives to somebody who
-    gives to somebody else.
+    """Improve the balance where no single topic can: a member with too many partitions gives one to a member
+    that gives one of another topic to a third, and so on.
     """
     for _ in range(MAX_CHAINS):
         least = min(loads.values())
+        # A chain takes one from its first member and gives one to its last, which must have two less to gain
+        # by it.
         rich = sorted(
             (member_id for member_id in loads if loads[member_id] >= least + 2), key=loads.__getitem__
         )
@@ -120,13 +124,14 @@ def pass_along_chains(topics: list[TopicShare], loads: dict[str, int]) -> None:
 
 
 Chain = list[tuple[str, "TopicShare", str]]
-"""Who gives, of which topic, to whom."""
+"""Steps of a chain: giver, topic, taker."""
 
 
 def chain_from(giver: str, topics: list[TopicShare], loads: dict[str, int]) -> Chain | None:
-    """The shortest chain from a member to one that has two less; None if there is none."""
+    """The shortest chain from a member to one that has at least two less; None if there is none."""
     chains: dict[str, Chain] = {giver: []}
     unseen, waiting = list(topics), deque([giver])
+    # Breadth first. All takers of a topic are reached by its first giver, so each topic is visited once.
     while waiting:
         middle = waiting.popleft()
         for topic in [topic for topic in unseen if topic.owned.get(middle)]:
@@ -140,7 +145,7 @@ def chain_from(giver: str, topics: list[TopicShare], loads: dict[str, int]) -> C
 
 
 class TopicShare:
-    """Who has which partitions of one topic; takes them out of ``targets``."""
+    """The owners of the partitions of one topic. Takes these partitions out of ``targets``."""
 
     def __init__(self, spec: GroupSpec, topic_id: bytes, targets: Targets) -> None:
         self.topic_id = topic_id
@@ -155,10 +160,10 @@ class TopicShare:
         self.count = spec.partitions[topic_id]
 
     def level(self, loads: dict[str, int]) -> bool:
-        """Divide the topic so that the members' loads become as even as this topic alone can make them.
+        """Distribute the topic so that it evens out the members' loads as far as it can.
 
         Args:
-            loads: How much each member has of all topics; kept up to date.
+            loads: The number of partitions of each member, over all topics. Updated.
 
         Returns:
             Whether anything moved.
@@ -177,11 +182,16 @@ class TopicShare:
         return moved
 
     def quotas(self, loads: dict[str, int]) -> dict[str, int]:
-        """How many partitions each subscriber should have: water poured over what they have otherwise."""
+        """How many partitions each subscriber should get.
+
+        As water fills uneven ground, the partitions first go to the members with the fewest partitions of
+        other topics.
+        """
         others = {member_id: loads[member_id] - len(mine) for member_id, mine in self.owned.items()}
         level, rest = water_level(sorted(others.values()), self.count)
         quotas = {member_id: max(0, level - other) for member_id, other in others.items()}
-        # one more for as many as there are left over; those who have it already come first
+        # The rest goes one each to the lowest members, first to those that already have one more, so that
+        # less moves.
         low = [member_id for member_id, other in others.items() if other <= level]
         low.sort(key=lambda member_id: len(self.owned[member_id]) <= quotas[member_id])
         for member_id in low[:rest]:
@@ -190,11 +200,11 @@ class TopicShare:
 
 
 def water_level(floors: list[int], amount: int) -> tuple[int, int]:
-    """How high ``amount`` stands over uneven ground, in whole units, and how many units are left over.
+    """The level that ``amount`` reaches over uneven ground, in whole units, and the units left over.
 
     Args:
-        floors: Heights of the ground, ascending; at least one.
-        amount: Units to pour.
+        floors: The heights of the ground, ascending; at least one.
+        amount: The units to pour.
     """
     for width, floor in enumerate(floors, start=1):
         nearest = floors[width] if width < len(floors) else None
