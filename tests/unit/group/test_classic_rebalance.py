@@ -169,7 +169,7 @@ def test_a_group_whose_generation_cannot_be_stored_continues(
     (joined,) = host.stable()
 
     assert joined.generation_id == 1
-    assert "group cannot be stored" in caplog.text
+    assert "cannot store a group" in caplog.text
 
 
 def test_a_closed_group_has_no_timers(host: GroupHost) -> None:

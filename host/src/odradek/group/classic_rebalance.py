@@ -1,7 +1,7 @@
-"""How a classic group gets from one generation to the next, and what time does to it.
+"""Rebalances of classic groups, from one generation to the next, and their timers.
 
-After the rebalance half of GroupMetadataManager.java (Kafka 4.3). What a client asks for is elsewhere
-(`classic_join`, `classic_sync`, `classic_leave`); all of them end up here.
+After the rebalance half of GroupMetadataManager.java (Kafka 4.3). The requests of clients, which start and
+advance rebalances, are in `classic_join`, `classic_sync` and `classic_leave`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ CAN_REBALANCE = (ClassicState.EMPTY, ClassicState.STABLE, ClassicState.COMPLETIN
 
 
 class ClassicRebalance:
-    """Rebalances of all classic groups.
+    """Rebalances all classic groups.
 
     Args:
-        config: Delays.
-        clock: The time.
-        timer: What waits.
-        outbox: Where answers go; whoever calls sends them, timers here do it themselves.
-        changed: Called with a group that has a new generation, or none that was ever used: it is to be
-            stored, or may be dropped.
+        config: The delays.
+        clock: The current time.
+        timer: The timer for delays and sessions.
+        outbox: Takes responses. Callers of this class send them; the timers here do so themselves.
+        changed: Called with a group that has a new generation, to be stored, or that may never have been
+            used, to be dropped.
     """
 
     def __init__(
@@ -51,20 +51,26 @@ class ClassicRebalance:
     # -- the join phase
 
     def rebalance_or_complete_join(self, group: ClassicGroup) -> None:
-        """Members have changed: rebalance; or, if that is going on, see whether it can end."""
+        """After a change of members, start a rebalance; if one is in progress, complete it if all have
+        joined.
+        """
         if group.state in CAN_REBALANCE:
             self.prepare(group)
         else:
             self.complete_join_if_all_joined(group)
 
     def prepare(self, group: ClassicGroup) -> None:
-        """Have everybody join again. A group that was empty waits a while for more members."""
+        """Start a rebalance: all members must join again. A group that was empty first waits for more
+        members.
+        """
         if group.state is ClassicState.COMPLETING_REBALANCE:
             self.fail_syncs(group)
         self.stop_sync_timer(group)
         was_empty = group.state is ClassicState.EMPTY
         group.transition(ClassicState.PREPARING_REBALANCE)
         if was_empty:
+            # The members of an application start one after another: one rebalance for all, instead of one for
+            # each.
             delay_ms = self.config.initial_rebalance_delay_ms
             group.new_member_added = False
             self.wait_for_more(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
@@ -74,13 +80,13 @@ class ClassicRebalance:
             self.wait_for_joins(group)
 
     def wait_for_more(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """The initial delay; ``remaining_ms`` is how far it may be extended after that."""
+        """Start the initial delay, which may be extended by ``remaining_ms`` in total."""
         group.join_timer = self.timer.schedule(
             self.clock.now_ms() + delay_ms, partial(self.end_delay, group, delay_ms, remaining_ms)
         )
 
     def end_delay(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """The initial delay is over: begin, or wait again for as long as members keep arriving."""
+        """End the initial delay, or extend it while members keep arriving."""
         with self.outbox:
             if group.new_member_added and remaining_ms > 0:
                 group.new_member_added = False
@@ -90,7 +96,7 @@ class ClassicRebalance:
                 self.complete_join(group)
 
     def wait_for_joins(self, group: ClassicGroup) -> None:
-        """Whoever has not joined when this ends is out."""
+        """Wait for all members to join. At the end, those that have not joined are removed."""
         group.join_timer = self.timer.schedule(
             self.clock.now_ms() + group.rebalance_timeout_ms, partial(self.end_joins, group)
         )
@@ -100,7 +106,7 @@ class ClassicRebalance:
             self.complete_join(group)
 
     def complete_join_if_all_joined(self, group: ClassicGroup) -> None:
-        """End the join phase early; not the initial delay, which waits for members that nobody knows yet."""
+        """End the join phase early, but not the initial delay, which waits for members not known yet."""
         if (
             group.state is ClassicState.PREPARING_REBALANCE
             and group.has_all_joined
@@ -109,14 +115,17 @@ class ClassicRebalance:
             self.complete_join(group)
 
     def complete_join(self, group: ClassicGroup) -> None:
-        """Make up the new generation of those who have joined, and of static members, who may be away."""
+        """Start the new generation with all members that have joined and all static members, which may be
+        away.
+        """
         if group.join_timer is not None:
             group.join_timer.cancel()
         for member in list(group):
             if member.join_reply is None and not member.is_static:
                 group.remove(member.member_id)
         if not group.elect_joined_leader() and group.members:
-            # static members alone, and none has come: their sessions decide
+            # Only static members are left and none has joined, so there is no leader. Wait again: each may
+            # return until its session ends.
             self.wait_for_joins(group)
             return
         group.next_generation(self.clock.now_ms())
@@ -125,7 +134,7 @@ class ClassicRebalance:
             self.announce(group)
 
     def announce(self, group: ClassicGroup) -> None:
-        """Answer all that joined, and wait for their SyncGroup."""
+        """Answer the JoinGroup of all members, and wait for their SyncGroup."""
         for member in group:
             self.outbox.put(group.take_join(member), self.generation(group, member))
             member.is_new = False
@@ -135,7 +144,7 @@ class ClassicRebalance:
         group.sync_timer = self.timer.schedule(deadline_ms, partial(self.end_syncs, group, group.generation))
 
     def generation(self, group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
-        """What a member is told about the current generation; the leader learns about everybody."""
+        """The JoinGroup response of the current generation. The leader also gets all members."""
         return JoinGroupResponse(
             generation_id=group.generation,
             protocol_type=group.protocol_type,
@@ -148,14 +157,16 @@ class ClassicRebalance:
     # -- the sync phase
 
     def fail_syncs(self, group: ClassicGroup) -> None:
-        """The generation ends before its leader has assigned: who waits for that shall join again."""
+        """Answer parked SyncGroups because the generation ends before its leader has assigned: join again."""
         for member in group:
             member.assignment = b""
             if member.sync_reply is not None:
                 self.answer_sync(group, member, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
     def assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
-        """The leader's word: everybody who waits learns its part; who is left out has nothing."""
+        """Store the leader's assignment and answer parked SyncGroups. A member that it leaves out gets
+        nothing.
+        """
         for member in group:
             member.assignment = assignments.get(member.member_id, b"")
         group.transition(ClassicState.STABLE)
@@ -163,7 +174,7 @@ class ClassicRebalance:
             self.answer_sync(group, member, self.assignment(group, member))
 
     def assignment(self, group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-        """A member's part."""
+        """The SyncGroup response with a member's assignment."""
         return SyncGroupResponse(
             protocol_type=group.protocol_type,
             protocol_name=group.protocol_name,
@@ -183,7 +194,7 @@ class ClassicRebalance:
         self.outbox.put(reply, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
-        """A member has sent its SyncGroup."""
+        """Note that a member has sent its SyncGroup."""
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:
             self.stop_sync_timer(group)
@@ -195,7 +206,7 @@ class ClassicRebalance:
             group.sync_timer = None
 
     def end_syncs(self, group: ClassicGroup, generation: int) -> None:
-        """Members that joined and then never asked for their part are out."""
+        """Remove members that joined but have not sent SyncGroup in time, and rebalance."""
         if group.generation != generation or group.state not in CAN_REBALANCE or not group.pending_syncs:
             return
         with self.outbox:
@@ -206,7 +217,7 @@ class ClassicRebalance:
     # -- sessions
 
     def arm_session(self, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None) -> None:
-        """Wait for the member's next sign of life."""
+        """Start the session timer of a member again."""
         deadline_ms = self.clock.now_ms() + (timeout_ms or member.session_timeout_ms)
         if member.session is not None and member.session.deadline_ms <= deadline_ms:
             member.session.postpone(deadline_ms)
@@ -215,8 +226,10 @@ class ClassicRebalance:
         member.session = self.timer.schedule(deadline_ms, partial(self.end_session, group, member))
 
     def end_session(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """The member was silent for too long. One that waits for us is not silent, unless it is new: a new
-        one cannot send heartbeats, and may be a client that went away and joined again under another id.
+        """Remove a member whose session has ended.
+
+        A member whose request is parked cannot send heartbeats, so it stays. A new member is removed even
+        then: its client may have given up and joined again under another id.
         """
         member.session = None
         waits = member.join_reply is not None or member.sync_reply is not None
@@ -227,7 +240,7 @@ class ClassicRebalance:
             self.rebalance_or_complete_join(group)
 
     def remove(self, group: ClassicGroup, member: ClassicMember) -> None:
-        """Take a member out and tell it, if it waits for something. The caller sees to the rebalance."""
+        """Remove a member and answer its parked requests. The caller starts the rebalance."""
         refused = ErrorCode.UNKNOWN_MEMBER_ID
         self.outbox.put(group.take_join(member), JoinGroupResponse(error_code=refused))
         reply, member.sync_reply = member.sync_reply, None
@@ -235,13 +248,13 @@ class ClassicRebalance:
         group.remove(member.member_id)
 
     def arm_pending(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """Wait for somebody to use a member id that was given out."""
+        """Start the session timer of a member id that was given out."""
         group.pending_members[member_id] = self.timer.schedule(
             self.clock.now_ms() + timeout_ms, partial(self.end_pending, group, member_id)
         )
 
     def end_pending(self, group: ClassicGroup, member_id: str) -> None:
-        """Nobody came with this member id."""
+        """Forget a member id that was not used in time."""
         with self.outbox:
             group.forget_pending(member_id)
             self.complete_join_if_all_joined(group)

@@ -1,4 +1,4 @@
-"""States of a classic group, and which may follow which."""
+"""The states of a classic group and the transitions between them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from enum import StrEnum
 
 
 class ClassicState(StrEnum):
-    """After ClassicGroupState.java, with the names that Describe shows."""
+    """The states, with the names that Describe shows; after ClassicGroupState.java."""
 
     EMPTY = "Empty"
-    """No members, perhaps offsets."""
+    """There are no members, but there may be offsets."""
     PREPARING_REBALANCE = "PreparingRebalance"
-    """Waiting for all members to join."""
+    """The group waits for all members to join."""
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """The generation is made up; waiting for the leader's assignment."""
+    """The generation has started and waits for the leader's assignment."""
     STABLE = "Stable"
     DEAD = "Dead"
-    """Removed: whoever still asks is told UNKNOWN_MEMBER_ID."""
+    """The group was removed. Its former members get UNKNOWN_MEMBER_ID."""
 
 
 MAY_FOLLOW: dict[ClassicState, frozenset[ClassicState]] = {

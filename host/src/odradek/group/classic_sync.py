@@ -1,4 +1,4 @@
-"""SyncGroup and Heartbeat: what members of a classic group do within a generation."""
+"""SyncGroup and Heartbeat: the requests of a classic group's members within a generation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sync(
 
 
 def check_sync(group: ClassicGroup, request: SyncGroupRequest) -> None:
-    """Member, generation and protocol, in this order."""
+    """Check member, generation and protocol, in this order."""
     check_generation(group, request.member_id, request.group_instance_id, request.generation_id)
     for said, known in (
         (request.protocol_type, group.protocol_type),
@@ -54,18 +54,18 @@ def check_sync(group: ClassicGroup, request: SyncGroupRequest) -> None:
 def check_generation(
     group: ClassicGroup, member_id: str, group_instance_id: str | None, generation_id: int
 ) -> None:
-    """Whether a request comes from a member of the current generation."""
+    """Check that a request comes from a member of the current generation."""
     group.check_member(member_id, group_instance_id)
     if generation_id != group.generation:
         raise ApiError(ErrorCode.ILLEGAL_GENERATION)
 
 
 def heartbeat(rebalance: ClassicRebalance, group: ClassicGroup, request: HeartbeatRequest) -> None:
-    """A member is alive.
+    """Keep a member alive.
 
     Raises:
-        ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; or REBALANCE_IN_PROGRESS: it is
-            alive, and shall join again.
+        ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION; or REBALANCE_IN_PROGRESS: the
+            member stays alive but must join again.
     """
     check_generation(group, request.member_id, request.group_instance_id, request.generation_id)
     rebalance.arm_session(group, group.members[request.member_id])

@@ -1,9 +1,9 @@
-"""Groups that change their protocol while they have members (KIP-848).
+"""Migration of groups with members between the two protocols (KIP-848).
 
-With ``group.consumer.migration.policy`` the operator says which way: a member of the consumer protocol that
-joins a classic group of consumers makes it a group of the consumer protocol (``upgrade``); when the last such
-member has gone, those that are left make up a classic group again (``downgrade``); or both
-(``bidirectional``).
+The operator chooses the direction with ``group.consumer.migration.policy``. With ``upgrade``, a member of the
+consumer protocol that joins a classic group of consumers turns it into a group of the consumer protocol. With
+``downgrade``, the group becomes a classic one again when the last such member has left and members of the
+classic protocol remain. ``bidirectional`` allows both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DOWNGRADE = ("downgrade", "bidirectional")
 
 
 def can_upgrade(config: GroupConfig, classic: ClassicGroup) -> bool:
-    """Whether a classic group may become one of the consumer protocol, as far as its head shows."""
+    """Whether policy, protocol type and size let a classic group become one of the consumer protocol."""
     return (
         config.consumer_migration_policy in UPGRADE
         and classic.protocol_type == CONSUMER_PROTOCOL_TYPE
@@ -36,31 +36,33 @@ def can_upgrade(config: GroupConfig, classic: ClassicGroup) -> bool:
 
 
 def upgrade(classic: ClassicGroup, group: ConsumerGroup) -> bool:
-    """Fill an empty group with the members of a classic one, each with what it is assigned.
+    """Copy the members of a classic group, with their assignments, into an empty group.
 
     Args:
-        classic: Stays as it is.
-        group: A new one, of the same generation. It is of no use if this fails.
+        classic: The classic group, which does not change.
+        group: A new group with the same generation. Discard it if this fails.
 
     Returns:
-        Whether all members could be understood, and no partition has two of them.
+        False if a member's metadata cannot be read, or if two members have the same partition.
     """
     topics = group.subscriptions.topics
     for known in classic:
         member = converted(known, classic.protocol_name, group.group_epoch, topics)
         if member is None or not group.holders.keys().isdisjoint(member.assigned):
-            return False
+            return False  # leaders may assign a partition twice; the consumer protocol must not
         group.add(member, known.group_instance_id)
+        # The current assignment becomes the target, so that the migration by itself moves no partition.
         group.target.by_member[member.member_id] = set(member.assigned)
         group.hold(member, {}, {})
-    group.topics_changed()  # the first heartbeat shall compute a target: some may have no assignment yet
+    # Makes the first heartbeat compute a target: some members may have no assignment yet.
+    group.topics_changed()
     return True
 
 
 def converted(
     known: ClassicMember, protocol_name: str | None, epoch: int, topics: TopicView
 ) -> ConsumerMember | None:
-    """A classic member as one of a group of the consumer protocol; None if what it says cannot be read."""
+    """A classic member converted to a group of the consumer protocol; None if its metadata cannot be read."""
     subscription = subscription_of(known.metadata(protocol_name or known.protocols[0][0]))
     assignment = assignment_of(known.assignment)
     if subscription is None or assignment is None:
@@ -80,7 +82,7 @@ def converted(
 
 
 def dismiss(rebalance: ClassicRebalance, classic: ClassicGroup) -> None:
-    """The group is another one now: members that wait for its rebalance have to join again."""
+    """Answer the parked requests of a migrated classic group: its members must join again."""
     again = ErrorCode.REBALANCE_IN_PROGRESS
     for member in classic:
         join = JoinGroupResponse(error_code=again, member_id=member.member_id)
@@ -90,11 +92,11 @@ def dismiss(rebalance: ClassicRebalance, classic: ClassicGroup) -> None:
 
 
 def downgraded(group: ConsumerGroup) -> ClassicGroup | None:
-    """The classic group of the members that are left; None if they have no protocol in common.
+    """The classic group of the remaining members; None if they have no protocol in common.
 
-    It stands as if a leader had assigned what members may have at this moment. (Kafka takes the target, which
-    some may not have yet; another upgrade before all have joined again would then free what is still read.)
-    The caller lets it rebalance.
+    Its assignment is what the members may own at this moment. Kafka takes the target, which some members may
+    not have reached yet; another upgrade before all have joined again would then free partitions that are
+    still being read. The caller starts a rebalance.
     """
     topics = group.subscriptions.topics
     classic = ClassicGroup(group.group_id, protocol_type=CONSUMER_PROTOCOL_TYPE, generation=group.group_epoch)
