@@ -64,7 +64,7 @@ def test_the_throttle_lasts_until_the_debt_is_repaid() -> None:
 def test_only_a_token_bucket_knows_the_throttle_time() -> None:
     other = QuotaViolation(KafkaMetric(MetricName("rate", "g"), WindowedSum()), 2, 1)
 
-    with pytest.raises(ValueError, match="rate is no token bucket"):
+    with pytest.raises(ValueError, match="rate is not a token bucket"):
         token_bucket_throttle_time_ms(other)
 
 

@@ -265,7 +265,7 @@ def test_a_throttle_time_can_be_bounded(value: float, samples: int, expected_ms:
 def test_only_a_rate_has_a_throttle_time() -> None:
     broken = QuotaViolation(KafkaMetric(MetricName("avg", "g"), Avg()), 2, 1)
 
-    with pytest.raises(ValueError, match="avg is no rate"):
+    with pytest.raises(ValueError, match="avg is not a rate"):
         throttle_time_ms(broken, START_MS)
 
 
