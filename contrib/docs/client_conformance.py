@@ -1,9 +1,9 @@
 """Writes ``host/docs/reference/client-conformance.md`` from the recordings of ``odradek.testing.pushes``.
 
     python -m contrib.docs.client_conformance            # from the repository's root
-    python -m contrib.docs.client_conformance --check    # exit status 1 when the page is out of date
+    python -m contrib.docs.client_conformance --check    # exit status 1 if the page is out of date
 
-``python -m contrib.capture.pushes`` records the clients anew.
+``python -m contrib.capture.pushes`` records the clients again.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m contrib.docs.client_conformance` from the recordings of odradek.testing.pushes. -->
 
-What clients make of KIP-714: how they behave, and which of its standard metrics they push. Each lived twice,
-with a push interval of 2 s and a subscription to `org.apache.kafka.`: once it had pushes refused with every
-error that it can get over and was closed in order, once a push was refused with INVALID_RECORD. How to make
-such a report of your own client:
-[how to test a Kafka client](../howto/test-your-client.md#a-conformance-report).
+This page shows how clients implement KIP-714: their behavior, and the standard metrics they push. Each client
+ran twice, with a push interval of 2 s and a subscription to `org.apache.kafka.`. In the first run its pushes
+were refused once with every recoverable error, and it was closed in an orderly way. In the second run a push
+was refused with INVALID_RECORD. You can make such a report of your own client: [how to test a Kafka
+client](../howto/test-your-client.md#a-conformance-report).
 """
 VERDICTS = """\
-*ok*, *wrong*, or *unseen*: it did not happen, or cannot be told from what is at hand. Each client here was
-closed in order once, so a terminating push that is unseen did not come. The share of the interval is how long
-the client waited. Timing is told from intervals of 1 s on; the machine may make a push 0.1 s early or 0.3 s
-late. One wrong case of several is what counts.
+The verdict is *ok*, *wrong*, or *unseen* if the situation did not occur or cannot be observed. Each client
+here was closed in an orderly way once, so an unseen terminating push means that the client sent none. Waiting
+times are given as fractions of the push interval. Timing is checked only for intervals of at least 1 s; a
+push may be 0.1 s early or 0.3 s late. If a rule was checked several times, the worst verdict is shown.
 """
 RULES_TEXT = """\
-The last column says whether the accepted pushes in the [telemetry topic](telemetry-topic.md), which
-`odradek conformance` reads, tell something about the rule. Handshakes and refused pushes are seen by a host
-of the kit only.
+The last column says whether the rule can be checked with the [telemetry topic](telemetry-topic.md), which
+contains only accepted pushes and which `odradek conformance` reads. Only a host of the test kit sees
+handshakes and refused pushes.
 """
 METRICS_TEXT = """\
-Names are below `org.apache.kafka.`; KIP-714 has standard metrics of producers and of consumers, and none of
-admin clients. It prints a part of them bold as required; here all count alike. *sent*: with the type,
-temporality, unit and labels of the KIP. *missing*: asked for and not sent. franz-go leaves out a gauge that
+Names omit the prefix `org.apache.kafka.`. KIP-714 has standard metrics for producers and for consumers, but
+none for admin clients. The KIP marks some of them as required; this page treats all alike. *sent*: with the
+type, temporality, unit and labels of the KIP. *missing*: requested but not sent. franz-go omits a gauge that
 is zero, such as the throttle time of a client that was not throttled.
 """
 
 
 def reports() -> dict[str, ConformanceReport]:
-    """By recorded client."""
+    """The reports by recorded client."""
     return {client: conformance_report(client, observation(client)) for client in recorded_clients()}
 
 
@@ -69,8 +69,8 @@ def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[st
 
 
 def clients(found: dict[str, ConformanceReport]) -> Iterator[str]:
-    """Who was recorded."""
-    headings = ("client", "software", "is", "metrics", "standard metrics", "wrong", "recorded")
+    """The table of recorded clients."""
+    headings = ("client", "software", "role", "metrics", "standard metrics", "wrong", "recorded")
     rows = []
     for client, report in found.items():
         sent = sum(row.state in (State.SENT, State.WRONG) for row in report.metrics)
@@ -84,7 +84,7 @@ def clients(found: dict[str, ConformanceReport]) -> Iterator[str]:
 
 
 def rules(found: dict[str, ConformanceReport]) -> Iterator[str]:
-    """The verdict of each rule for each client."""
+    """The table of verdicts, by rule and client."""
     rows = [
         (rule.name, *(report.rules[number].verdict.value for report in found.values()))
         for number, rule in enumerate(RULES)
@@ -93,13 +93,13 @@ def rules(found: dict[str, ConformanceReport]) -> Iterator[str]:
 
 
 def expectations() -> Iterator[str]:
-    """What each rule is about."""
+    """The table of rules and what they expect."""
     rows = [(rule.name, rule.expected, "yes" if rule.in_topic else "no") for rule in RULES]
-    return table(("rule", "a client", "told by the topic"), rows)
+    return table(("rule", "a client", "checked with the topic"), rows)
 
 
 def standard_metrics(found: dict[str, ConformanceReport]) -> Iterator[str]:
-    """The state of each metric for each client that should have it."""
+    """The table of states, by metric and client that should have it."""
     by_name = {client: {row.name: row for row in report.metrics} for client, report in found.items()}
     shown = [client for client, rows in by_name.items() if rows]
     rows = [
@@ -123,7 +123,7 @@ def state(row: MetricRow | None) -> str:
 
 
 def details(client: str, report: ConformanceReport) -> Iterator[str]:
-    """What was seen of each rule, and what is wrong with metrics."""
+    """The section of a client: the finding of each rule, and the problems of its metrics."""
     yield f"### {client}"
     yield ""
     yield from table(("rule", "verdict", "seen"), ((row.rule, row.verdict, row.seen) for row in report.rules))
@@ -135,7 +135,7 @@ def details(client: str, report: ConformanceReport) -> Iterator[str]:
 
 
 def page() -> str:
-    """The whole text."""
+    """The text of the page."""
     found = reports()
     lines = [
         INTRODUCTION,

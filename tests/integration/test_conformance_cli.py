@@ -67,8 +67,8 @@ def test_the_report_is_made_from_the_topic(host: RunningHost, tool: Tool) -> Non
     assert done.status == 0, done.err
     assert done.out[0].startswith("client me (")
     assert done.out[2] == "seen in the topic: 2 pushes, 96 metrics"
-    assert "ok      terminating push: the last push is marked" in done.out
-    assert "unseen  first push: the topic has accepted pushes only" in done.out
+    assert "ok      terminating push: the last push is terminating" in done.out
+    assert "unseen  first push: the topic contains only accepted pushes" in done.out
     assert "standard metrics: 8 of 8" in done.out
     assert f"sent      {LATENCY}: gauge, labels node_id" in done.out
 

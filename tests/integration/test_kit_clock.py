@@ -109,13 +109,13 @@ def test_removing_a_quota_ends_the_throttling(host: RunningHost, client: WireCli
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"producer_byte_rate": 1.0}, "whose quota"),
+        ({"producer_byte_rate": 1.0}, "no entity given"),
         (
             {"user": "a", "producer_byte_rat": 1.0},
-            "no quota is called 'producer_byte_rat': producer_byte_rate",
+            "unknown quota 'producer_byte_rat': did you mean producer_byte_rate",
         ),
-        ({"ip": "10.0.0.1", "producer_byte_rate": 1.0}, "no quota is called 'producer_byte_rate'"),
-        ({"user": "a"}, "which quota"),
+        ({"ip": "10.0.0.1", "producer_byte_rate": 1.0}, "unknown quota 'producer_byte_rate'"),
+        ({"user": "a"}, "no quota given"),
     ],
 )
 def test_an_invalid_quota_is_refused(host: RunningHost, arguments: dict[str, object], complaint: str) -> None:

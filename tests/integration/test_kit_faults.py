@@ -204,13 +204,13 @@ def test_faults_apply_in_the_order_they_were_given(odradek_host: RunningHost, cl
 @pytest.mark.parametrize(
     ("api", "orders", "complaint"),
     [
-        ("PushTelemetri", {"drop": "after"}, "no API 'PushTelemetri': PushTelemetry[?]"),
-        ("PushTelemetry", {}, "what is to go wrong"),
-        ("PushTelemetry", {"error": "TOO_LARGE"}, "no error is called 'TOO_LARGE'"),
-        ("PushTelemetry", {"drop": "befor"}, "drop='befor': before[?]"),
-        ("PushTelemetry", {"drop": "after", "times": 0}, "times=0: 1 at least"),
-        ("PushTelemetry", {"delay_ms": -1}, "delay_ms=-1: less than nothing"),
-        ("PushTelemetry", {"throttle_ms": -1}, "throttle_ms=-1: less than nothing"),
+        ("PushTelemetri", {"drop": "after"}, "no API 'PushTelemetri': did you mean PushTelemetry[?]"),
+        ("PushTelemetry", {}, "no effect given"),
+        ("PushTelemetry", {"error": "TOO_LARGE"}, "unknown error code 'TOO_LARGE'"),
+        ("PushTelemetry", {"drop": "befor"}, "drop='befor': expected 'before' or 'after'"),
+        ("PushTelemetry", {"drop": "after", "times": 0}, "times=0: expected at least 1"),
+        ("PushTelemetry", {"delay_ms": -1}, "delay_ms=-1: must not be negative"),
+        ("PushTelemetry", {"throttle_ms": -1}, "throttle_ms=-1: must not be negative"),
     ],
 )
 def test_an_invalid_fault_is_refused(
@@ -244,7 +244,7 @@ def test_missing_requests_are_explained(odradek_host: RunningHost, client: WireC
 
 
 def test_an_unknown_api_raises_instead_of_returning_no_requests(odradek_host: RunningHost) -> None:
-    with pytest.raises(ValueError, match=r"no API 'Produse': Produce\?"):
+    with pytest.raises(ValueError, match=r"no API 'Produse': did you mean Produce\?"):
         odradek_host.requests.of("Produse")
-    with pytest.raises(ValueError, match=r"no API 'Produse': Produce\?"):
+    with pytest.raises(ValueError, match=r"no API 'Produse': did you mean Produce\?"):
         odradek_host.requests.wait_for("Produse", timeout_s=0)

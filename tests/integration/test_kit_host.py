@@ -182,7 +182,7 @@ def test_a_stopped_host_reports_it() -> None:
     with odradek.testing.host() as host:
         pass
 
-    with pytest.raises(RuntimeError, match="the host is stopped"):
+    with pytest.raises(RuntimeError, match="the host has stopped"):
         host.subscribe()
 
 
@@ -201,7 +201,7 @@ def test_a_running_host_cannot_be_entered_again() -> None:
     context = odradek.testing.host()
     before = threading.active_count()
 
-    with context, pytest.raises(RuntimeError, match="runs already"):
+    with context, pytest.raises(RuntimeError, match="is already running"):
         context.__enter__()
 
     assert threading.active_count() == before
@@ -226,7 +226,7 @@ def test_an_interrupted_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
 
 def test_a_virtual_clock_belongs_to_one_host() -> None:
     clock = VirtualClock()
-    with pytest.raises(RuntimeError, match="no host has this clock"):
+    with pytest.raises(RuntimeError, match="no host uses this clock"):
         clock.advance(1)
 
     with odradek.testing.host(clock=clock), pytest.raises(RuntimeError, match="belongs to one host"):

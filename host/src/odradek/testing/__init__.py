@@ -1,7 +1,7 @@
 """A broker in a test: ``with odradek.testing.host() as host:``, or the fixture ``odradek_host``.
 
-Importing this loads nothing of the host: pytest imports it in every session. The parts are loaded by the
-first host that is started, or by their names here.
+pytest imports this module in every session, so it must not import the host. The parts are imported when the
+first host starts or when a name of this module is used.
 """
 
 from __future__ import annotations
@@ -63,17 +63,20 @@ def host(
     plugins: Mapping[str, object] | None = None,
     **config: object,
 ) -> HostContext:
-    """A host on a free port, to be used with ``with`` or ``async with``.
+    """Return a host on a free port, as a context manager for ``with`` or ``async with``.
 
     Args:
-        clock: Time that passes only when the test says so; None for the machine's.
-        data_dir: Where its data stay when it stops, for another one to start with; None for a temporary one.
-        plugins: Tables of installed plugins, by name: ``{"enrich": {}}``. Others that are installed stay out.
+        clock: A clock that the test advances; None for the machine's clock.
+        data_dir: Directory for data that outlive the host, so that another host can start with them; None for
+            a temporary directory.
+        plugins: Tables of the plugins to activate, by name: ``{"enrich": {}}``. Other installed plugins stay
+            inactive.
         config: Keys of the configuration with ``_`` for ``.``: ``telemetry_max_bytes=1000``. A table is a
-            mapping, with keys as they are: ``subscriptions={"all": {"interval.ms": 100}}``.
+            mapping with unchanged keys: ``subscriptions={"all": {"interval.ms": 100}}``.
 
     Returns:
-        What gives a `RunningHost`. Entering it raises ConfigError for a key or a value that is wrong.
+        A context manager that yields a `RunningHost`. Entering it raises ConfigError for an invalid key or
+        value.
     """
     from odradek.testing.host_context import HostContext
 

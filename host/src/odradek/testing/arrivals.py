@@ -1,4 +1,4 @@
-"""Waiting in a test's thread for what happens on the host's."""
+"""Waits in the thread of a test for events in the thread of the host."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ Found = TypeVar("Found")
 
 
 class NothingCame(AssertionError):
-    """What a test waited for did not come. The message says what came instead."""
+    """The event that a test waited for did not happen. The message lists what arrived instead."""
 
 
 class Arrivals:
-    """One condition for everything that a host tells its test."""
+    """One condition variable for all events that a host reports to its test."""
 
     def __init__(self) -> None:
         self.condition = threading.Condition()
         self.explain: Callable[[], Iterable[str]] = tuple
-        """Lines about what came so far."""
+        """Lines that describe what has arrived so far."""
 
     def wait_for(self, find: Callable[[], Found | None], timeout_s: float, wanted: str) -> Found:
-        """What ``find`` finds, now or as soon as something new makes it find it.
+        """Wait until ``find`` returns a value other than None, and return it.
 
         Args:
-            find: Called with the lock held.
-            timeout_s: Of the machine's clock.
-            wanted: What is waited for, for the message.
+            find: Called at once and after every event, with the lock held.
+            timeout_s: Timeout by the machine's clock.
+            wanted: Description of the awaited event, for the message.
 
         Raises:
-            NothingCame: It found nothing in time.
+            NothingCame: ``find`` returned None until the timeout.
         """
         deadline_s = time.monotonic() + timeout_s
         with self.condition:

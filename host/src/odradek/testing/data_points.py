@@ -1,4 +1,4 @@
-"""What a push says, point by point."""
+"""The data points of a push."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ class DataPoint:
     kind: str
     """``gauge``, ``sum``, ``histogram``, ``exponential_histogram`` or ``summary``."""
     value: float
-    """An int where the client sent one; of a histogram or a summary its sum."""
+    """An int if the client sent one; the sum of a histogram or summary."""
     unit: str
     time_ms: int
     """Epoch milliseconds, by the client's clock."""
     delta: bool
-    """Since the last push; False where the value is absolute."""
+    """Whether the value is the change since the last push; False for absolute values."""
     monotonic: bool
     resource: Mapping[str, Any]
-    """Labels of the client: its own, and what enrichers set."""
+    """Labels of the client: its own and those that enrichers add."""
     attributes: Mapping[str, Any]
-    """Labels of the point: its topic, its partition, its node."""
+    """Labels of the point, such as topic, partition and node."""
     raw: Any = field(repr=False)
     """The protobuf message of the point."""
 
     @property
     def labels(self) -> dict[str, Any]:
-        """Labels of the client and of the point."""
+        """The labels of the client and of the point together."""
         return {**self.resource, **self.attributes}
 
 
 def data_points(data: bytes) -> Iterator[DataPoint]:
-    """The points of a serialized ``MetricsData``, in its order."""
+    """Yield the data points of a serialized ``MetricsData``, in its order."""
     for resource_metrics in MetricsData.FromString(data).resource_metrics:
         resource = labels(resource_metrics.resource.attributes)
         for scope_metrics in resource_metrics.scope_metrics:
@@ -69,19 +69,19 @@ def points_of(metric: Metric, resource: Mapping[str, Any]) -> Iterator[DataPoint
 
 
 def number(point: Any) -> float:
-    """The value of a point, whatever its kind."""
+    """The value of a data point of any kind."""
     if hasattr(point, "as_int"):
         return point.as_int if point.WhichOneof("value") == "as_int" else point.as_double  # type: ignore[no-any-return]
     return point.sum  # type: ignore[no-any-return]
 
 
 def labels(attributes: Iterable[KeyValue]) -> dict[str, Any]:
-    """Names and plain values."""
+    """The attributes as a dict of Python values."""
     return {attribute.key: plain(attribute.value) for attribute in attributes}
 
 
 def plain(value: AnyValue) -> Any:
-    """The value inside; None for an empty one."""
+    """The Python value of an ``AnyValue``; None if it is empty."""
     kind = value.WhichOneof("value")
     if kind == "array_value":
         return [plain(item) for item in value.array_value.values]

@@ -1,4 +1,4 @@
-"""What a host is told to do wrong."""
+"""Faults that a test injects into a host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from odradek.wire.error_code import ErrorCode
 
 Drop = Literal["before", "after"]
 GARBAGE = b"\xff" * 16
-"""A body that no response begins with: lengths and counts of it are far too large."""
+"""A body that no client can decode as a response: all its lengths and counts are far too large."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Fault:
-    """One order, for requests of one API."""
+    """An injected fault for requests of one API. `RunningHost.fault` describes the fields."""
 
     api: str
     arrivals: Arrivals = field(repr=False)
@@ -31,10 +31,10 @@ class Fault:
     throttle_ms: int = 0
     garbage: bytes | None = None
     used: int = 0
-    """How many requests it has hit."""
+    """Number of requests that the fault has hit."""
 
     def hits(self, api: str, context: RequestContext) -> bool:
-        """Whether a request is meant."""
+        """Whether the fault applies to a request."""
         return (
             api == self.api
             and (self.times is None or self.used < self.times)
@@ -42,16 +42,16 @@ class Fault:
         )
 
     def wait(self, timeout_s: float = 5, *, times: int = 1) -> None:
-        """Wait until it has hit ``times`` requests.
+        """Wait until the fault has hit ``times`` requests.
 
         Raises:
-            NothingCame: It has not, in time.
+            NothingCame: It has hit fewer until the timeout.
         """
-        wanted = f"request that {self} hits"
+        wanted = f"request hit by fault {self}"
         self.arrivals.wait_for(lambda: True if self.used >= times else None, timeout_s, wanted)
 
     def remove(self) -> None:
-        """Hit nothing more."""
+        """Stop the fault from hitting further requests."""
         self.times = self.used
 
     def __str__(self) -> str:
@@ -67,19 +67,19 @@ class Fault:
 
 
 def error_code(error: ErrorCode | str | int) -> ErrorCode:
-    """An error by its name or its number.
+    """The error code with a name or number.
 
     Raises:
-        ValueError: There is none of it.
+        ValueError: There is no such error code.
     """
     if not isinstance(error, str):
         return ErrorCode(error)
     if error not in ErrorCode.__members__:
-        raise ValueError(f"no error is called {error!r}{meant(error, ErrorCode.__members__)}")
+        raise ValueError(f"unknown error code {error!r}{meant(error, ErrorCode.__members__)}")
     return ErrorCode[error]
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """A question about a name that is not known."""
+    """A suggestion for an unknown name; empty if no known name is close to it."""
     close = get_close_matches(name, list(known), 1)
-    return f": {close[0]}?" if close else ""
+    return f": did you mean {close[0]}?" if close else ""

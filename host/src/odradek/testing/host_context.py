@@ -1,4 +1,4 @@
-"""From keyword arguments to a host that runs, and back to nothing."""
+"""The context manager that starts a host from keyword arguments and stops it."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from odradek.testing.host_thread import START_TIMEOUT_S, HostThread
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock
 
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  a folder with a random name is made in it
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  only folders with random names are created in it
 FOR_TESTS: Mapping[str, object] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",
-    "payload.workers": 0,  # a process per host would be its slowest part
-    "group.initial.rebalance.delay.ms": 0,  # a consumer alone need not wait for others
+    "payload.workers": 0,  # starting a worker process would dominate the start of the host
+    "group.initial.rebalance.delay.ms": 0,  # a single consumer need not wait for others
     "shutdown.timeout.ms": 1_000,
-    "telemetry.durability": "memory",  # no topic that the test did not make
-    "telemetry.linger.ms": 0,  # where it wants that topic: a clock may stand still
+    "telemetry.durability": "memory",  # no topics that the test did not create
+    "telemetry.linger.ms": 0,  # a virtual clock may stand still, and lingering pushes would wait forever
 }
-"""What differs from the host's own defaults."""
+"""Keys whose defaults differ from those of the host."""
 
 
 def memory_folder() -> str | None:
-    """Where files are in memory, so that SQLite waits for no disk; None where there is no such place."""
+    """A folder in memory, so that SQLite does not wait for a disk; None if the machine has none."""
     return str(SHARED_MEMORY) if os.access(SHARED_MEMORY, os.W_OK | os.X_OK) else None
 
 
 def temporary_folder(opened: ExitStack, parent: str | None) -> Path:
-    """A folder that goes when ``opened`` is closed."""
+    """Create a folder that is deleted when ``opened`` is closed."""
     folder = tempfile.mkdtemp(prefix="odradek-", dir=parent)
     opened.callback(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 
 
 def installed_plugins(names: Collection[str]) -> HostPluginManager:
-    """Those plugins and no other: what else is installed must not make a difference to a test."""
+    """Load only these plugins, so that other installed plugins do not affect the test."""
     manager = HostPluginManager()
     for name in BUILTIN.keys() & names:
         manager.add(name, BUILTIN[name], GROUP, odradek.__version__, builtin=True)
@@ -54,11 +54,11 @@ def installed_plugins(names: Collection[str]) -> HostPluginManager:
                 manager.load(entry_point)
     if manager.installed.keys() >= set(names):
         return manager
-    return load_plugins()  # one is missing: the host says which there are, and does not start
+    return load_plugins()  # one is missing: with all of them loaded, the host's error lists them
 
 
 class HostContext:
-    """Starts a host on entry and stops it on exit, whatever happened between."""
+    """Starts a host on entry and stops it on exit, even after an exception."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class HostContext:
         self.data_dir = data_dir
         self.plugins = plugins or {}
         self.opened: ExitStack | None = None
-        """What has to be undone while it runs."""
+        """Cleanups to run on exit; None while the host is not running."""
 
     def __enter__(self) -> RunningHost:
         if self.opened is not None:
-            raise RuntimeError("this host runs already: make another one with odradek.testing.host()")
+            raise RuntimeError("this host is already running: create another one with odradek.testing.host()")
         with ExitStack() as opened:
             host = RunningHost(self.clock)
             thread = HostThread(
@@ -104,7 +104,7 @@ class HostContext:
 
         try:
             return await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, enter))
-        except asyncio.CancelledError:  # the thread goes on all the same, and nobody would stop its host
+        except asyncio.CancelledError:  # the executor thread still starts the host, which must be stopped
             entered.wait(START_TIMEOUT_S)
             self.__exit__()
             raise
@@ -113,13 +113,13 @@ class HostContext:
         await asyncio.to_thread(self.__exit__)
 
     def host_config(self, opened: ExitStack) -> HostConfig:
-        """The configuration, with a place for the data."""
+        """The configuration, with directories for the data."""
         given = {key.replace("_", "."): value for key, value in self.config.items()}
         values = {**FOR_TESTS, **flatten({**given, "plugins": self.plugins})}
         if self.data_dir is not None:
             values["data.dir"] = str(self.data_dir)
         else:
             values["data.dir"] = str(temporary_folder(opened, memory_folder()))
-            # logs may become larger than memory should be filled with
+            # logs may grow too large for a folder in memory
             values.setdefault("log.dirs", str(temporary_folder(opened, None)))
         return parse(values, frozenset())

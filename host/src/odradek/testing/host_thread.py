@@ -1,4 +1,4 @@
-"""A host on an event loop and a thread of its own."""
+"""A host that runs on its own event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Result = TypeVar("Result")
 
 
 class HostThread:
-    """Starts a host, and ends with nothing left behind: no task, thread, socket or file.
+    """Starts a host and stops it without leaving a task, thread, socket or file.
 
     Args:
-        config: Of the host.
-        clock: Its time; None for the machine's.
-        plugins: What is installed; None to look for it.
-        before_start: Called on the host's loop with the host that is made, before it listens.
+        config: Configuration of the host.
+        clock: Clock of the host; None for the machine's.
+        plugins: The installed plugins; None to discover them.
+        before_start: Called on the host's loop with the created host, before it listens.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class HostThread:
         self.before_start = before_start
         self.host: Host
         self.address: tuple[str, int]
-        """Of the first listener, on the loopback if it listens everywhere; for a socket."""
+        """Host and port of the first listener; the loopback address if it listens on all addresses."""
         self.loop: asyncio.AbstractEventLoop
         self.ready: Future[None] = Future()
         self.ended: asyncio.Event
@@ -53,7 +53,7 @@ class HostThread:
         return "{}:{}".format(*self.address)
 
     def start(self) -> None:
-        """Return when the host takes connections.
+        """Start the host and return once it accepts connections.
 
         Raises:
             ConfigError: The configuration is not usable. Nothing is left running.
@@ -62,7 +62,7 @@ class HostThread:
         try:
             self.ready.result(START_TIMEOUT_S)
         except BaseException:
-            wait([self.ready], START_TIMEOUT_S)  # Ctrl-C comes while it is not ready
+            wait([self.ready], START_TIMEOUT_S)  # Ctrl-C may arrive before the host is ready
             if self.ready.done() and self.ready.exception() is None:
                 self.stop()
             else:
@@ -70,17 +70,17 @@ class HostThread:
             raise
 
     def run(self) -> None:
-        """The thread."""
+        """The body of the thread."""
         try:
             asyncio.run(self.live())
-        except BaseException as error:  # noqa: BLE001  it is raised in the thread that starts or stops the host
+        except BaseException as error:  # noqa: BLE001  raised again by start() or stop()
             if self.ready.done():
                 self.failure = error
             else:
                 self.ready.set_exception(error)
 
     async def live(self) -> None:
-        """From the start of the host to its end."""
+        """Run the host from its start to its end."""
         self.loop, self.ended = asyncio.get_running_loop(), asyncio.Event()
         self.host = Host(self.config, self.clock, self.plugins)
         try:
@@ -99,10 +99,10 @@ class HostThread:
         return "127.0.0.1" if host in EVERY_ADDRESS else host, listener.bound_port
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Run something on the host's loop, and return what it returns.
+        """Call a function on the host's loop and return its result.
 
         Raises:
-            RuntimeError: The host is stopped.
+            RuntimeError: The host has stopped.
         """
         if threading.current_thread() is self.thread:
             return function()
@@ -111,14 +111,14 @@ class HostThread:
             return function()
 
         if not self.thread.is_alive():
-            raise RuntimeError("the host is stopped")
+            raise RuntimeError("the host has stopped")
         return asyncio.run_coroutine_threadsafe(on_loop(), self.loop).result(CALL_TIMEOUT_S)
 
     def stop(self) -> None:
         """Stop the host and wait for its thread.
 
         Raises:
-            RuntimeError: It does not end.
+            RuntimeError: The thread does not end in time.
         """
         if self.thread.is_alive():
             self.loop.call_soon_threadsafe(self.ended.set)

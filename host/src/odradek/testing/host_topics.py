@@ -1,4 +1,4 @@
-"""The topics of a running host, for a test to make and to read."""
+"""Access to the topics of a running host without a client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READ_BYTES = 1 << 20
 
 
 class StoredRecord(NamedTuple):
-    """A record as a consumer would get it."""
+    """A record as a consumer would receive it."""
 
     partition: int
     offset: int
@@ -29,7 +29,7 @@ class StoredRecord(NamedTuple):
 
 
 class HostTopics:
-    """Topics, past the protocol."""
+    """Creates and reads topics directly, bypassing the protocol."""
 
     def __init__(self, thread: Callable[[], HostThread]) -> None:
         self.thread = thread
@@ -39,28 +39,28 @@ class HostTopics:
         return self.thread().host.broker.topics
 
     def create(self, name: str, partitions: int = 1, **config: object) -> None:
-        """Make a topic.
+        """Create a topic.
 
         Args:
-            name: Of the topic.
-            partitions: How many.
-            config: Keys of topics with ``_`` for ``.``: ``retention_ms=1000``.
+            name: Name of the topic.
+            partitions: Number of partitions.
+            config: Topic configs with ``_`` for ``.``: ``retention_ms=1000``.
 
         Raises:
-            ApiError: It is there, or something in the arguments is not legal.
+            ApiError: The topic exists, or an argument is not valid.
         """
         properties = {key.replace("_", "."): str(value) for key, value in config.items()}
         self.thread().call(lambda: self.topics.create(name, partitions, properties))
 
     def names(self) -> list[str]:
-        """All topics, sorted."""
+        """The names of all topics, sorted."""
         return self.thread().call(lambda: sorted(topic.name for topic in self.topics))
 
     def records(self, name: str, partition: int | None = None) -> list[StoredRecord]:
-        """What is in a topic, partition by partition; without the marks of transactions.
+        """The records of a topic, partition by partition, without transaction markers.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION if the topic does not exist.
         """
         return self.thread().call(lambda: self.read(name, partition))
 

@@ -1,6 +1,6 @@
-"""The fixtures ``odradek_host`` and ``odradek_hosts``: the entry point in pytest's group ``pytest11``.
+"""The fixtures ``odradek_host`` and ``odradek_hosts``, an entry point in pytest's group ``pytest11``.
 
-Loaded in every session, so it imports nothing of the host before a fixture is used.
+pytest loads this module in every session, so it imports nothing of the host before a fixture is used.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Let the host be imported as it is.
+    """Exempt the host from pytest's assertion rewriting.
 
-    pytest rewrites the assertions of all packages of a distribution with a plugin: the host would start at
-    half the speed, and not be what it is in production. There is no public way out. Should this one end, the
-    first start is slower again, and a test of ours fails.
+    pytest rewrites the assertions in all packages of a distribution that has a plugin. The host would take
+    twice as long to start and would not run the code of production. pytest has no public way to prevent that.
+    If this private one disappears, the first start becomes slower, and one of our tests fails.
     """
     hook = getattr(early_config.pluginmanager, "rewrite_hook", None)
     getattr(hook, "_must_rewrite", set()).discard("odradek")
@@ -31,12 +31,15 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 @pytest.fixture
 def odradek_hosts() -> Iterator[Callable[..., RunningHost]]:
-    """Starts hosts with the arguments of `odradek.testing.host`; all are stopped after the test."""
+    """Return a function that starts hosts, with the arguments of `odradek.testing.host`.
+
+    All hosts are stopped after the test.
+    """
     with ExitStack() as running:
         yield lambda **config: running.enter_context(testing.host(**config))
 
 
 @pytest.fixture
 def odradek_host(odradek_hosts: Callable[..., RunningHost]) -> RunningHost:
-    """A host on a free port of 127.0.0.1, with nothing in it."""
+    """An empty host on a free port of 127.0.0.1."""
     return odradek_hosts()

@@ -1,4 +1,4 @@
-"""All requests that a host got, for a test to look at."""
+"""The requests that a host received, for a test to inspect."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from odradek.testing.fault import Drop, Fault, meant
 from odradek.wire.error_code import ErrorCode
 
 KEPT = 10_000
-"""The newest so many requests."""
+"""Number of requests that are kept; the oldest are dropped."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Request:
-    """One request, and what became of it."""
+    """One request and its outcome."""
 
     api: str
-    """As Kafka calls it: ``PushTelemetry``."""
+    """Kafka's name of the API, such as ``PushTelemetry``."""
     version: int
     client_id: str | None
     context: RequestContext
-    """The connection, with the name and version of the client, and when it was received."""
+    """The connection with the client's name and version, and the time of receipt."""
     request_bytes: int
-    """Header and body."""
+    """Size of header and body."""
     response_bytes: int = 0
-    """The same of the response; 0 while there is none."""
+    """Size of header and body of the response; 0 before there is one."""
     answered: bool = False
-    """True also where the answer is that the connection is closed."""
+    """True once there is a response or the connection was closed instead."""
     error: ErrorCode | None = None
-    """The error of the response as a whole; None without an answer, and where each item has its own."""
+    """The error of the whole response; None if there is no response or each item has its own error."""
     fault: Fault | None = None
-    """Which one hit it."""
+    """The fault that hit the request; None if none did."""
 
     @property
     def drops(self) -> Drop | None:
-        """Whether the connection is closed in place of an answer."""
+        """When the fault closes the connection instead of a response; None if it does not."""
         return None if self.fault is None else self.fault.drop
 
     def __str__(self) -> str:
@@ -50,16 +50,16 @@ class Request:
 
 
 class RequestLog:
-    """The newest requests, oldest first. May be iterated and counted in any thread."""
+    """The newest requests, oldest first. Any thread may iterate over it and call ``len``."""
 
     def __init__(self, arrivals: Arrivals) -> None:
         self.arrivals = arrivals
         self.apis: Collection[str] = ()
-        """What the host serves; an API that is none of them is a slip of the pen."""
+        """The APIs that the host serves. Any other name in a test is a mistake."""
         self.kept: deque[Request] = deque(maxlen=KEPT)
 
     def add(self, request: Request) -> None:
-        """A request came."""
+        """Add a request that arrived."""
         with self.arrivals.condition:
             self.kept.append(request)
             self.arrivals.condition.notify_all()
@@ -72,16 +72,16 @@ class RequestLog:
         return len(self.kept)
 
     def refuse_unknown(self, api: str) -> None:
-        """The host has such an API.
+        """Check that the host serves an API.
 
         Raises:
-            ValueError: It has not.
+            ValueError: It does not.
         """
         if api not in self.apis:
             raise ValueError(f"the host has no API {api!r}{meant(api, self.apis)}")
 
     def of(self, api: str | None = None, *, client_id: str | None = None) -> list[Request]:
-        """Requests of an API, of a client, or of both; the client id may be a pattern with ``*``.
+        """The requests of an API, of a client, or both. The client id may be a pattern with ``*``.
 
         Raises:
             ValueError: The host has no such API.
@@ -98,10 +98,10 @@ class RequestLog:
     def wait_for(
         self, api: str, *, client_id: str | None = None, count: int = 1, timeout_s: float = 5
     ) -> list[Request]:
-        """The requests of an API, as soon as ``count`` of them are answered.
+        """Wait until ``count`` requests of an API are answered, and return the answered ones.
 
         Raises:
-            NothingCame: There are fewer, in time.
+            NothingCame: There are fewer until the timeout.
             ValueError: The host has no such API.
         """
 
@@ -113,7 +113,7 @@ class RequestLog:
         return self.arrivals.wait_for(answered, timeout_s, wanted)
 
     def summary(self) -> Iterator[str]:
-        """One line per client: what it runs, what it asked."""
+        """Yield one line per client: its software and the number of its requests by API."""
         clients: dict[str | None, tuple[str, Counter[str]]] = {}
         for request in self:
             connection = request.context.connection

@@ -1,4 +1,4 @@
-"""What a test says to a host that runs, and asks it."""
+"""The interface of a test to a running host."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 
 NEWEST = 10
-"""Pushes that a message about a missing one lists."""
+"""Number of pushes listed in the message about a missing one."""
 Result = TypeVar("Result")
 
 
 class RunningHost:
-    """A host that takes connections in a thread of its own. Everything here may be called in any thread.
+    """A host that accepts connections in its own thread. All methods may be called from any thread.
 
-    What waits (`telemetry`, `requests`, `Fault.wait`) blocks the caller: in a coroutine use
-    ``asyncio.to_thread``.
+    Methods that wait (those of `telemetry` and `requests`, and `Fault.wait`) block the caller. In a
+    coroutine, call them through ``asyncio.to_thread``.
     """
 
     thread: HostThread
@@ -44,12 +44,12 @@ class RunningHost:
         self.requests = RequestLog(self.arrivals)
         """The newest requests of all clients."""
         self.telemetry = TelemetryLog(self.arrivals, SystemClock().now_ms if clock is None else None)
-        """What clients pushed."""
+        """The pushes of all clients."""
         self.topics = HostTopics(lambda: self.thread)
         self.dispatcher: WatchedDispatcher
 
     def watch(self, host: Host) -> None:
-        """Stand around the handlers of a host that has not started."""
+        """Wrap the handlers of a host that has not started."""
         self.dispatcher = WatchedDispatcher(host.broker, load_handlers(), self.requests, self.telemetry)
         self.requests.apis = {api_name(route.request) for route in self.dispatcher.routes.values()}
         host.dispatcher = self.dispatcher
@@ -61,37 +61,37 @@ class RunningHost:
 
     @property
     def bootstrap(self) -> str:
-        """What a client's ``bootstrap.servers`` takes."""
+        """The value for a client's ``bootstrap.servers``."""
         return self.thread.bootstrap
 
     @property
     def address(self) -> tuple[str, int]:
-        """The same for a socket."""
+        """Host and port as a pair, for a socket."""
         return self.thread.address
 
     @property
     def host(self) -> Host:
-        """The host itself, for what has no word here; touch it by `call` only."""
+        """The host itself, for everything that this class does not offer. Use it only within `call`."""
         return self.thread.host
 
     @property
     def clock(self) -> VirtualClock:
-        """The clock it was started with.
+        """The virtual clock of the host.
 
         Raises:
-            RuntimeError: It runs by the machine's clock.
+            RuntimeError: The host uses the machine's clock.
         """
         if self.virtual_clock is None:
             raise RuntimeError(
-                "this host has the machine's clock: start it with odradek.testing.host(clock=VirtualClock())"
+                "this host uses the machine's clock: start it with odradek.testing.host(clock=VirtualClock())"
             )
         return self.virtual_clock
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Run something on the host's loop, and return what it returns."""
+        """Call a function on the host's loop and return its result."""
         return self.thread.call(function)
 
-    # Orders
+    # Actions
 
     def subscribe(
         self,
@@ -100,15 +100,19 @@ class RunningHost:
         match: Mapping[str, str] | None = None,
         name: str = "test",
     ) -> None:
-        """Ask clients for metrics, from their next GetTelemetrySubscriptions on.
+        """Create or replace a subscription. Clients see it with their next GetTelemetrySubscriptions.
 
-        A client that was told to push nothing asks again after five minutes only: subscribe before it starts.
+        A client that got an empty subscription asks again only after five minutes, so subscribe before it
+        starts.
 
         Args:
-            prefixes: Of metric names; ``*`` is all. librdkafka and Java know ``*``, franz-go does not.
-            interval_ms: Between two pushes, 100 at least. Clients take 0.5 to 1.5 times that for their first.
-            match: Whom to ask: selectors (``client_id``, ``client_software_name`` ...), regular expressions.
-            name: A second subscription of the same name replaces the first.
+            prefixes: Prefixes of metric names; ``*`` is all. librdkafka and Java support ``*``, franz-go does
+                not.
+            interval_ms: Time between two pushes, at least 100. The first push comes after 0.5 to 1.5 times
+                that.
+            match: Regular expressions by selector (``client_id``, ``client_software_name`` ...) that choose
+                the clients; None for all.
+            name: Name of the subscription. A second one of the same name replaces the first.
 
         Raises:
             ApiError: INVALID_REQUEST or INVALID_CONFIG, as for an operator.
@@ -116,7 +120,7 @@ class RunningHost:
         """
         for selector in match or ():
             if selector not in SELECTORS:
-                raise ValueError(f"no selector {selector!r}{meant(selector, SELECTORS)}")
+                raise ValueError(f"unknown selector {selector!r}{meant(selector, SELECTORS)}")
         metrics = [prefixes] if isinstance(prefixes, str) else prefixes
         properties = {"metrics": ",".join(metrics), "interval.ms": str(interval_ms)}
         if match:
@@ -124,7 +128,7 @@ class RunningHost:
         self.call(lambda: self.put_subscription(name, properties))
 
     def unsubscribe(self, name: str = "test") -> None:
-        """Ask for nothing any more."""
+        """Delete a subscription."""
         self.call(lambda: self.put_subscription(name, {}))
 
     def put_subscription(self, name: str, properties: Mapping[str, str]) -> None:
@@ -140,30 +144,30 @@ class RunningHost:
         ip: Name = ABSENT,
         **values: float | None,
     ) -> None:
-        """Set or lift quotas of a user, a client id, both together, or an address, as an operator does.
+        """Set or remove quotas of a user, client id, user and client id, or address, as an operator does.
 
-        A name that is None means all that have no quota of their own.
+        A name that is None stands for the default of all entities without quotas of their own.
 
         Args:
-            user: The name of the principal; ``ANONYMOUS`` without authentication.
-            client_id: As clients call themselves.
+            user: Name of the principal; ``ANONYMOUS`` without authentication.
+            client_id: The ``client.id`` of the clients.
             ip: An address, for ``connection_creation_rate``.
             values: ``producer_byte_rate``, ``consumer_byte_rate``, ``request_percentage``,
-                ``controller_mutation_rate``; None lifts one.
+                ``controller_mutation_rate``; None removes one.
 
         Raises:
-            ValueError: Nobody is named, or no quota, or one that there is not.
-            ApiError: INVALID_REQUEST: the name or the value cannot be.
+            ValueError: No entity or no quota is named, or there is no such quota.
+            ApiError: INVALID_REQUEST if the name or the value is not valid.
         """
         names = ClientQuotaEntity(user=user, client_id=client_id, ip=ip).names()
         if not names:
-            raise ValueError("whose quota? name a user, a client_id or an ip")
+            raise ValueError("no entity given: expected user, client_id or ip")
         known = CLIENT_KEYS if ip is ABSENT else IP_KEYS
         if not values:
-            raise ValueError(f"which quota? one of {', '.join(known)}")
+            raise ValueError(f"no quota given: expected one of {', '.join(known)}")
         for key in values:
             if key not in known:
-                raise ValueError(f"no quota is called {key!r}{meant(key, known)}")
+                raise ValueError(f"unknown quota {key!r}{meant(key, known)}")
         alteration = Alteration(names, list(values.items()))
         for refusal in self.call(lambda: self.host.broker.client_quotas.alter([alteration])).values():
             if refusal is not None:
@@ -181,31 +185,31 @@ class RunningHost:
         throttle_ms: int = 0,
         garbage: bool | bytes = False,
     ) -> Fault:
-        """Do wrong for the next requests of an API. Of several faults that are meant, the oldest hits.
+        """Inject a fault into the next requests of an API. If several faults apply, the oldest hits.
 
         Args:
-            api: As Kafka calls it: ``PushTelemetry``.
-            client_id: Whose requests, a pattern with ``*`` too; None for all.
-            times: How many of them; None for all until `Fault.remove`.
-            error: Answer with this error, by name or number; the request has no other effect.
-            delay_ms: Answer so much later, by the host's clock.
-            drop: Close the connection: ``before`` the request has an effect, or ``after`` that.
-            throttle_ms: Say in the answer that the client was throttled for so long.
-            garbage: Answer with bytes that make no sense, or with these.
+            api: Kafka's name of the API, such as ``PushTelemetry``.
+            client_id: Client id of the requests, or a pattern with ``*``; None for all clients.
+            times: Number of requests to hit; None for all until `Fault.remove`.
+            error: Respond with this error, by name or number; the request has no other effect.
+            delay_ms: Delay the response by this time of the host's clock.
+            drop: Close the connection ``before`` or ``after`` the request takes effect.
+            throttle_ms: Report this throttle time in the response.
+            garbage: Respond with undecodable bytes, or with the given bytes.
 
         Raises:
-            ValueError: The API or the error is not known, nothing is to be done wrong, or it cannot be.
+            ValueError: The API or the error is unknown, no effect is given, or a value is not valid.
         """
         self.requests.refuse_unknown(api)
         if times is not None and times < 1:
-            raise ValueError(f"times={times}: 1 at least, or None for all")
+            raise ValueError(f"times={times}: expected at least 1, or None for all")
         if drop is not None and drop not in get_args(Drop):
-            raise ValueError(f"drop={drop!r}{meant(drop, get_args(Drop))}")
+            raise ValueError(f"drop={drop!r}: expected {' or '.join(map(repr, get_args(Drop)))}")
         for name, value_ms in (("delay_ms", delay_ms), ("throttle_ms", throttle_ms)):
             if value_ms < 0:
-                raise ValueError(f"{name}={value_ms}: less than nothing")
+                raise ValueError(f"{name}={value_ms}: must not be negative")
         if error is None and not (delay_ms or drop or throttle_ms or garbage):
-            raise ValueError("what is to go wrong? give error, delay_ms, drop, throttle_ms or garbage")
+            raise ValueError("no effect given: expected error, delay_ms, drop, throttle_ms or garbage")
         fault = Fault(
             api=api,
             arrivals=self.arrivals,
@@ -223,7 +227,7 @@ class RunningHost:
     # Explanations
 
     def what_came(self) -> Iterator[str]:
-        """What a test should know that waited in vain."""
+        """Yield the lines that explain to a test why its wait may have failed."""
         stored = self.host.telemetry.subscriptions.by_name
         yield "subscriptions:" if stored else "subscriptions: none, so clients have nothing to push"
         for name, info in stored.items():
@@ -233,14 +237,14 @@ class RunningHost:
         yield "clients:" if clients else f"clients: none has connected to {self.bootstrap}"
         yield from (f"  {line}" for line in clients)
         for client_id, interval_ms in self.telemetry.told_nothing():
-            told = f"{client_id} was told to push nothing, and asks again after {interval_ms / 1000:g} s"
+            told = f"{client_id} got an empty subscription and asks again after {interval_ms / 1000:g} s"
             yield f"  {told}: subscribe before it starts"
         pushes = self.telemetry.pushes
         yield f"pushes: {len(pushes)}" + (f", the newest {NEWEST}:" if len(pushes) > NEWEST else "")
         yield from (f"  {push}" for push in pushes[-NEWEST:])
         names = sorted({name for push in pushes for name in push.metrics})
         if names:
-            yield "metrics that came:"
+            yield "received metrics:"
             yield from (f"  {name}" for name in names)
         if self.dispatcher.faults:
             yield "faults:"

@@ -1,4 +1,4 @@
-"""What clients pushed to a host, for a test to look at."""
+"""The pushes that a host received, for a test to inspect."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from odradek.wire.messages.get_telemetry_subscriptions import (
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 KEPT = 1_000
-"""The newest so many pushes: they hold their payloads."""
+"""Number of pushes that are kept with their payloads; the oldest are dropped."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Push:
-    """One PushTelemetry request, taken or not."""
+    """One PushTelemetry request, accepted or not."""
 
     number: int
-    """From 1 on, in the order of the answers."""
+    """Number of the push, counted from 1 in the order of the responses."""
     context: RequestContext
     request: PushTelemetryRequest = field(repr=False)
-    """As the client sent it: ids, ``terminating``, ``compression_type``, the compressed ``metrics``."""
+    """The request of the client: ids, ``terminating``, ``compression_type``, compressed ``metrics``."""
     error: ErrorCode | None
-    """What it was answered; None if it was not, because the connection was dropped."""
+    """The error code of the response; None if the connection was dropped instead."""
     data: bytes = field(repr=False)
-    """The payload as plugins see it, opened and labeled; empty if it was refused or had none."""
+    """The payload as plugins see it, decompressed and labeled; empty if the push was refused or empty."""
     fault: Fault | None = None
-    """Which one hit it."""
+    """The fault that hit the push; None if none did."""
     decoded: list[DataPoint] | None = field(default=None, repr=False)
 
     @property
@@ -50,20 +50,20 @@ class Push:
 
     @property
     def terminating(self) -> bool:
-        """The client's last one."""
+        """Whether it is the terminating push of the client."""
         return self.request.terminating
 
     @property
     def points(self) -> list[DataPoint]:
         """All data points, in the client's order."""
         if self.decoded is None:
-            with suppress(DecodeError):  # Kafka's error policy takes whatever comes
+            with suppress(DecodeError):  # with Kafka's error policy, a payload may be any bytes
                 self.decoded = list(data_points(self.data))
         return self.decoded or []
 
     @property
     def metrics(self) -> list[str]:
-        """Names of the metrics in it, each once."""
+        """The names of its metrics, without duplicates."""
         return list(dict.fromkeys(point.metric for point in self.points))
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class Push:
         return f"{self.client_id}: {outcome}, {last}{size} bytes, {len(self.metrics)} metrics"
 
     def exchange(self) -> Pushed:
-        """The same for a conformance report."""
+        """The push in the form of a conformance report."""
         return Pushed(
             context=self.context,
             client_instance_id=self.request.client_instance_id,
@@ -87,11 +87,12 @@ class Push:
 
 
 class TelemetryLog:
-    """A receiver that keeps what comes, and a way to wait for it.
+    """A receiver that keeps pushes and lets a test wait for them.
 
     Args:
-        arrivals: Told of everything that comes.
-        now_ms: The host's time; None where a test drives it by hand, so that nothing can be said about time.
+        arrivals: Notified of every push.
+        now_ms: The host's clock; None if a test controls it, which makes rules about time impossible to
+            check.
     """
 
     def __init__(self, arrivals: Arrivals, now_ms: Callable[[], int] | None = None) -> None:
@@ -99,17 +100,17 @@ class TelemetryLog:
         self.now_ms = now_ms
         self.kept: deque[Push] = deque(maxlen=KEPT)
         self.exchanges: deque[Handshake | Push] = deque(maxlen=2 * KEPT)
-        """The newest pushes with the handshakes between them, in the order of the answers."""
+        """The newest pushes and handshakes, in the order of the responses."""
         self.opened: dict[RequestContext, bytes] = {}
-        """Payloads whose push is not answered yet."""
+        """Payloads of pushes that are not answered yet."""
         self.count = 0
 
     def client_receiver(self) -> TelemetryLog:
-        """It offers itself."""
+        """Return itself: it is its own provider."""
         return self
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
-        """A push was taken; its answer follows."""
+        """Keep the payload of an accepted push until the response is known."""
         self.opened[context] = payload.data
 
     def answered(
@@ -119,9 +120,9 @@ class TelemetryLog:
         error: ErrorCode | None,
         fault: Fault | None,
     ) -> None:
-        """The answer to a push is known. On the host's loop."""
+        """Add a push whose response is known. Called on the host's loop."""
         data = self.opened.pop(context, b"")
-        # what was received is a view into a buffer that is used again
+        # the received bytes are a view into a buffer that is reused
         request.metrics = bytes(request.metrics or b"")
         with self.arrivals.condition:
             self.count += 1
@@ -139,7 +140,7 @@ class TelemetryLog:
         error: ErrorCode | None,
         response: GetTelemetrySubscriptionsResponse | None,
     ) -> None:
-        """The answer to a client that asks for its subscription is known. On the host's loop."""
+        """Add a GetTelemetrySubscriptions whose response is known. Called on the host's loop."""
         handshake = Handshake(
             context=context,
             asked_id=bytes(request.client_instance_id),
@@ -151,7 +152,7 @@ class TelemetryLog:
             self.arrivals.condition.notify_all()
 
     def told_nothing(self) -> Iterator[tuple[str | None, int]]:
-        """Clients whose newest subscription is empty, and how many ms later they ask again."""
+        """Yield the clients whose newest subscription is empty, each with the ms until it asks again."""
         with self.arrivals.condition:
             handshakes = [each for each in self.exchanges if isinstance(each, Handshake)]
         for client_id, newest in {each.context.client_id: each for each in handshakes}.items():
@@ -160,18 +161,18 @@ class TelemetryLog:
 
     @property
     def pushes(self) -> list[Push]:
-        """The newest pushes, oldest first, refused ones and empty ones too."""
+        """The newest pushes, oldest first, including refused and empty ones."""
         with self.arrivals.condition:
             return list(self.kept)
 
     def conformance(self, client_id: str) -> ConformanceReport:
-        """What a client made of KIP-714 so far: the standard metrics it sent, and how it behaved.
+        """Report how a client has implemented KIP-714 so far: its standard metrics and its behavior.
 
         Args:
-            client_id: Of the client, or a pattern with ``*``; all its client instances together.
+            client_id: The client id, or a pattern with ``*``. All client instances are reported together.
 
         Raises:
-            NothingCame: It has neither asked for a subscription nor pushed.
+            NothingCame: The client has neither asked for a subscription nor pushed.
         """
         with self.arrivals.condition:
             found = [
@@ -193,16 +194,16 @@ class TelemetryLog:
         timeout_s: float = 5,
         after: Push | None = None,
     ) -> list[DataPoint]:
-        """The data points of a metric, from the first push that has some.
+        """Wait for a metric and return its data points in the first push that has some.
 
         Args:
-            metric: Its name, or a pattern with ``*``; None for all metrics of the push.
-            client_id: Of the client, or a pattern with ``*``; None for any.
-            timeout_s: How long it may take, by the machine's clock.
-            after: Look only at what came after this push.
+            metric: Name of the metric, or a pattern with ``*``; None for all metrics of the push.
+            client_id: The client id, or a pattern with ``*``; None for any client.
+            timeout_s: Timeout by the machine's clock.
+            after: Ignore this push and earlier ones.
 
         Raises:
-            NothingCame: There was none in time; it says what came instead.
+            NothingCame: No data point arrived in time. The message lists what arrived instead.
         """
 
         def found() -> list[DataPoint] | None:
@@ -226,10 +227,10 @@ class TelemetryLog:
         timeout_s: float = 5,
         after: Push | None = None,
     ) -> Push:
-        """The first push with this outcome, empty ones too.
+        """Wait for the first push with this outcome, which may be empty.
 
         Raises:
-            NothingCame: There was none in time; it says what came instead.
+            NothingCame: No such push arrived in time. The message lists what arrived instead.
         """
         code = error_code(error)
 
@@ -244,7 +245,7 @@ class TelemetryLog:
         return self.arrivals.wait_for(found, timeout_s, wanted)
 
     def matching(self, client_id: str | None, after: Push | None) -> Iterator[Push]:
-        """Pushes of a client, later than one of them."""
+        """Yield the pushes of a client that came after a given push."""
         first = 0 if after is None else after.number
         for push in self.kept:
             if push.number > first and (client_id is None or fnmatchcase(push.client_id or "", client_id)):

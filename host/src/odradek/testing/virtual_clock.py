@@ -1,4 +1,4 @@
-"""The time of a running host, in the hand of its test."""
+"""A clock for a running host, controlled by the test."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from odradek.testing.host_thread import HostThread
 
 STEP_MS = 3_600_000
-"""What passes in one turn of the host's loop."""
+"""The longest step in one turn of the host's loop."""
 
 
 class VirtualClock:
-    """A clock for one host: it stands still until `advance`.
+    """A clock for one host that stands still until `advance` is called.
 
-    How long something takes is measured by the machine's clock still: request quotas count that.
-    Clients have a clock of their own, so they push when they like; the host thinks that no time has passed.
+    Durations are still measured by the machine's clock, for example the request time that request quotas
+    count. Clients keep their own time: they push at their intervals while no time passes for the host.
     """
 
     monotonic_ns = staticmethod(SystemClock.monotonic_ns)
@@ -32,29 +32,29 @@ class VirtualClock:
         return self.mock.time_ms
 
     def drive(self, thread: HostThread) -> None:
-        """Be the time of a host that is about to start.
+        """Become the clock of a host that is about to start.
 
         Raises:
-            RuntimeError: It is that of another host.
+            RuntimeError: It already is the clock of another host.
         """
         if self.thread is not None:
-            raise RuntimeError("a virtual clock belongs to one host: make another one")
+            raise RuntimeError("a virtual clock belongs to one host: create another one")
         self.thread = thread
         self.mock.timer = thread.host.timer
 
     def advance(self, elapsed_ms: int) -> None:
-        """Let time pass; what is due in it has been done, in order, when this returns. From any thread.
+        """Advance the time. All tasks due by then have run, in order, when this returns.
 
-        A day takes half a second: much of a host is due every few seconds.
+        May be called from any thread. A day takes half a second, because many tasks run every few seconds.
 
         Raises:
-            RuntimeError: No host has this clock, or it is stopped.
-            ValueError: Time would go back.
+            RuntimeError: No host uses this clock, or the host has stopped.
+            ValueError: ``elapsed_ms`` is negative.
         """
         if elapsed_ms < 0:
-            raise ValueError(f"time does not go back: advance({elapsed_ms})")
+            raise ValueError(f"time cannot go back: advance({elapsed_ms})")
         if self.thread is None:
-            raise RuntimeError("no host has this clock: start one with odradek.testing.host(clock=...)")
+            raise RuntimeError("no host uses this clock: start one with odradek.testing.host(clock=...)")
         call, advance = self.thread.call, self.mock.advance
         for _ in range(elapsed_ms // STEP_MS):
             call(lambda: advance(STEP_MS))

@@ -1,6 +1,6 @@
-"""A dispatcher that tells a test what it answers, and does wrong what the test orders.
+"""A dispatcher that records requests for a test and applies its faults.
 
-It stands around the host's handlers: the host itself knows nothing of it.
+It wraps the host's handlers, so the host itself needs no code for tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscr
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 HEADER_BYTES = (4, 5)
-"""Of a response: the correlation id, and an empty tag section where there is one."""
+"""Size of a response header: the correlation id and, in flexible versions, an empty tag section."""
 
 
 def api_name(request: type[Any]) -> str:
@@ -31,7 +31,7 @@ def api_name(request: type[Any]) -> str:
 
 
 class WatchedDispatcher(Dispatcher):
-    """Answers as its parent does, unless a fault says otherwise."""
+    """Answers like its base class unless a fault applies."""
 
     def __init__(
         self, broker: Broker, routes: dict[int, Route], requests: RequestLog, telemetry: TelemetryLog
@@ -60,7 +60,7 @@ class WatchedDispatcher(Dispatcher):
         return super().refusal(route, request, error)
 
     def write(self, write: Callable[[Any], bytes], header_bytes: int, response: Any) -> bytes:
-        """Encode the response to the current request, or spoil it."""
+        """Encode the response to the current request, changed by its fault."""
         request, fault = self.current, self.current.fault if self.current is not None else None
         if fault is not None and fault.throttle_ms and hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = max(response.throttle_time_ms, fault.throttle_ms)
@@ -77,7 +77,7 @@ class WatchedDispatcher(Dispatcher):
         context: RequestContext,
         broker: Broker,
     ) -> Any:
-        """Stand in for the handler of an API."""
+        """Record a request and call the handler of its API, or apply a fault."""
         api = api_name(route.request)
         fault = next((each for each in self.faults if each.hits(api, context)), None)
         row = Request(
@@ -113,7 +113,7 @@ class WatchedDispatcher(Dispatcher):
         context: RequestContext,
         fault: Fault | None,
     ) -> Any:
-        """What the handler says, or the fault in its place."""
+        """The result of the handler, or of the fault instead."""
         if fault is not None and fault.drop == "before":
             raise CloseConnection(str(fault))
         if fault is None or fault.error is None:
@@ -125,7 +125,7 @@ class WatchedDispatcher(Dispatcher):
         return route.refusal(request, fault.error, None)
 
     def refuse_push(self, request: PushTelemetryRequest, error: ErrorCode) -> None:
-        """Remember a refusal as the manager would have: it decides what the client may ask next."""
+        """Store a refusal as the manager would: it determines which request the client may send next."""
         instance = self.broker.telemetry.client_instances.cached.get(request.client_instance_id)
         if instance is not None:
             instance.maybe_update_push(self.now_ms())
@@ -159,7 +159,7 @@ class WatchedDispatcher(Dispatcher):
         return outer
 
     def finish(self, row: Request, request: Any, response: Any) -> None:
-        """The outcome of a request is known; its response, if it has one, is written next."""
+        """Record the outcome of a request. Its response, if there is one, is encoded next."""
         self.current = row
         error = None if row.drops else error_of(response)
         if isinstance(request, PushTelemetryRequest):
@@ -172,7 +172,7 @@ class WatchedDispatcher(Dispatcher):
 
 
 def error_of(response: Any) -> ErrorCode | None:
-    """The error of a response as a whole, also where it is wrapped for the quotas."""
+    """The error of a whole response, which may be wrapped for the quotas."""
     if isinstance(response, ApiError):
         return response.code
     code = getattr(getattr(response, "response", response), "error_code", None)

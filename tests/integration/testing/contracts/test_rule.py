@@ -61,7 +61,7 @@ def test_a_hanging_plugin_is_abandoned_and_its_line_named() -> None:
     hanging = found(7, Hanging, limit_s=0.1)
 
     assert isinstance(hanging.error, Hangs)
-    assert hanging.why.startswith("still not over after 0.1 s, it hangs in ")
+    assert hanging.why.startswith("still running after 0.1 s: it hangs in ")
     assert "test_rule.py" in hanging.why
     assert hanging.why.endswith("(export_metrics)")
 
@@ -97,22 +97,22 @@ def test_a_plugin_that_cannot_be_created_breaks_the_rule() -> None:
 def test_a_plugin_that_offers_nothing_is_reported() -> None:
     broken = found(7, StaysOut)
 
-    assert broken.why == "client_receiver returned None: with this configuration it stays out"
+    assert broken.why == "client_receiver returned None: the plugin is inactive with this configuration"
 
 
 def test_a_coroutine_function_is_reported_as_never_awaited() -> None:
     broken = found(17, Promising)
 
-    assert broken.why == "export_metrics is a coroutine function: the host does not await it, nothing is done"
+    assert (
+        broken.why == "export_metrics is a coroutine function: the host does not await it, so it never runs"
+    )
 
 
 def test_a_rule_with_missing_requirements_is_skipped_with_all_reasons() -> None:
     skipped = found(15, Receiver)
 
     assert skipped.outcome is Outcome.SKIPPED
-    assert skipped.why == (
-        "no far side in the test's hand, it does not declare 'flush', it has no method close"
-    )
+    assert skipped.why == ("Subject.far_side is not set, it does not declare 'flush', it has no close method")
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -134,7 +134,7 @@ def test_a_failing_test_names_rule_and_paragraph() -> None:
 
 
 def test_a_skipped_test_has_a_reason() -> None:
-    with pytest.raises(pytest.skip.Exception, match="R4-closes-unused: it has no method close"):
+    with pytest.raises(pytest.skip.Exception, match="R4-closes-unused: it has no close method"):
         check(RULES[4], Subject(make=Receiver))
 
 

@@ -11,19 +11,19 @@ OTHER = bytes(16 * [7])
 def test_asking_for_an_id_once_passes() -> None:
     talk = Conversation().handshake(0).push(1).handshake(2, asked_id=ME).push(3)
 
-    assert talk.verdict("instance id") == ("ok", "nil once, then as given: 2 handshakes, 2 pushes")
+    assert talk.verdict("instance id") == ("ok", "used one id in 2 handshakes and 2 pushes")
 
 
 def test_asking_for_an_id_again_fails() -> None:
     talk = Conversation().handshake(0, given_id=OTHER).handshake(1).push(2)
 
-    assert talk.verdict("instance id") == ("wrong", "asked for an id again")
+    assert talk.verdict("instance id") == ("wrong", "requested an id again")
 
 
 def test_using_an_id_that_the_host_did_not_assign_fails() -> None:
     talk = Conversation().handshake(0, given_id=OTHER).push(1)
 
-    assert talk.verdict("instance id") == ("wrong", "pushes with an id that it was not given")
+    assert talk.verdict("instance id") == ("wrong", "pushed with an id that it was not given")
 
 
 def test_a_restarted_client_has_another_connection_and_another_id() -> None:
@@ -58,13 +58,13 @@ def test_a_push_with_an_unassigned_subscription_id_fails() -> None:
         Conversation().handshake(0, subscription_id=7).push(1, subscription_id=7).push(2, subscription_id=8)
     )
 
-    assert talk.verdict("subscription id") == ("wrong", "1 of 2 pushes carry another one")
+    assert talk.verdict("subscription id") == ("wrong", "1 of 2 pushes carry another subscription id")
 
 
 def test_a_codec_that_was_not_offered_fails() -> None:
     assert Conversation().handshake(0).push(1, codec=9).verdict("compression") == (
         "wrong",
-        "9 is not among the accepted ones",
+        "9 is not among the accepted codecs",
     )
     assert Conversation().handshake(0).push(1, codec=0).verdict("compression") == ("ok", "none")
 
@@ -72,4 +72,4 @@ def test_a_codec_that_was_not_offered_fails() -> None:
 def test_a_push_above_the_size_limit_fails() -> None:
     talk = Conversation().handshake(0).push(1, sent_bytes=1_001, error=ErrorCode.TELEMETRY_TOO_LARGE)
 
-    assert talk.verdict("size") == ("wrong", "1001 bytes, of 1000 allowed")
+    assert talk.verdict("size") == ("wrong", "1001 bytes, the limit is 1000")

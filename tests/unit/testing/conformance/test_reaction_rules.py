@@ -23,14 +23,14 @@ def refused(error: ErrorCode) -> Conversation:
 def test_an_error_that_never_came_is_unseen(error: ErrorCode) -> None:
     talk = Conversation().handshake(0).push(1)
 
-    assert talk.verdict(error.name, until=9) == ("unseen", "no push was answered so")
+    assert talk.verdict(error.name, until=9) == ("unseen", "no push was refused with this error")
 
 
 @pytest.mark.parametrize("error", [UNKNOWN, CODEC])
 def test_the_client_asks_for_its_subscription(error: ErrorCode) -> None:
     assert refused(error).handshake(2.25, asked_id=ME).verdict(error.name) == (
         "ok",
-        "asked for its subscription after 0.25 of the interval",
+        "requested its subscription after 0.25 of the interval",
     )
     assert refused(error).push(3).verdict(error.name) == (
         "wrong",
@@ -55,11 +55,11 @@ def test_the_client_waits_for_an_interval(error: ErrorCode) -> None:
 @pytest.mark.parametrize("error", [UNKNOWN, CODEC, THROTTLED, TOO_LARGE])
 def test_lasting_silence_fails(error: ErrorCode) -> None:
     assert refused(error).verdict(error.name, until=3.9) == ("unseen", "nothing followed in time")
-    assert refused(error).verdict(error.name, until=4) == ("wrong", "fell silent")
+    assert refused(error).verdict(error.name, until=4) == ("wrong", "sent nothing more")
 
 
 def test_an_invalid_record_ends_telemetry() -> None:
-    assert refused(INVALID).verdict(INVALID.name, until=4) == ("ok", "pushed no more")
+    assert refused(INVALID).verdict(INVALID.name, until=4) == ("ok", "stopped pushing")
     assert refused(INVALID).verdict(INVALID.name, until=3) == ("unseen", "nothing followed in time")
     assert refused(INVALID).push(3).rule(INVALID.name).verdict == "wrong"
     assert refused(INVALID).handshake(3, asked_id=ME).rule(INVALID.name).verdict == "wrong"
@@ -74,4 +74,4 @@ def test_one_wrong_reaction_of_several_fails() -> None:
 def test_a_refused_terminating_push_requires_no_reaction() -> None:
     talk = Conversation().handshake(0).push(1).push(2, error=UNKNOWN, terminating=True)
 
-    assert talk.verdict(UNKNOWN.name, until=9) == ("unseen", "no push was answered so")
+    assert talk.verdict(UNKNOWN.name, until=9) == ("unseen", "no push was refused with this error")

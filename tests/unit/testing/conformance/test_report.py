@@ -43,7 +43,7 @@ def test_a_wrong_metric_is_shown_with_the_reason() -> None:
     data = sum_of(TOTAL, delta=False, monotonic=False, unit="s")
 
     assert pushed(data).report().wrong == [
-        f"{TOTAL}: a sum that is not monotonic; cumulative, though the host asks for delta; "
+        f"{TOTAL}: a sum that is not monotonic; cumulative, although the host requested delta; "
         "unit s, should be none"
     ]
     assert pushed(sum_of(LATENCY)).report().wrong == [
@@ -66,7 +66,7 @@ def test_only_metrics_of_the_kind_of_client_are_expected() -> None:
 def test_accepted_pushes_alone_leave_rules_unseen() -> None:
     report = Conversation().push(1).push(2).report(complete=False)
 
-    told = {row.rule for row in report.rules if row.seen != "the topic has accepted pushes only"}
+    told = {row.rule for row in report.rules if row.seen != "the topic contains only accepted pushes"}
     assert told == {rule.name for rule in RULES if rule.in_topic}
     assert str(report).splitlines()[2] == "seen in the topic: 2 pushes, 10 metrics"
 
@@ -99,7 +99,7 @@ def test_the_report_can_be_json() -> None:
 
 
 def test_a_report_without_a_client_is_refused() -> None:
-    with pytest.raises(ValueError, match="client me has neither asked nor pushed"):
+    with pytest.raises(ValueError, match="client me has neither requested a subscription nor pushed"):
         Conversation().report()
 
 

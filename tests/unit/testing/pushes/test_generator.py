@@ -43,5 +43,5 @@ def test_a_payload_has_the_requested_size(metrics: int, least_bytes: int) -> Non
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="no metric is a 'counter'"):
+    with pytest.raises(ValueError, match="unknown kind of metric 'counter'"):
         metrics_data(kinds=["counter"])

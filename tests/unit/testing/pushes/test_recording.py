@@ -58,7 +58,7 @@ def test_an_application_pushes_its_own_metrics() -> None:
 
 
 def test_a_client_that_was_not_recorded_is_refused() -> None:
-    with pytest.raises(ValueError, match="no recording of 'sarama': there are franz-go, "):
+    with pytest.raises(ValueError, match="no recording of 'sarama': expected one of franz-go, "):
         recorded("sarama")
 
 

@@ -1,4 +1,4 @@
-"""What a client made of KIP-714: the standard metrics it sent, and how it behaved."""
+"""Reports how a client implements KIP-714: the standard metrics it sends, and its behavior."""
 
 from odradek.testing.conformance.exchange import Exchange, Handshake, Pushed, from_record
 from odradek.testing.conformance.finding import Observation, Verdict

@@ -1,4 +1,4 @@
-"""Rules about ids, codecs and sizes: what a client must repeat of what it was told."""
+"""Rules about ids, codecs and sizes, for which a client must follow the last handshake."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ NO_PUSH = unseen("no push was seen")
 
 
 def instance_id(instance: ClientInstance, seen: Observation) -> Finding:
-    """It asks for an id once, and uses the one it was given."""
+    """The client requests an id once, and uses the one it was given."""
     others = given_elsewhere(instance, seen)
     handshakes = [each for each in instance.handshakes if each.error is ErrorCode.NONE]
     if not handshakes:
-        return wrong("pushes with an id that it was not given") if others else NO_HANDSHAKE
+        return wrong("pushed with an id that it was not given") if others else NO_HANDSHAKE
     if handshakes[0].asked_id != NIL_UUID:
         return unseen("the first handshake was not seen")
     if others:
-        return wrong("asked for an id again")
+        return wrong("requested an id again")
     if len(handshakes) == 1 and not instance.pushes:
-        return unseen("nothing came after the handshake")
-    return ok(f"nil once, then as given: {len(handshakes)} handshakes, {len(instance.pushes)} pushes")
+        return unseen("nothing followed the handshake")
+    return ok(f"used one id in {len(handshakes)} handshakes and {len(instance.pushes)} pushes")
 
 
 def given_elsewhere(instance: ClientInstance, seen: Observation) -> bool:
-    """Whether a connection of the instance was given another id before."""
+    """Whether a connection of the instance had been given another id before."""
     first = instance.exchanges[0]
     before = seen.exchanges[: seen.exchanges.index(first)]
     return any(
@@ -43,7 +43,7 @@ def given_elsewhere(instance: ClientInstance, seen: Observation) -> bool:
 
 
 def told(instance: ClientInstance) -> Iterator[tuple[Handshake, Pushed]]:
-    """Each push with what the client was told before it."""
+    """Yield each push with the last handshake before it."""
     for index, each in enumerate(instance.exchanges):
         handshake = instance.handshake_before(index)
         if isinstance(each, Pushed) and handshake is not None:
@@ -59,7 +59,7 @@ def subscription_id(instance: ClientInstance, seen: Observation) -> Finding:
         push for handshake, push in pairs if push.subscription_id != handshake.response.subscription_id
     ]
     if strange:
-        return wrong(f"{len(strange)} of {len(pairs)} pushes carry another one")
+        return wrong(f"{len(strange)} of {len(pairs)} pushes carry another subscription id")
     return ok(f"in {len(pairs)} of {len(pairs)} pushes")
 
 
@@ -72,15 +72,15 @@ def compression(instance: ClientInstance, seen: Observation) -> Finding:
     used = ", ".join(sorted({codec_name(push.codec) for push in instance.pushes}))
     pairs = list(told(instance))
     if not pairs:
-        return unseen(f"{used}; what was accepted is not known") if used else NO_PUSH
+        return unseen(f"{used}; the accepted codecs are not known") if used else NO_PUSH
     for handshake, push in pairs:
         if push.codec and push.codec not in handshake.response.accepted_compression_types:
-            return wrong(f"{codec_name(push.codec)} is not among the accepted ones")
+            return wrong(f"{codec_name(push.codec)} is not among the accepted codecs")
     return ok(used)
 
 
 def size(instance: ClientInstance, seen: Observation) -> Finding:
-    """A push is not larger than the host takes."""
+    """A push is not larger than the host allows."""
     pairs = [
         (handshake, push.sent_bytes) for handshake, push in told(instance) if push.sent_bytes is not None
     ]
@@ -88,5 +88,5 @@ def size(instance: ClientInstance, seen: Observation) -> Finding:
         return unseen("neither the sizes nor the limit are known")
     for handshake, sent_bytes in pairs:
         if sent_bytes > handshake.response.telemetry_max_bytes:
-            return wrong(f"{sent_bytes} bytes, of {handshake.response.telemetry_max_bytes} allowed")
+            return wrong(f"{sent_bytes} bytes, the limit is {handshake.response.telemetry_max_bytes}")
     return ok(f"up to {max(sent_bytes for _, sent_bytes in pairs)} bytes")

@@ -1,4 +1,4 @@
-"""What a client and a host said to each other about telemetry."""
+"""The telemetry requests of a client and the host's responses."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from odradek.wire.types import NIL_UUID
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handshake:
-    """One GetTelemetrySubscriptions request and its answer."""
+    """One GetTelemetrySubscriptions request and its response."""
 
     context: RequestContext
     asked_id: bytes
-    """The client instance id in the request; nil for a client that has none yet."""
+    """The client instance id in the request; nil if the client has none yet."""
     error: ErrorCode | None
     """None if the connection was dropped."""
     response: GetTelemetrySubscriptionsResponse = field(repr=False)
 
     @property
     def client_instance_id(self) -> bytes:
-        """The id that the client has from then on."""
+        """The id of the client instance after this handshake."""
         return self.response.client_instance_id if self.error is ErrorCode.NONE else self.asked_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
-    """One PushTelemetry request and its answer."""
+    """One PushTelemetry request and its response."""
 
     context: RequestContext
     client_instance_id: bytes
     subscription_id: int
     push_interval_ms: int | None = None
-    """What the client instance was told; None where only the handshake before says it."""
+    """The interval that the client instance was given; None if only the handshake before it has it."""
     terminating: bool = False
     codec: int = 0
-    """Kafka's number of the compression."""
+    """Kafka's number of the compression codec."""
     sent_bytes: int | None = None
-    """As it was sent; None where that is not known."""
+    """Size of the payload as sent; None if it is not known."""
     error: ErrorCode | None = ErrorCode.NONE
     """None if the connection was dropped."""
     data: bytes = field(default=b"", repr=False)
-    """The payload, opened; empty if it was refused or had none."""
+    """The decompressed payload; empty if the push was refused or empty."""
 
     def points(self) -> list[DataPoint]:
-        """Its data points; none in what is not OTLP."""
+        """The data points of the payload; empty if it is not OTLP."""
         try:
             return list(data_points(self.data))
         except DecodeError:
@@ -63,12 +63,12 @@ Exchange = Handshake | Pushed
 
 
 def received_ms(exchange: Exchange) -> int:
-    """When the host read the request."""
+    """The time when the host read the request, epoch milliseconds."""
     return exchange.context.received_ms
 
 
 def from_record(record: TelemetryRecord) -> Pushed:
-    """An accepted push, from the telemetry topic."""
+    """Convert a record of the telemetry topic, which is an accepted push."""
     return Pushed(
         context=record.context,
         client_instance_id=record.payload.client_instance_id,
@@ -100,14 +100,14 @@ class ClientInstance:
         return [push for push in self.pushes if push.error is ErrorCode.NONE]
 
     def handshake_before(self, index: int) -> Handshake | None:
-        """The last successful one before an exchange: what the client goes by."""
+        """The last successful handshake before an exchange, which the client must follow; None if unseen."""
         for each in reversed(self.exchanges[:index]):
             if isinstance(each, Handshake) and each.error is ErrorCode.NONE:
                 return each
         return None
 
     def interval_ms(self, index: int) -> int | None:
-        """The push interval that was valid for a push; None where nothing says it."""
+        """The push interval in force for a push; None if it is not known."""
         push = self.exchanges[index]
         if isinstance(push, Pushed) and push.push_interval_ms is not None:
             return push.push_interval_ms
@@ -116,9 +116,9 @@ class ClientInstance:
 
 
 def client_instances(exchanges: Iterable[Exchange]) -> list[ClientInstance]:
-    """The client instances in order of appearance.
+    """Group exchanges by client instance, in order of appearance.
 
-    A handshake that failed before the client had an id belongs to the instance that comes next.
+    A handshake that failed before the client had an id is added to the instance that follows.
     """
     found: dict[bytes, ClientInstance] = {}
     unnamed: list[Exchange] = []

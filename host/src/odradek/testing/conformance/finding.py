@@ -1,4 +1,4 @@
-"""What was found out about one rule."""
+"""The result of checking one rule."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from odradek.testing.conformance.exchange import ClientInstance, Exchange, recei
 
 
 class Verdict(StrEnum):
-    """The worst comes first."""
+    """The verdict on a rule. The order is from worst to best."""
 
     WRONG = "wrong"
     OK = "ok"
     UNSEEN = "unseen"
-    """It did not happen, or cannot be told from what is at hand."""
+    """The situation did not occur, or the exchanges at hand do not show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +39,24 @@ def unseen(seen: str) -> Finding:
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
-    """The verdict of several client instances; of equal ones the first."""
+    """The worst finding of several client instances; the first of equal ones."""
     return min(findings, key=lambda finding: list(Verdict).index(finding.verdict))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What is known about the client instances of a client."""
+    """The observed exchanges of a client, with all its client instances."""
 
     exchanges: Sequence[Exchange]
-    """In their order."""
+    """The exchanges in their order."""
     complete: bool = True
-    """With handshakes and refused pushes; False for the accepted pushes of the telemetry topic."""
+    """Whether handshakes and refused pushes are included; False for the pushes in the telemetry topic."""
     timed: bool = True
-    """False where the host's clock was driven by hand."""
+    """Whether the host's clock was real; False if a test controlled it."""
     until_ms: int | None = None
-    """How long somebody looked; None for up to the last exchange."""
+    """End of the observation, epoch milliseconds; None for the last exchange."""
 
     def silence_ms(self, instance: ClientInstance) -> int:
-        """How long nothing has come from an instance."""
+        """The time from the last exchange of an instance to the end of the observation."""
         last_ms = received_ms(instance.exchanges[-1])
         return max(0, (self.until_ms or last_ms) - last_ms)

@@ -1,4 +1,4 @@
-"""One standard metric, and what a client made of it."""
+"""The standard metrics of a client and how it sent them."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ class State(StrEnum):
     WRONG = "wrong"
     MISSING = "missing"
     NOT_ASKED = "not asked"
-    """No subscription wanted it."""
+    """No subscription requested it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricRow:
-    """What was sent under a standard name."""
+    """How a client sent one standard metric."""
 
     name: str
-    """With ``org.apache.kafka.``."""
+    """The full name, including ``org.apache.kafka.``."""
     state: State
     kind: str | None = None
-    """``gauge``, ``sum`` or what else came; None if nothing did."""
+    """``gauge``, ``sum`` or another kind; None if the metric was not sent."""
     unit: str = ""
-    """As it was sent; Kafka's clients send none."""
+    """The unit as sent; Kafka's clients send none."""
     temporality: str | None = None
-    """``delta`` or ``cumulative``, of a sum."""
+    """``delta`` or ``cumulative``; None for a gauge."""
     labels: Sequence[str] = ()
-    """Of the data points."""
+    """Names of the labels of the data points."""
     problems: Sequence[str] = ()
 
 
 def roles(names: Iterable[str]) -> list[str]:
-    """What a client is: ``producer``, ``consumer``, ``admin``."""
+    """The roles of a client, by the names of its metrics: ``producer``, ``consumer``, ``admin``."""
     known = list(names)
     return [role for role, prefix in ROLES.items() if any(name.startswith(prefix) for name in known)]
 
 
 def metric_rows(points: Sequence[DataPoint], prefixes: Sequence[str] | None) -> list[MetricRow]:
-    """All standard metrics of what the client is.
+    """Create a row for each standard metric of the client's roles.
 
     Args:
-        points: Everything that it pushed.
-        prefixes: What it was asked for; None where that is not known.
+        points: All data points that the client pushed.
+        prefixes: The requested prefixes; None if they are not known.
     """
     found: dict[str, list[DataPoint]] = {}
     for point in points:
@@ -86,12 +86,12 @@ def temporality(point: DataPoint) -> str:
 
 
 def problems_of(standard: StandardMetric, point: DataPoint) -> Iterable[str]:
-    """What is not as the KIP has it."""
+    """Yield the differences between a data point and the KIP."""
     if point.kind != standard.kind:
         yield f"a {point.kind}, should be a {standard.kind}"
     elif point.kind == "sum":
         if not point.delta:
-            yield "cumulative, though the host asks for delta"
+            yield "cumulative, although the host requested delta"
         if not point.monotonic:
             yield "a sum that is not monotonic"
     if point.unit not in ("", standard.unit):

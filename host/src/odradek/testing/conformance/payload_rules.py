@@ -1,4 +1,4 @@
-"""Rules about names and labels in what was pushed."""
+"""Rules about the names and labels in pushes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from odradek.wire.error_code import ErrorCode
 METRIC_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)+")
 LABEL_NAME = re.compile(r"[a-z][a-z0-9_]*")
 MEANT = {"member_id": "group_member_id"}
-"""Names that are not those of the KIP, though what they say is."""
+"""Other names for labels of the KIP, with the KIP's names."""
 ALL = "*"
 SHOWN = 5
 NO_METRIC = unseen("no metric was seen")
@@ -27,14 +27,14 @@ def points(instance: ClientInstance) -> Iterator[DataPoint]:
 
 
 def shown(names: Iterable[str]) -> str:
-    """Some of them."""
+    """The first names, and the number of the others."""
     wanted = sorted(names)
     more = f" and {len(wanted) - SHOWN} more" if len(wanted) > SHOWN else ""
     return ", ".join(wanted[:SHOWN]) + more
 
 
 def metric_names(instance: ClientInstance, seen: Observation) -> Finding:
-    """A name is lower case, its parts are divided by dots, and it begins with a domain turned around."""
+    """A name is in lower case with parts separated by dots, and starts with a reversed domain name."""
     names = {point.metric for point in points(instance)}
     if not names:
         return NO_METRIC
@@ -46,12 +46,12 @@ def metric_names(instance: ClientInstance, seen: Observation) -> Finding:
 
 
 def asked_for(name: str, prefixes: Iterable[str]) -> bool:
-    """Whether a subscription wants a metric."""
+    """Whether a subscription with these prefixes requests a metric."""
     return any(prefix == ALL or name.startswith(prefix) for prefix in prefixes)
 
 
 def requested(instance: ClientInstance, seen: Observation) -> Finding:
-    """A push has the metrics that were asked for, and no others."""
+    """A push contains only requested metrics."""
     count, others = 0, set()
     for handshake, push in told(instance):
         if push.error is ErrorCode.NONE:
@@ -62,12 +62,12 @@ def requested(instance: ClientInstance, seen: Observation) -> Finding:
                 if not asked_for(point.metric, handshake.response.requested_metrics)
             }
     if not count:
-        return unseen("what was asked for is not known")
+        return unseen("the requested metrics are not known")
     return wrong(shown(others)) if others else ok(f"in {count} of {count} pushes")
 
 
 def resource_labels(instance: ClientInstance, seen: Observation) -> Finding:
-    """What a client says of itself goes by the names of the KIP."""
+    """The client's own resource labels have the names of the KIP."""
     labels: set[str] = set()
     grouped = False
     for point in points(instance):
@@ -79,18 +79,18 @@ def resource_labels(instance: ClientInstance, seen: Observation) -> Finding:
     if grouped and "group_id" not in labels:
         return wrong("a member of a group without group_id")
     own = labels & RESOURCE_LABELS
-    return ok(shown(own)) if own else unseen("it says nothing of itself")
+    return ok(shown(own)) if own else unseen("the client sets no resource labels")
 
 
 def hint(label: str) -> str:
-    """A label with what it should be called."""
+    """A label, with the name it should have if that is another one."""
     name = re.sub(r"[.\- ]", "_", label.lower())
     meant = MEANT.get(name, name)
     return label if meant == label else f"{label} (should be {meant})"
 
 
 def point_labels(instance: ClientInstance, seen: Observation) -> Finding:
-    """Labels of data points are words of lower case, with underscores."""
+    """Labels of data points are in lower case with underscores."""
     labels = {label for point in points(instance) for label in point.attributes}
     bad = [label for label in labels if not LABEL_NAME.fullmatch(label)]
     if bad:

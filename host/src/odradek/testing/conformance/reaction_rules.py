@@ -1,4 +1,4 @@
-"""Rules about what a client does after a push was refused."""
+"""Rules about a client's reaction to a refused push."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from odradek.testing.conformance.timing_rules import EARLY_MS, untimed
 from odradek.wire.error_code import ErrorCode
 
 PATIENCE = 2
-"""Intervals after which a client that says nothing has fallen silent."""
+"""Number of intervals without a request after which a client counts as silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused push, and what came next."""
+    """A refused push, and the exchange that followed."""
 
     push: Pushed
     next: Handshake | Pushed | None
     after_ms: int
-    """Until the next exchange, or how long there was none."""
+    """Time to the next exchange, or to the end of the observation if there is none."""
     interval_ms: int
     untimed: Finding | None
 
     @property
     def fell_silent(self) -> bool:
-        """Nothing came for so long that nothing will."""
+        """Whether the observation continued long enough without a further exchange."""
         return self.next is None and self.after_ms >= PATIENCE * self.interval_ms
 
     @property
     def waited(self) -> str:
-        """How long, for people."""
+        """The time to the next exchange as text; empty if it says nothing."""
         return (
             ""
             if self.untimed is not None
@@ -44,7 +44,7 @@ Reaction = Callable[[Refusal], Finding]
 
 
 def refusals(instance: ClientInstance, seen: Observation, error: ErrorCode) -> list[Refusal]:
-    """The pushes that were answered with an error; one that ends the client asks for no reaction."""
+    """The pushes that were refused with an error, except terminating ones, which need no reaction."""
     found = []
     for index, push in enumerate(instance.exchanges):
         if not isinstance(push, Pushed) or push.error is not error or push.terminating:
@@ -58,54 +58,54 @@ def refusals(instance: ClientInstance, seen: Observation, error: ErrorCode) -> l
 
 
 def asks_again(refusal: Refusal) -> Finding:
-    """It asks for its subscription."""
+    """The client requests its subscription."""
     if isinstance(refusal.next, Handshake):
-        return ok(f"asked for its subscription{refusal.waited}")
+        return ok(f"requested its subscription{refusal.waited}")
     if refusal.fell_silent:
-        return wrong("fell silent")
+        return wrong("sent nothing more")
     if refusal.next is None or refusal.next.terminating:
         return unseen("nothing followed in time")
     return wrong(f"pushed{refusal.waited} as before")
 
 
 def changes_codec(refusal: Refusal) -> Finding:
-    """It asks for its subscription, or compresses otherwise."""
+    """The client requests its subscription, or uses another codec."""
     if isinstance(refusal.next, Pushed) and refusal.next.codec != refusal.push.codec:
-        return ok(f"pushed{refusal.waited}, compressed otherwise")
+        return ok(f"pushed{refusal.waited} with another codec")
     return asks_again(refusal)
 
 
 def waits(refusal: Refusal) -> Finding:
-    """It says nothing before the interval is over, and goes on then."""
+    """The client sends nothing until the interval is over, then continues."""
     if refusal.fell_silent:
-        return wrong("fell silent")
+        return wrong("sent nothing more")
     if refusal.next is None or (isinstance(refusal.next, Pushed) and refusal.next.terminating):
         return unseen("nothing followed in time")
     if refusal.untimed is not None:
         return refusal.untimed
-    did = "asked for its subscription" if isinstance(refusal.next, Handshake) else "pushed"
+    did = "requested its subscription" if isinstance(refusal.next, Handshake) else "pushed"
     early = refusal.after_ms < refusal.interval_ms - EARLY_MS
     return (wrong if early else ok)(f"{did}{refusal.waited}")
 
 
 def stops(refusal: Refusal) -> Finding:
-    """It pushes no more: the next payload would not be better."""
+    """The client stops pushing, because its next payload would be invalid too."""
     if isinstance(refusal.next, Pushed) and not refusal.next.terminating:
         return wrong(f"pushed{refusal.waited}")
     if refusal.fell_silent:
-        return ok("pushed no more")
+        return ok("stopped pushing")
     if isinstance(refusal.next, Handshake):
-        return wrong(f"asked for its subscription{refusal.waited}")
+        return wrong(f"requested its subscription{refusal.waited}")
     return unseen("nothing followed in time")
 
 
 def reaction(error: ErrorCode, expected: Reaction) -> Callable[[ClientInstance, Observation], Finding]:
-    """The rule about one error."""
+    """Create the rule for one error."""
 
     def rule(instance: ClientInstance, seen: Observation) -> Finding:
         found = refusals(instance, seen, error)
         if not found:
-            return unseen("no push was answered so")
+            return unseen("no push was refused with this error")
         return worst(map(expected, found))
 
     return rule

@@ -1,4 +1,4 @@
-"""The conformance report: what a client made of KIP-714."""
+"""The conformance report: how a client implements KIP-714."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from odradek.testing.conformance.rules import RULES, Rule
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.uuid_text import uuid_text
 
-NOT_IN_TOPIC = "the topic has accepted pushes only"
+NOT_IN_TOPIC = "the topic contains only accepted pushes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
-    """A rule, and what was seen of it."""
+    """A rule and its verdict."""
 
     rule: str
     expected: str
@@ -28,46 +28,46 @@ class RuleRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConformanceReport:
-    """About one client id: all its client instances together."""
+    """The report on one client id, with all its client instances."""
 
     client_id: str | None
     client_instance_ids: Sequence[str]
-    """As Kafka prints them."""
+    """The ids as Kafka prints them."""
     software: str
-    """Name and version, as ApiVersions had them."""
+    """Name and version of the client software, from ApiVersions."""
     roles: Sequence[str]
     source: str
-    """``requests``, or ``topic``: accepted pushes only."""
+    """``requests``, or ``topic`` for accepted pushes only."""
     handshakes: int
     pushes: int
     refused: int
-    """Of the pushes."""
+    """Number of refused pushes."""
     metrics_sent: int
-    """Different names, standard ones and others."""
+    """Number of different metric names, standard and others."""
     rules: Sequence[RuleRow]
     metrics: Sequence[MetricRow]
-    """The standard ones of what the client is."""
+    """The standard metrics of the client's roles."""
 
     @property
     def wrong(self) -> list[str]:
-        """Everything that is not as KIP-714 has it, a line each. Missing metrics are not among it."""
+        """All deviations from KIP-714, one line each. Missing metrics are not included."""
         rules = [f"{row.rule}: {row.seen}" for row in self.rules if row.verdict is Verdict.WRONG]
         return rules + [f"{row.name}: {'; '.join(row.problems)}" for row in self.metrics if row.problems]
 
     @property
     def missing(self) -> list[str]:
-        """Standard metrics that were asked for and did not come."""
+        """The standard metrics that were requested but not sent."""
         return [row.name for row in self.metrics if row.state is State.MISSING]
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """The report as a dict for JSON."""
         return {**asdict(self), "wrong": self.wrong, "missing": self.missing}
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """Yield the lines of the report as text."""
         yield f"client {self.client_id} ({self.software}), {' and '.join(self.roles) or 'nothing pushed'}"
         yield f"client instances: {' '.join(self.client_instance_ids)}"
         handshakes = f"{self.handshakes} handshakes, " if self.source == "requests" else ""
@@ -85,7 +85,7 @@ class ConformanceReport:
 
 
 def described(row: MetricRow) -> str:
-    """How a metric was sent."""
+    """The details of a metric, as the end of its line."""
     labels = f"labels {' '.join(row.labels)}" if row.labels else None
     parts = [row.kind, row.temporality, row.unit or None, labels, *row.problems]
     text = ", ".join(part for part in parts if part)
@@ -93,13 +93,13 @@ def described(row: MetricRow) -> str:
 
 
 def conformance_report(client_id: str | None, seen: Observation) -> ConformanceReport:
-    """What the exchanges of a client say.
+    """Create the report from the exchanges of a client.
 
     Raises:
-        ValueError: There are none.
+        ValueError: There are no exchanges.
     """
     if not seen.exchanges:
-        raise ValueError(f"client {client_id} has neither asked nor pushed")
+        raise ValueError(f"client {client_id} has neither requested a subscription nor pushed")
     instances = client_instances(seen.exchanges)
     pushes = [push for instance in instances for push in instance.pushes]
     points = [point for instance in instances for push in instance.accepted for point in push.points()]
@@ -121,17 +121,19 @@ def conformance_report(client_id: str | None, seen: Observation) -> ConformanceR
 
 
 def rule_row(rule: Rule, instances: Sequence[ClientInstance], seen: Observation) -> RuleRow:
-    """The worst of what the instances did."""
+    """The worst finding of a rule among the client instances."""
     if not (seen.complete or rule.in_topic):
         finding = unseen(NOT_IN_TOPIC)
     else:
-        looks = [rule.look(instance, seen) for instance in instances] or [unseen("nobody was there")]
+        looks = [rule.look(instance, seen) for instance in instances] or [
+            unseen("no client instance was seen")
+        ]
         finding = worst(looks)
     return RuleRow(rule=rule.name, expected=rule.expected, verdict=finding.verdict, seen=finding.seen)
 
 
 def prefixes(instances: Sequence[ClientInstance]) -> list[str] | None:
-    """What the client was asked for, in all handshakes."""
+    """The prefixes requested in all handshakes; None if no handshake was seen."""
     handshakes = [each for instance in instances for each in instance.handshakes]
     wanted = [each.response.requested_metrics for each in handshakes if each.error is ErrorCode.NONE]
     return sorted({prefix for requested in wanted for prefix in requested}) if wanted else None

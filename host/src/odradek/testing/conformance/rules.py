@@ -15,46 +15,56 @@ from odradek.wire.error_code import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What KIP-714 expects of a client."""
+    """One expectation of KIP-714."""
 
     name: str
     expected: str
     look: Callable[[ClientInstance, Observation], Finding]
     in_topic: bool
-    """Whether accepted pushes alone tell something about it."""
+    """Whether accepted pushes alone suffice to check it."""
 
 
 RULES: Final = (
-    Rule("instance id", "asks for an id once, then uses it", conversation_rules.instance_id, False),
+    Rule("instance id", "requests an id once, then uses it", conversation_rules.instance_id, False),
     Rule(
-        "subscription id", "pushes with that of its last handshake", conversation_rules.subscription_id, False
+        "subscription id",
+        "pushes with the subscription id of its last handshake",
+        conversation_rules.subscription_id,
+        False,
     ),
     Rule("compression", "uses an accepted codec, or none", conversation_rules.compression, True),
-    Rule("size", "pushes no more than the host takes", conversation_rules.size, False),
-    Rule("first push", "0.5 to 1.5 intervals after the handshake", timing_rules.first_push, False),
+    Rule("size", "keeps pushes within the size limit", conversation_rules.size, False),
+    Rule(
+        "first push",
+        "first pushes 0.5 to 1.5 intervals after the handshake",
+        timing_rules.first_push,
+        False,
+    ),
     Rule("interval", "pushes once per interval", timing_rules.interval, True),
-    Rule("terminating push", "pushes once more when it closes", timing_rules.terminating, True),
-    Rule("requested metrics", "pushes what was asked for, nothing else", payload_rules.requested, False),
+    Rule("terminating push", "sends a last push when it closes", timing_rules.terminating, True),
+    Rule("requested metrics", "pushes only requested metrics", payload_rules.requested, False),
     Rule(
         "metric names",
-        "lower case, with dots, after a domain turned around",
+        "uses lower case with dots, after a reversed domain name",
         payload_rules.metric_names,
         True,
     ),
-    Rule("resource labels", "says of itself what the KIP names", payload_rules.resource_labels, True),
-    Rule("point labels", "lower case, with underscores", payload_rules.point_labels, True),
+    Rule(
+        "resource labels", "describes itself with the labels of the KIP", payload_rules.resource_labels, True
+    ),
+    Rule("point labels", "uses lower case with underscores", payload_rules.point_labels, True),
     *(
         Rule(error.name, expected, reaction(error, react), False)
         for error, expected, react in (
-            (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, "asks for its subscription", asks_again),
+            (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, "requests its subscription", asks_again),
             (
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-                "asks for its subscription, or compresses otherwise",
+                "requests its subscription, or uses another codec",
                 changes_codec,
             ),
-            (ErrorCode.THROTTLING_QUOTA_EXCEEDED, "says nothing for an interval, then goes on", waits),
-            (ErrorCode.TELEMETRY_TOO_LARGE, "says nothing for an interval, then goes on", waits),
-            (ErrorCode.INVALID_RECORD, "pushes no more", stops),
+            (ErrorCode.THROTTLING_QUOTA_EXCEEDED, "sends nothing for an interval, then continues", waits),
+            (ErrorCode.TELEMETRY_TOO_LARGE, "sends nothing for an interval, then continues", waits),
+            (ErrorCode.INVALID_RECORD, "stops pushing", stops),
         )
     ),
 )

@@ -1,6 +1,6 @@
-"""The standard metrics of KIP-714: what every client should be able to send.
+"""The standard metrics of KIP-714, which every client should be able to send.
 
-The KIP has some for producers and some for consumers, none for admin clients.
+The KIP defines metrics for producers and for consumers, but none for admin clients.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ ROLES: Final = {
     "consumer": f"{PREFIX}consumer.",
     "admin": f"{PREFIX}admin.client.",
 }
-"""What a client is, by the names of its metrics."""
+"""The prefix of the metric names of each role."""
 RESOURCE_LABELS: Final = frozenset(
     {"client_rack", "group_id", "group_instance_id", "group_member_id", "transactional_id"}
 )
-"""What a client says of itself on the Resource."""
+"""Labels that a client sets on the Resource."""
 HOST_LABELS: Final = frozenset(
     {
         "client_instance_id",
@@ -31,21 +31,21 @@ HOST_LABELS: Final = frozenset(
         "node_id",
     }
 )
-"""What is set on receipt."""
+"""Labels that the host sets on receipt."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandardMetric:
-    """One row of the KIP."""
+    """One standard metric of the KIP."""
 
     name: str
-    """Below `PREFIX`."""
+    """The name without `PREFIX`."""
     kind: str
     """``gauge`` or ``sum``."""
     unit: str = ""
     """``ms``; empty for ratios and counts."""
     labels: frozenset[str] = frozenset()
-    """On each data point."""
+    """Labels of each data point."""
 
     @property
     def role(self) -> str:
@@ -56,7 +56,7 @@ NODE = frozenset({"node_id"})
 
 
 def both(name: str, unit: str = "", labels: frozenset[str] = frozenset()) -> tuple[StandardMetric, ...]:
-    """The average and the maximum of something."""
+    """The average and the maximum of a measurement."""
     return tuple(StandardMetric(f"{name}.{end}", "gauge", unit, labels) for end in ("avg", "max"))
 
 

@@ -1,4 +1,4 @@
-"""Rules about when a client pushes."""
+"""Rules about the times of pushes."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from odradek.testing.conformance.finding import Finding, Observation, ok, unseen
 from odradek.wire.error_code import ErrorCode
 
 EARLY_MS = 100
-"""A push is not early by less: the host may have read the one before late."""
+"""Tolerance for an early push: the host may have read the previous push late."""
 LATE_MS = 300
-"""What a busy machine and a client that just started may cost."""
-TELLING_MS = 1_000
-"""The shortest interval with which something can be said about time."""
+"""Tolerance for a late push on a busy machine or from a client that has just started."""
+SHORTEST_INTERVAL_MS = 1_000
+"""The shortest interval for which these tolerances allow a verdict."""
 FIRST_PUSH = (0.5, 1.5)
-"""Of the interval after the handshake."""
+"""Earliest and latest first push after the handshake, in intervals."""
 LATE = 1.1
-"""Of the interval: what comes later than that, most of the time, does not keep it."""
-BY_HAND = unseen("the host's clock was driven by hand")
+"""A client whose pushes usually come later than this many intervals does not keep the interval."""
+BY_HAND = unseen("a test controlled the host's clock")
 
 
 def untimed(seen: Observation, interval_ms: int) -> Finding | None:
-    """Why nothing can be said about time; None if something can."""
+    """The reason why times cannot be checked; None if they can."""
     if not seen.timed:
         return BY_HAND
-    if interval_ms < TELLING_MS:
-        return unseen(f"an interval of {interval_ms} ms is too short to tell: take {TELLING_MS} ms")
+    if interval_ms < SHORTEST_INTERVAL_MS:
+        return unseen(
+            f"an interval of {interval_ms} ms is too short to check: use at least {SHORTEST_INTERVAL_MS} ms"
+        )
     return None
 
 
 def first_push(instance: ClientInstance, seen: Observation) -> Finding:
-    """The first push comes 0.5 to 1.5 intervals after the handshake, so that clients spread."""
+    """The first push comes 0.5 to 1.5 intervals after the handshake, to spread the load of many clients."""
     start = next((each for each in instance.handshakes if wants_metrics(each)), None)
     if start is None:
         return NO_HANDSHAKE
@@ -57,7 +59,7 @@ def wants_metrics(handshake: Handshake) -> bool:
 
 
 def gaps(instance: ClientInstance) -> Iterator[tuple[int, int]]:
-    """From each accepted push to the next with nothing between: how long, and the interval."""
+    """Yield the time and the interval between each accepted push and a push that directly follows it."""
     for index, (before, push) in enumerate(pairwise(instance.exchanges), start=1):
         if not isinstance(before, Pushed) or before.error is not ErrorCode.NONE:
             continue
@@ -69,7 +71,7 @@ def gaps(instance: ClientInstance) -> Iterator[tuple[int, int]]:
 
 
 def interval(instance: ClientInstance, seen: Observation) -> Finding:
-    """It pushes once per interval, not earlier."""
+    """The client pushes once per interval, and not earlier."""
     found = list(gaps(instance))
     if not found:
         return unseen("no two pushes in a row were accepted")
@@ -77,8 +79,8 @@ def interval(instance: ClientInstance, seen: Observation) -> Finding:
         return reason
     shares = [gap_ms / interval_ms for gap_ms, interval_ms in found]
     text = f"{min(shares):.2f} to {max(shares):.2f} of the interval in {len(shares)} gaps"
-    # what the topic does not show may have come between: after a handshake a push may come at once, and
-    # one that is refused leaves a longer gap
+    # the topic does not show handshakes, after which a push may come at once, nor refused pushes, which
+    # leave a longer gap
     early = seen.complete and any(gap_ms < interval_ms - EARLY_MS for gap_ms, interval_ms in found)
     delays = [gap_ms - LATE * interval_ms for gap_ms, interval_ms in found]
     late = (median(delays) if seen.complete else min(delays)) > LATE_MS
@@ -86,12 +88,14 @@ def interval(instance: ClientInstance, seen: Observation) -> Finding:
 
 
 def terminating(instance: ClientInstance, seen: Observation) -> Finding:
-    """A client that closes pushes once more, marked as the last time."""
+    """A client that closes sends a last push, marked as terminating."""
     pushes = instance.pushes
     marked = [index for index, push in enumerate(pushes) if push.terminating]
     if not pushes:
         return NO_PUSH
     if not marked:
-        return unseen("no push was marked as the last: the client may still run")
+        return unseen("no push was marked as terminating: the client may still be running")
     after = len(pushes) - 1 - marked[0]
-    return wrong(f"{after} pushes after it") if after else ok("the last push is marked")
+    return (
+        wrong(f"{after} pushes after the terminating push") if after else ok("the last push is terminating")
+    )

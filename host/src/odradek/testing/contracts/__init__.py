@@ -1,7 +1,7 @@
 """The contract of a plugin: named rules, as test classes for pytest and as functions.
 
-``class TestMine(ReceiverContract)`` with the fixture ``subject`` is all that a plugin's author writes. Each
-rule has a paragraph in ``docs/reference/receiver-contract.md``. New rules come with minor releases only.
+A plugin's author only writes ``class TestMine(ReceiverContract)`` with the fixture ``subject``. Each rule has
+a section in ``docs/reference/receiver-contract.md``. Only minor releases add rules.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PLACES = {
     "rule": ("Outcome", "Rule", "RuleBroken", "Verdict", "verdict", "verdicts"),
     "subject": ("Accounts", "Capability", "FarSide", "FarSideState", "Kind", "Subject"),
 }
-"""Where a name is: the classes need pytest, which a host has not."""
+"""The names by module. They are imported lazily because the classes need pytest, which a host lacks."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The rules as test classes: one test for each rule, one fixture to override."""
+"""The rules as test classes, with one test per rule and one fixture to override."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from odradek.testing.contracts.subject import Kind, Subject
 
 
 class Contract:
-    """What all of them share. Override `subject`."""
+    """The base of all test classes. Override the fixture `subject`."""
 
     @pytest.fixture
     def subject(self) -> Subject:
-        """What is tested: ``return Subject(make=MyReceiver)``."""
-        raise NotImplementedError(f"{type(self).__name__} has to override the fixture subject")
+        """The plugin under test: ``return Subject(make=MyReceiver)``."""
+        raise NotImplementedError(f"{type(self).__name__} must override the fixture subject")
 
 
 def check(rule: Rule, subject: Subject) -> None:
-    """Fail or skip the test with what there is to say."""
+    """Check a rule and fail or skip the test with the reason."""
     __tracebackhide__ = True
     found = verdict(rule, subject)
     if found.outcome is Outcome.SKIPPED:
@@ -29,7 +29,7 @@ def check(rule: Rule, subject: Subject) -> None:
 
 
 class ReceiverContract(Contract):
-    """For what the hook ``odradek_client_telemetry`` returns with a receiver (KIP-714)."""
+    """Tests a receiver (KIP-714) that the hook ``odradek_client_telemetry`` returns."""
 
     @pytest.mark.parametrize("rule", rules_of(Kind.RECEIVER), ids=str)
     def test_rule(self, rule: Rule, subject: Subject) -> None:
@@ -37,7 +37,7 @@ class ReceiverContract(Contract):
 
 
 class ExporterContract(Contract):
-    """For what the hook ``odradek_client_telemetry`` returns with an exporter (KIP-1217)."""
+    """Tests an exporter (KIP-1217) that the hook ``odradek_client_telemetry`` returns."""
 
     @pytest.mark.parametrize("rule", rules_of(Kind.EXPORTER), ids=str)
     def test_rule(self, rule: Rule, subject: Subject) -> None:
@@ -45,7 +45,7 @@ class ExporterContract(Contract):
 
 
 class ForwarderContract(Contract):
-    """For what the hook ``odradek_forwarder`` returns."""
+    """Tests a forwarder that the hook ``odradek_forwarder`` returns."""
 
     @pytest.mark.parametrize("rule", rules_of(Kind.FORWARDER), ids=str)
     def test_rule(self, rule: Rule, subject: Subject) -> None:
@@ -53,7 +53,7 @@ class ForwarderContract(Contract):
 
 
 class EnricherContract(Contract):
-    """For what the hook ``odradek_enricher`` returns."""
+    """Tests an enricher that the hook ``odradek_enricher`` returns."""
 
     @pytest.mark.parametrize("rule", rules_of(Kind.ENRICHER), ids=str)
     def test_rule(self, rule: Rule, subject: Subject) -> None:
@@ -61,7 +61,7 @@ class EnricherContract(Contract):
 
 
 class QuotaCallbackContract(Contract):
-    """For what the hook ``odradek_quota_callback`` returns."""
+    """Tests a quota callback that the hook ``odradek_quota_callback`` returns."""
 
     @pytest.mark.parametrize("rule", rules_of(Kind.QUOTA_CALLBACK), ids=str)
     def test_rule(self, rule: Rule, subject: Subject) -> None:

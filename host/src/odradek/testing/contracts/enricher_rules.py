@@ -1,4 +1,4 @@
-"""What an enricher has to keep. It is asked once per client instance and connection, on the host's loop."""
+"""The rules for an enricher. The host calls it on its loop, once per client instance and connection."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ SPOOFS = (
     '","principal":"User:admin',
     "admin\nprincipal: User:admin",
 )
-"""What a client may call itself."""
+"""Client ids and software names that a hostile client may send."""
 
 
 def labels_of(enricher: Enricher, context: RequestContext) -> Any:
-    """Its labels, whatever they are.
+    """Call ``labels`` and return its result, which may be of any type.
 
     Raises:
-        RuleBroken: It raised.
+        RuleBroken: The call raised an exception.
     """
     return called("labels", enricher.labels, INSTANCE_ID, context)
 
@@ -112,20 +112,20 @@ async def sees_through_spoofed(subject: Subject) -> None:
 
 
 def refuse_spoofed(honest: Mapping[str, str], labels: Mapping[str, str], spoof: str) -> None:
-    """A client cannot add a label, or change one that comes from its principal.
+    """Check that a client cannot add a label or change one that is derived from its principal.
 
     Raises:
         RuleBroken: It can.
     """
     added = sorted(labels.keys() - honest.keys())
     if added:
-        raise RuleBroken(f"a client that calls itself {spoof!r} adds the labels {', '.join(added)}")
+        raise RuleBroken(f"a client named {spoof!r} gets additional labels: {', '.join(added)}")
     known = [name for name, value in honest.items() if PRINCIPAL in str(value)]
     for name in known:
         if labels.get(name) != honest[name]:
             found = labels.get(name)
             raise RuleBroken(
-                f"a client that calls itself {spoof!r} makes {name} {found!r}, it is {honest[name]!r}"
+                f"a client named {spoof!r} changes the label {name} from {honest[name]!r} to {found!r}"
             )
 
 
@@ -134,10 +134,12 @@ async def answers_as_agreed(subject: Subject) -> None:
         for client_id in ("orders", None):
             labels = labels_of(enricher, context_of(client_id))
             if not isinstance(labels, Mapping):
-                raise RuleBroken(f"labels returned {type(labels).__name__}, expected a mapping of texts")
+                raise RuleBroken(f"labels returned {type(labels).__name__}, expected a mapping of strings")
             for name, value in labels.items():
                 if not (isinstance(name, str) and name and isinstance(value, str)):
-                    raise RuleBroken(f"labels has {shown(name)}: {shown(value)}, expected a name and a text")
+                    raise RuleBroken(
+                        f"labels returned {shown(name)}: {shown(value)}, expected non-empty name and string"
+                    )
 
 
 ENRICHER_RULES: Final = rules(

@@ -1,4 +1,4 @@
-"""What a forwarder has to keep. The host drives it on a loop of its own, one ``deliver`` at a time."""
+"""The rules for a forwarder. The host runs it on a separate loop, one ``deliver`` at a time."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from odradek.testing.contracts.samples import GARBAGE, Samples, context_of, numb
 from odradek.testing.contracts.subject import FORWARDER_BUDGET_MS, Capability, FarSideState, Kind, Subject
 
 BATCH = 40
-"""As large as the host's by default."""
+"""The host's default batch size."""
 TICK_S = 0.005
 CANCEL_GRACE_S = 1.0
-"""The host leaves a call behind that has not noticed its cancellation by then; it is less patient."""
+"""Time to end after a cancellation. The host abandons a call that takes longer."""
 HANGING_S = 0.15
 RETRY_S = 0.1
 Answer = Retry | Reject | None
@@ -40,7 +40,7 @@ Answer = Retry | Reject | None
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Forwarder]:
-    """A new one, started, with its far side up; closed at the end, which is not what is looked at here."""
+    """Yield a new, started forwarder whose far side is up. Errors of the final close are ignored here."""
     subject.turn(FarSideState.UP)
     forwarder: Forwarder = called("make", subject.make)
     try:
@@ -53,10 +53,10 @@ async def opened(subject: Subject) -> AsyncIterator[Forwarder]:
 
 
 async def answer_of(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> Answer:
-    """Deliver; what it had against the batch.
+    """Deliver a batch and return the Retry or Reject that it raised, or None.
 
     Raises:
-        RuleBroken: It raised something else.
+        RuleBroken: It raised another exception.
     """
     try:
         answer: Any = forwarder.deliver(batch)
@@ -69,17 +69,17 @@ async def answer_of(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> A
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise
         said = described(error)
-        raise RuleBroken(f"deliver raised {said}, expected Retry, Reject or nothing") from error
+        raise RuleBroken(f"deliver raised {said}, expected Retry, Reject or no exception") from error
     return None
 
 
 async def delivered(
     subject: Subject, forwarder: Forwarder, batch: Sequence[TelemetryRecord], why: str
 ) -> None:
-    """Deliver a good batch. With a far side it has to be there; without, nobody may be listening.
+    """Deliver a good batch and check that it arrives, if the far side is known.
 
     Raises:
-        RuleBroken: It is not there.
+        RuleBroken: Some of it did not arrive, or deliver raised Retry or Reject.
     """
     answer = await answer_of(forwarder, list(batch))
     if subject.far_side is None:
@@ -100,13 +100,13 @@ async def lets_its_loop_turn(subject: Subject) -> None:
             if longest_ms <= budget_ms:
                 return
     raise RuleBroken(
-        f"deliver held up its loop for {longest_ms:.0f} ms, the budget is {budget_ms:g} ms; "
-        "time-outs and the stop have to wait for it"
+        f"deliver blocked its event loop for {longest_ms:.0f} ms, the budget is {budget_ms:g} ms: "
+        "timeouts and the stop of the host are delayed"
     )
 
 
 async def longest_stop_ms(forwarder: Forwarder, batches: Sequence[Sequence[TelemetryRecord]]) -> float:
-    """The longest time in which another task on the loop did not get its turn."""
+    """The longest time for which another task on the loop could not run."""
     stops_ms = [0.0]
 
     async def ticking() -> None:
@@ -132,7 +132,7 @@ async def changes_nothing(subject: Subject) -> None:
     async with opened(subject) as forwarder:
         await answer_of(forwarder, batch)
     if [*map(id, batch)] != [*map(id, kept)]:
-        raise RuleBroken(f"it changed the batch: {len(kept)} records before deliver, {len(batch)} after")
+        raise RuleBroken(f"deliver changed the batch from {len(kept)} records to {len(batch)}")
     for record, old in zip(kept, before, strict=True):
         refuse_changes(old, contents(record))
 
@@ -164,9 +164,9 @@ async def starts_twice(subject: Subject) -> None:
     samples = Samples()
     async with opened(subject) as one, opened(subject) as other:
         await awaited("the second start", one.start)
-        await delivered(subject, one, samples.pushes(1), "it was started twice")
+        await delivered(subject, one, samples.pushes(1), "after a second start")
         await closed(subject, one)
-        await delivered(subject, other, samples.pushes(1), "another one, which was closed, stood beside it")
+        await delivered(subject, other, samples.pushes(1), "after another instance was closed")
 
 
 async def takes_empty(subject: Subject) -> None:
@@ -175,28 +175,28 @@ async def takes_empty(subject: Subject) -> None:
         await answer_of(forwarder, [])
         await answer_of(forwarder, [samples.push(data=b"")])
         batch = [samples.push(), samples.push(data=b""), samples.push(context=context_of(None))]
-        await delivered(subject, forwarder, batch, "one push in the batch was empty, one without a client id")
+        await delivered(subject, forwarder, batch, "one push was empty and one had no client id")
 
 
 async def takes_terminating(subject: Subject) -> None:
     samples = Samples()
     async with opened(subject) as forwarder:
         batch = [samples.push(), samples.push(terminating=True), samples.push()]
-        await delivered(subject, forwarder, batch, "one of them was a client's last")
+        await delivered(subject, forwarder, batch, "one of them was terminating")
 
 
 async def takes_huge(subject: Subject) -> None:
     samples = Samples()
     async with opened(subject) as forwarder:
         await answer_of(forwarder, [samples.huge()])
-        await delivered(subject, forwarder, samples.pushes(1), "after a huge one")
+        await delivered(subject, forwarder, samples.pushes(1), "after a huge push")
 
 
 async def outlives_undecodable(subject: Subject) -> None:
     samples = Samples()
     async with opened(subject) as forwarder:
         await answer_of(forwarder, [samples.push(data=GARBAGE)])
-        await delivered(subject, forwarder, samples.pushes(1), "after one that cannot be decoded")
+        await delivered(subject, forwarder, samples.pushes(1), "after an undecodable push")
 
 
 async def takes_concurrent(subject: Subject) -> None:
@@ -204,7 +204,7 @@ async def takes_concurrent(subject: Subject) -> None:
     async with opened(subject) as forwarder:
         batches = [samples.pushes(5) for _ in range(4)]
         await asyncio.gather(
-            *(delivered(subject, forwarder, batch, "with another deliver running") for batch in batches)
+            *(delivered(subject, forwarder, batch, "during concurrent delivers") for batch in batches)
         )
 
 
@@ -212,7 +212,7 @@ async def sees_through_spoofed(subject: Subject) -> None:
     samples = Samples()
     async with opened(subject) as forwarder:
         batch = samples.spoofed()
-        await delivered(subject, forwarder, batch, "their labels say that they come from one client")
+        await delivered(subject, forwarder, batch, "their labels claim that they come from one client")
 
 
 async def asks_to_retry(subject: Subject) -> None:
@@ -223,7 +223,7 @@ async def asks_to_retry(subject: Subject) -> None:
         answer = await answer_of(forwarder, batch)
         if not isinstance(answer, Retry):
             what = "returned" if answer is None else f"raised {described(answer)}"
-            raise RuleBroken(f"deliver {what} with its far side down, expected Retry: the pushes are lost")
+            raise RuleBroken(f"deliver {what} with the far side down, expected Retry: the pushes are lost")
         subject.turn(FarSideState.UP)
         await recovery(subject, forwarder, batch, "after the far side was down")
 
@@ -231,7 +231,7 @@ async def asks_to_retry(subject: Subject) -> None:
 async def recovery(
     subject: Subject, forwarder: Forwarder, batch: Sequence[TelemetryRecord], when: str
 ) -> None:
-    """The batch comes again, as the host would do it, and arrives."""
+    """Deliver the batch again, as the host would, and check that it arrives."""
     assert subject.far_side is not None
     deadline_s = time.monotonic() + subject.patience_s
     while (answer := await answer_of(forwarder, list(batch))) and time.monotonic() < deadline_s:
@@ -239,7 +239,7 @@ async def recovery(
     missing = await arrivals(subject.far_side, numbers_of(batch), subject.patience_s)
     if missing:
         said = "" if answer is None else f"; the last deliver raised {described(answer)}"
-        raise RuleBroken(f"{when}, {len(missing)} of {len(batch)} pushes do not arrive any more{said}")
+        raise RuleBroken(f"{when}, {len(missing)} of {len(batch)} pushes no longer arrive{said}")
 
 
 async def ends_when_cancelled(subject: Subject) -> None:
@@ -253,10 +253,10 @@ async def ends_when_cancelled(subject: Subject) -> None:
         delivering.cancel()
         _, pending = await asyncio.wait({delivering}, timeout=CANCEL_GRACE_S)
         if pending:
-            raise RuleBroken(f"deliver was cancelled and goes on after {CANCEL_GRACE_S:g} s")
+            raise RuleBroken(f"deliver was still running {CANCEL_GRACE_S:g} s after its cancellation")
         returned = not delivering.cancelled() and delivering.result() is None
         if returned and numbers_of(batch) - arrived(subject.far_side):
-            raise RuleBroken("deliver returned before the far side, which is slow, took the batch")
+            raise RuleBroken("deliver returned before the slow far side accepted the batch")
         subject.turn(FarSideState.UP)
         await recovery(subject, forwarder, samples.pushes(1), "after the far side was slow")
 
@@ -268,7 +268,7 @@ async def says_that_it_was_refused(subject: Subject) -> None:
         answer = await answer_of(forwarder, samples.pushes(1))
         if answer is None:
             raise RuleBroken(
-                "deliver returned though its far side refused the batch, expected Reject or Retry"
+                "deliver returned although the far side refused the batch, expected Reject or Retry"
             )
         subject.turn(FarSideState.UP)
         await recovery(subject, forwarder, samples.pushes(1), "after the far side refused a batch")
@@ -283,7 +283,7 @@ async def leaves_nothing_behind(subject: Subject) -> None:
         missing = numbers_of(batch) - arrived(subject.far_side)
         if answer is None and missing:
             raise RuleBroken(
-                f"deliver returned, but {len(missing)} of {BATCH} pushes are not there after close"
+                f"deliver returned, but {len(missing)} of {BATCH} pushes had not arrived after close"
             )
     async with opened(subject) as forwarder:
         subject.turn(FarSideState.SLOW)
@@ -292,7 +292,7 @@ async def leaves_nothing_behind(subject: Subject) -> None:
         delivering.cancel()
         await asyncio.wait({delivering}, timeout=CANCEL_GRACE_S)
         delivering.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await closed(subject, forwarder, "close, with a slow far side,")
+        await closed(subject, forwarder, "close with a slow far side")
 
 
 async def accounts_for_everything(subject: Subject) -> None:
@@ -304,7 +304,7 @@ async def accounts_for_everything(subject: Subject) -> None:
             try:
                 answer = await answer_of(forwarder, list(batch))
             except RuleBroken:
-                continue  # another rule's business: the host takes it for a failure of all
+                continue  # R14 and R17 check this: the host treats it as a failure of the whole batch
             if answer is not None:
                 await refuse_false_claims(subject, batch, answer)
 
@@ -312,10 +312,10 @@ async def accounts_for_everything(subject: Subject) -> None:
 async def refuse_false_claims(
     subject: Subject, batch: Sequence[TelemetryRecord], answer: Retry | Reject
 ) -> None:
-    """What it says of single records is of this batch, not two things at once, and true.
+    """Check the claims about single records: each is in the batch, has one outcome, and the claim is true.
 
     Raises:
-        RuleBroken: It is not.
+        RuleBroken: A claim is false.
     """
     assert subject.far_side is not None
     kind, known = type(answer).__name__, set(map(id, batch))
@@ -329,7 +329,7 @@ async def refuse_false_claims(
     missing = await arrivals(subject.far_side, numbers_of(answer.delivered), subject.patience_s)
     if missing:
         raise RuleBroken(
-            f"{kind} says that {len(answer.delivered)} were delivered, {len(missing)} did not arrive"
+            f"{kind} names {len(answer.delivered)} records as delivered, {len(missing)} did not arrive"
         )
 
 
@@ -340,7 +340,7 @@ async def answers_as_agreed(subject: Subject) -> None:
     for method, arguments in steps:
         answer = called(method, getattr(forwarder, method), *arguments)
         if not inspect.isawaitable(answer):
-            raise RuleBroken(f"{method} is no coroutine function, the host awaits what it returns")
+            raise RuleBroken(f"{method} is not a coroutine function, but the host awaits its result")
         with contextlib.suppress(Retry, Reject):
             result = await answer
             if result is not None:

@@ -1,4 +1,4 @@
-"""Which rules there are for what."""
+"""The rules for each kind of plugin."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ RULES = {
 
 
 def rules_of(kind: Kind) -> tuple[Rule, ...]:
-    """The rules for plugins of a kind, by number."""
+    """The rules for a kind of plugin, in the order of their numbers."""
     return RULES[kind]

@@ -1,4 +1,4 @@
-"""What rules of all kinds look at: time, changes, references, arrivals."""
+"""Checks shared by all rules: durations, changes, references, arrivals."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from odradek.testing.contracts.samples import numbers_in
 from odradek.testing.contracts.subject import FarSide, FarSideState, Subject
 
 ROUNDS = 5
-"""Another process may take the processor for a while: slow is what is slow in each round."""
+"""Attempts per timing check. Only slowness in every round fails, because other processes also need time."""
 STEP_S = 0.01
 
 
 def called(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call the plugin.
+    """Call the plugin and return the result.
 
     Raises:
-        RuleBroken: It raised, whatever.
+        RuleBroken: The call raised any exception.
     """
     try:
         return function(*arguments)
@@ -43,7 +43,7 @@ def described(error: BaseException) -> str:
 
 
 async def awaited(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The same for a coroutine; one that is none is another rule's business."""
+    """Call and await a coroutine function. R17 checks that it is one; here a plain result is accepted."""
     try:
         answer = function(*arguments)
         return await answer if inspect.isawaitable(answer) else answer
@@ -54,7 +54,7 @@ async def awaited(what: str, function: Callable[..., Any], *arguments: Any) -> A
 
 
 def timed_ms(function: Callable[..., Any], *arguments: Any) -> float:
-    """How long one call takes, milliseconds."""
+    """The duration of one call, milliseconds."""
     started_ns = time.perf_counter_ns()
     function(*arguments)
     return (time.perf_counter_ns() - started_ns) / 1e6
@@ -63,12 +63,15 @@ def timed_ms(function: Callable[..., Any], *arguments: Any) -> float:
 async def within_budget(
     what: str, calls: Callable[[], Sequence[Callable[[], Any]]], budget_ms: float
 ) -> None:
-    """Each call of some round is over within the budget.
+    """Check that there is a round in which each call finishes within the budget.
 
     Args:
-        what: The method's name.
-        calls: A round of them.
-        budget_ms: Milliseconds for each.
+        what: The name of the method.
+        calls: Returns the calls of a new round.
+        budget_ms: Milliseconds for each call.
+
+    Raises:
+        RuleBroken: Every round had a call that took longer.
     """
     slowest_ms = 0.0
     for _ in range(ROUNDS):
@@ -80,12 +83,12 @@ async def within_budget(
         else:
             return
     raise RuleBroken(
-        f"{what} took {slowest_ms:.1f} ms, the budget is {budget_ms:g} ms; the host stands still"
+        f"{what} took {slowest_ms:.1f} ms, the budget is {budget_ms:g} ms: it blocks the whole host"
     )
 
 
 def contents(record: TelemetryRecord) -> list[tuple[str, object]]:
-    """All that a record says, the connection included."""
+    """All fields of a record by name, including those of its connection."""
     context, payload = record.context, record.payload
     return [
         *((f"payload.{field.name}", getattr(payload, field.name)) for field in fields(payload)),
@@ -95,7 +98,7 @@ def contents(record: TelemetryRecord) -> list[tuple[str, object]]:
 
 
 def refuse_changes(before: Sequence[tuple[str, object]], after: Sequence[tuple[str, object]]) -> None:
-    """Both say the same.
+    """Check that the contents are equal.
 
     Raises:
         RuleBroken: The plugin changed a field.
@@ -103,7 +106,7 @@ def refuse_changes(before: Sequence[tuple[str, object]], after: Sequence[tuple[s
     for (name, old), (_, new) in zip(before, after, strict=True):
         if new is not old and new != old:
             raise RuleBroken(
-                f"it changed {name} from {shown(old)} to {shown(new)}; all plugins share the object"
+                f"the plugin changed {name} from {shown(old)} to {shown(new)}: all plugins share the object"
             )
 
 
@@ -113,7 +116,7 @@ def shown(value: object) -> str:
 
 
 class Watch:
-    """Knows whether somebody still has the records it was shown, without having them itself."""
+    """Detects whether records are still referenced, without referencing them itself."""
 
     def __init__(self, records: Sequence[TelemetryRecord]) -> None:
         self.parts = [
@@ -123,38 +126,44 @@ class Watch:
         ]
 
     def refuse_leftovers(self, when: str) -> None:
-        """Nothing is left once the caller has let go.
+        """Check that no object survives, after the caller has dropped its own references.
 
         Raises:
-            RuleBroken: The plugin keeps some of it.
+            RuleBroken: The plugin keeps some of them.
         """
         gc.collect()
         kept = [name for name, part in self.parts if part() is not None]
         if kept:
-            raise RuleBroken(f"{when}, it still has {len(kept)} of {len(self.parts)} objects: a {kept[0]}")
+            raise RuleBroken(
+                f"{when}, the plugin still holds {len(kept)} of {len(self.parts)} objects, one is a {kept[0]}"
+            )
 
 
 class BytesWatch:
-    """The same for the bytes of a payload, which cannot be referenced weakly."""
+    """Detects whether the bytes of a payload are still referenced; bytes have no weak references."""
 
     def __init__(self, data: bytes) -> None:
         self.data = bytes(bytearray(data))
         self.references = sys.getrefcount(self.data)
 
     def refuse_leftovers(self, when: str) -> None:
-        """Raises: RuleBroken: Somebody has the bytes who had not before."""
+        """Check that no new reference to the bytes exists.
+
+        Raises:
+            RuleBroken: The plugin keeps the bytes.
+        """
         gc.collect()
         if sys.getrefcount(self.data) > self.references:
-            raise RuleBroken(f"{when}, it still has the bytes of the payload")
+            raise RuleBroken(f"{when}, the plugin still holds the bytes of the payload")
 
 
 def arrived(far_side: FarSide) -> set[int]:
-    """The numbers of the pushes that the far side took."""
+    """The numbers of the pushes that the far side has accepted."""
     return numbers_in(far_side.received())
 
 
 async def arrivals(far_side: FarSide, numbers: set[int], within_s: float) -> set[int]:
-    """Those of the pushes that are still missing when the time is over."""
+    """Wait for pushes to arrive and return the numbers of those still missing at the timeout."""
     deadline_s = time.monotonic() + within_s
     while (missing := numbers - arrived(far_side)) and time.monotonic() < deadline_s:
         await asyncio.sleep(STEP_S)
@@ -162,10 +171,10 @@ async def arrivals(far_side: FarSide, numbers: set[int], within_s: float) -> set
 
 
 async def closed(subject: Subject, offer: Any, what: str = "close") -> None:
-    """Close it as the host does: on the loop, for a forwarder awaited.
+    """Close an object as the host does: on the loop, and awaited if it is a forwarder.
 
     Raises:
-        RuleBroken: It raised, or took too long.
+        RuleBroken: Closing raised an exception or took too long.
     """
     close = getattr(offer, "close", None)
     if not callable(close):
@@ -179,7 +188,7 @@ async def closed(subject: Subject, offer: Any, what: str = "close") -> None:
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Any]:
-    """A new one, closed at the end, which is not what is looked at here."""
+    """Yield a new object. Errors of the final close are ignored here."""
     offer = called("make", subject.make)
     try:
         yield offer
@@ -189,7 +198,7 @@ async def opened(subject: Subject) -> AsyncIterator[Any]:
 
 
 async def closes_unused(subject: Subject) -> None:
-    """The rule for all that is made ready to be called: a forwarder has a start before."""
+    """The rule for all kinds except forwarders, which also have a start."""
     subject.turn(FarSideState.UP)
     offer = called("make", subject.make)
     await closed(subject, offer, "close before the first call")

@@ -1,4 +1,4 @@
-"""What a quota callback has to keep. Every request of every client asks it, on the host's loop."""
+"""The rules for a quota callback. The host calls it on its loop, for every request of every client."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ QUOTA = 4_321.0
 
 
 def tags_of(callback: ClientQuotaCallback, user: str, client_id: str, kind: ClientQuotaType = PRODUCE) -> Any:
-    """Its tags, whatever they are."""
+    """Call ``quota_metric_tags`` and return its result, which may be of any type."""
     return called("quota_metric_tags", callback.quota_metric_tags, kind, user, client_id)
 
 
 def limit_of(callback: ClientQuotaCallback, tags: Any, kind: ClientQuotaType = PRODUCE) -> Any:
-    """Its limit, whatever it is."""
+    """Call ``quota_limit`` and return its result, which may be of any type."""
     return called("quota_limit", callback.quota_limit, kind, tags)
 
 
 def ask(callback: ClientQuotaCallback, user: str, client_id: str) -> None:
-    """All that the host asks about a request, of each type."""
+    """Make all calls that the host makes for a request, for each quota type."""
     for kind in ClientQuotaType:
         limit_of(callback, tags_of(callback, user, client_id, kind), kind)
         called("quota_reset_required", callback.quota_reset_required, kind)
@@ -43,7 +43,7 @@ async def returns_in_time(subject: Subject) -> None:
         def calls() -> list[Callable[[], Any]]:
             return [call_of(callback, f"user-{number}") for number in range(ROUND)]
 
-        await within_budget("a request's questions", calls, subject.budget_ms or BUDGET_MS)
+        await within_budget("the calls for a request", calls, subject.budget_ms or BUDGET_MS)
 
 
 def call_of(callback: ClientQuotaCallback, user: str) -> Callable[[], Any]:
@@ -88,12 +88,12 @@ async def sees_through_spoofed(subject: Subject) -> None:
         for mark in SEPARATORS:
             alice, other = "alice", f"alice{mark}bob"
             if tags_of(callback, alice, "app") == tags_of(callback, other, "app"):
-                continue  # they share a budget, whatever their clients are called
+                continue  # both users share a budget, so client ids make no difference
             names = ("app", f"bob{mark}app", f"{mark}app", "")
             for mine, theirs in product(names, names):
                 if tags_of(callback, alice, mine) == tags_of(callback, other, theirs):
                     pair = f"{mine!r} of {alice!r} and {theirs!r} of {other!r}"
-                    raise RuleBroken(f"two clients share a budget, {pair}, though their users do not")
+                    raise RuleBroken(f"clients of users with different budgets share one: {pair}")
 
 
 async def accounts_for_updates(subject: Subject) -> None:
@@ -103,11 +103,11 @@ async def accounts_for_updates(subject: Subject) -> None:
         before = limit_of(callback, tags)
         called("update_quota", callback.update_quota, PRODUCE, entity, QUOTA)
         if (limit := limit_of(callback, tags)) != QUOTA:
-            raise RuleBroken(f"an operator set {QUOTA:g} for the user alice, quota_limit answers {limit}")
+            raise RuleBroken(f"quota_limit returned {limit} after the quota of alice was set to {QUOTA:g}")
         called("remove_quota", callback.remove_quota, PRODUCE, entity)
         if (limit := limit_of(callback, tags)) != before:
             raise RuleBroken(
-                f"an operator removed the quota of alice, quota_limit answers {limit}, not {before}"
+                f"quota_limit returned {limit} after the quota of alice was removed, expected {before}"
             )
 
 
@@ -117,19 +117,25 @@ async def answers_as_agreed(subject: Subject) -> None:
             tags = tags_of(callback, "alice", "app", kind)
             if not isinstance(tags, Mapping):
                 raise RuleBroken(
-                    f"quota_metric_tags returned {type(tags).__name__}, expected a mapping of texts"
+                    f"quota_metric_tags returned {type(tags).__name__}, expected a mapping of strings"
                 )
             for name, value in tags.items():
                 if not (isinstance(name, str) and isinstance(value, str)):
-                    raise RuleBroken(f"quota_metric_tags has {shown(name)}: {shown(value)}, expected texts")
+                    raise RuleBroken(
+                        f"quota_metric_tags returned {shown(name)}: {shown(value)}, expected strings"
+                    )
             refuse_limit(limit_of(callback, tags, kind))
 
 
 def refuse_limit(limit: object) -> None:
-    """Raises: RuleBroken: It is neither None nor a number from 0."""
+    """Check that a limit is None or a finite number of at least 0.
+
+    Raises:
+        RuleBroken: It is not.
+    """
     if limit is None or (isinstance(limit, int | float) and math.isfinite(limit) and limit >= 0):
         return
-    raise RuleBroken(f"quota_limit returned {shown(limit)}, expected None or a number from 0")
+    raise RuleBroken(f"quota_limit returned {shown(limit)}, expected None or a number of at least 0")
 
 
 QUOTA_RULES: Final = rules(

@@ -1,4 +1,4 @@
-"""What a receiver (KIP-714) or an exporter (KIP-1217) has to keep."""
+"""The rules for a receiver (KIP-714) or an exporter (KIP-1217)."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ EXPORT: Final = "export_metrics"
 
 
 class Receiving:
-    """What a hook returned, and how the host would call it."""
+    """Calls the object that a hook returned as the host would."""
 
     def __init__(self, offer: Any) -> None:
         self.offer = offer
         self.given = 0
-        """Pushes that it took without an error."""
+        """Number of pushes that it accepted without an exception."""
         self.export, self.is_exporter = export_of(offer)
 
     def push(self, record: TelemetryRecord) -> None:
-        """Give it one push; whatever it raises comes out."""
+        """Pass one push to the plugin. Exceptions of the plugin propagate."""
         answer = self.export(
             ClientTelemetryContext(record.push_interval_ms, record.context)
             if self.is_exporter
@@ -55,29 +55,29 @@ class Receiving:
         self.given += 1
 
     def pushes(self, records: Sequence[TelemetryRecord]) -> None:
-        """Give it good ones.
+        """Pass good pushes to the plugin.
 
         Raises:
-            RuleBroken: It raised.
+            RuleBroken: The plugin raised an exception.
         """
         for record in records:
             called(EXPORT, self.push, record)
 
 
 def export_of(offer: Any) -> tuple[Callable[..., Any], bool]:
-    """The method for pushes, and whether it is that of an exporter."""
+    """The method that takes pushes, and whether it belongs to an exporter."""
     for method, is_exporter in (("client_telemetry_exporter", True), ("client_receiver", False)):
         if hasattr(offer, method):
             receiver = called(method, getattr(offer, method))
             if receiver is None:
-                raise RuleBroken(f"{method} returned None: with this configuration it stays out")
+                raise RuleBroken(f"{method} returned None: the plugin is inactive with this configuration")
             return receiver.export_metrics, is_exporter
     return offer.export_metrics, False
 
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Receiving]:
-    """A new one, with its far side up; closed at the end, which is not what is looked at here."""
+    """Yield a new receiver whose far side is up. Errors of the final close are ignored here."""
     subject.turn(FarSideState.UP)
     receiving = Receiving(called("make", subject.make))
     try:
@@ -89,7 +89,11 @@ async def opened(subject: Subject) -> AsyncIterator[Receiving]:
 
 
 async def refuse_losses(subject: Subject, records: Sequence[TelemetryRecord], why: str) -> None:
-    """All of them arrive, if there is somewhere to look."""
+    """Check that all pushes arrive, if the far side is known.
+
+    Raises:
+        RuleBroken: Some did not arrive.
+    """
     if subject.far_side is not None:
         missing = await arrivals(subject.far_side, numbers_of(records), subject.patience_s)
         if missing:
@@ -160,7 +164,7 @@ async def takes_terminating(subject: Subject) -> None:
     async with opened(subject) as receiving:
         records = [samples.push(), samples.push(terminating=True), samples.push()]
         receiving.pushes(records)
-        await refuse_losses(subject, records, "one of them was a client's last")
+        await refuse_losses(subject, records, "one of them was terminating")
 
 
 async def takes_huge(subject: Subject) -> None:
@@ -176,17 +180,21 @@ async def outlives_undecodable(subject: Subject) -> None:
         bad(receiving, samples.push(data=GARBAGE))
         good = samples.push()
         receiving.pushes([good])
-        await refuse_losses(subject, [good], "after one that cannot be decoded")
+        await refuse_losses(subject, [good], "after an undecodable push")
 
 
 def bad(receiving: Receiving, record: TelemetryRecord) -> None:
-    """Give it one that it may refuse by raising."""
+    """Pass a push that the plugin may refuse by an ordinary exception.
+
+    Raises:
+        RuleBroken: The plugin raised another BaseException.
+    """
     try:
         receiving.push(record)
-    except Exception:  # noqa: BLE001  a failure that the host counts
+    except Exception:  # noqa: BLE001  the host counts any exception as a failure
         return
     except BaseException as error:
-        raise RuleBroken(f"{EXPORT} raised {described(error)} for bytes that are no OTLP") from error
+        raise RuleBroken(f"{EXPORT} raised {described(error)} for a payload that is not OTLP") from error
 
 
 async def takes_concurrent(subject: Subject) -> None:
@@ -195,7 +203,7 @@ async def takes_concurrent(subject: Subject) -> None:
         shares = [samples.pushes(PER_THREAD) for _ in range(THREADS)]
         await asyncio.gather(*(asyncio.to_thread(receiving.pushes, share) for share in shares))
         every = [record for share in shares for record in share]
-        await refuse_losses(subject, every, f"{THREADS} threads pushed at once")
+        await refuse_losses(subject, every, f"{THREADS} threads pushed concurrently")
 
 
 async def sees_through_spoofed(subject: Subject) -> None:
@@ -203,7 +211,7 @@ async def sees_through_spoofed(subject: Subject) -> None:
     async with opened(subject) as receiving:
         records = samples.spoofed()
         receiving.pushes(records)
-        await refuse_losses(subject, records, "their labels say that they come from one client")
+        await refuse_losses(subject, records, "their labels claim that they come from one client")
 
 
 async def outlives_far_side_down(subject: Subject) -> None:
@@ -215,7 +223,7 @@ async def outlives_far_side_refusing(subject: Subject) -> None:
 
 
 async def outlives(subject: Subject, state: FarSideState) -> None:
-    """It takes pushes all the same, and delivers again when the far side is back."""
+    """Check that the plugin still accepts pushes, and delivers again when the far side is back."""
     samples = Samples()
     async with opened(subject) as receiving:
         subject.turn(state)
@@ -226,7 +234,11 @@ async def outlives(subject: Subject, state: FarSideState) -> None:
 
 
 async def recovery(subject: Subject, receiving: Receiving, samples: Samples, when: str) -> None:
-    """Some push of those that come now arrives."""
+    """Check that new pushes arrive again.
+
+    Raises:
+        RuleBroken: No push arrived in time.
+    """
     assert subject.far_side is not None
     deadline_s = time.monotonic() + subject.patience_s
     while time.monotonic() < deadline_s:
@@ -234,7 +246,7 @@ async def recovery(subject: Subject, receiving: Receiving, samples: Samples, whe
         receiving.pushes([record])
         if not await arrivals(subject.far_side, numbers_of([record]), within_s=0.1):
             return
-    raise RuleBroken(f"{when}, nothing arrives any more")
+    raise RuleBroken(f"{when}, pushes no longer arrive")
 
 
 async def waits_for_no_far_side(subject: Subject) -> None:
@@ -247,7 +259,7 @@ async def waits_for_no_far_side(subject: Subject) -> None:
         try:
             await within_budget(EXPORT, calls, budget_ms)
         except RuleBroken:
-            return  # it is slow anyway: the first rule says so
+            return  # it is slow even with a fast far side, which R1 reports
         subject.turn(FarSideState.SLOW)
         await within_budget(f"with a slow far side, {EXPORT}", calls, budget_ms)
 
@@ -264,7 +276,7 @@ async def flushes(subject: Subject) -> None:
     async with opened(subject) as receiving:
         subject.turn(FarSideState.SLOW)
         receiving.pushes(Samples().pushes(ROUND))
-        await closed(subject, receiving.offer, "close, with a slow far side,")
+        await closed(subject, receiving.offer, "close with a slow far side")
 
 
 async def accounts_for_everything(subject: Subject) -> None:
@@ -274,24 +286,28 @@ async def accounts_for_everything(subject: Subject) -> None:
         receiving.pushes(samples.pushes(ROUND))
         balanced(subject, receiving, "after good pushes")
         bad(receiving, samples.push(data=GARBAGE))
-        balanced(subject, receiving, "after one that cannot be decoded")
+        balanced(subject, receiving, "after an undecodable push")
         subject.turn(FarSideState.DOWN)
         receiving.pushes(samples.pushes(ROUND))
-        balanced(subject, receiving, "with its far side down")
+        balanced(subject, receiving, "with the far side down")
         subject.turn(FarSideState.UP)
         await closed(subject, receiving.offer)
-        balanced(subject, receiving, "at the end")
+        balanced(subject, receiving, "after close")
         if waiting := subject.accounts(receiving.offer).waiting:
-            raise RuleBroken(f"at the end {waiting} pushes wait, and nobody will deliver them")
+            raise RuleBroken(f"after close, {waiting} pushes are still waiting and will never be delivered")
 
 
 def balanced(subject: Subject, receiving: Receiving, when: str) -> None:
-    """What was given is what was delivered, dropped or waits; a push for which it raised the host counts."""
+    """Check that delivered, dropped and waiting pushes add up to those accepted without an exception.
+
+    Raises:
+        RuleBroken: They do not. The host counts pushes for which the plugin raised.
+    """
     assert subject.accounts is not None
     accounts = subject.accounts(receiving.offer)
     if accounts.total != receiving.given:
         raise RuleBroken(
-            f"{when} it took {receiving.given} pushes and accounts for {accounts.total}: {accounts}"
+            f"{when}, it has accepted {receiving.given} pushes but accounts for {accounts.total}: {accounts}"
         )
 
 
@@ -304,7 +320,9 @@ async def answers_as_agreed(subject: Subject) -> None:
         answer = called(EXPORT, receiving.export, context, record.payload)
         if inspect.iscoroutine(answer):
             answer.close()
-            raise RuleBroken(f"{EXPORT} is a coroutine function: the host does not await it, nothing is done")
+            raise RuleBroken(
+                f"{EXPORT} is a coroutine function: the host does not await it, so it never runs"
+            )
         if answer is not None:
             raise RuleBroken(f"{EXPORT} returned {type(answer).__name__}, expected None")
 

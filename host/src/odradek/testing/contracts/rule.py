@@ -1,4 +1,4 @@
-"""Rules, and how one is checked. Nothing here needs pytest."""
+"""Rules and their checks. This module does not need pytest."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 from odradek.testing.contracts.subject import Capability, Kind, Subject
 
 PAGE = "docs/reference/receiver-contract.md"
-"""Where each rule has a paragraph, below ``host/``."""
+"""The page with a section for each rule, below ``host/``."""
 
 
 class RuleBroken(AssertionError):
-    """The plugin does not keep a rule. The message says what it did."""
+    """The plugin breaks a rule. The message says what it did."""
 
 
 class Hangs(RuleBroken):
@@ -26,7 +26,7 @@ class Hangs(RuleBroken):
 
 
 class CannotTell(Exception):
-    """The plugin, or the subject, has not what the rule needs."""
+    """The plugin or the subject lacks a capability that the rule needs."""
 
 
 NAMES = (
@@ -48,13 +48,13 @@ NAMES = (
     "accounts",
     "answers-as-agreed",
 )
-"""Of all rules, from R1 on: what is promised has one name and one number, whoever promises it."""
+"""The names of all rules, starting with R1. A rule has the same name and number for every kind of plugin."""
 Check = Callable[[Subject], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One promise of a plugin."""
+    """One rule for one kind of plugin."""
 
     number: int
     name: str
@@ -67,12 +67,12 @@ class Rule:
 
     @property
     def reference(self) -> str:
-        """The paragraph."""
+        """The section that explains the rule."""
         return f"{PAGE}#r{self.number}-{self.name}"
 
 
 def rules(kind: Kind, checks: Mapping[str, tuple[Check, *tuple[Capability, ...]]]) -> tuple[Rule, ...]:
-    """The rules of a kind of plugins: by name how each is checked, and what it needs."""
+    """Create the rules for a kind of plugin from their checks and required capabilities, by name."""
     return tuple(
         Rule(NAMES.index(name) + 1, name, kind, check, tuple(needs))
         for name, (check, *needs) in checks.items()
@@ -87,22 +87,22 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of one rule."""
+    """The outcome of checking one rule."""
 
     rule: Rule
     outcome: Outcome
     why: str = ""
-    """Of a rule that failed or was skipped."""
+    """The reason if the rule failed or was skipped."""
     error: BaseException | None = None
 
 
 def verdicts(rules: Iterable[Rule], subject: Subject) -> Iterator[Verdict]:
-    """Check rule after rule; a rule that is broken does not end it."""
+    """Check the rules in order, and continue after a broken one."""
     return (verdict(rule, subject) for rule in rules)
 
 
 def verdict(rule: Rule, subject: Subject) -> Verdict:
-    """Check one rule, on a thread and an event loop of its own."""
+    """Check one rule in its own thread and event loop."""
     raised = error_of(rule, subject)
     if isinstance(raised, CannotTell):
         return Verdict(rule, Outcome.SKIPPED, str(raised))
@@ -110,13 +110,13 @@ def verdict(rule: Rule, subject: Subject) -> Verdict:
 
 
 def failed(rule: Rule, error: BaseException) -> Verdict:
-    """Say what it was; of anything but a broken rule also what kind of error."""
+    """The verdict for an error; the reason names the type of an error other than `RuleBroken`."""
     why = str(error) if isinstance(error, RuleBroken) else f"{type(error).__name__}: {error}"
     return Verdict(rule, Outcome.FAILED, why, error)
 
 
 def error_of(rule: Rule, subject: Subject) -> BaseException | None:
-    """What the check raised. One that hangs is left behind on its thread."""
+    """The exception that the check raised; None if it passed. A check that hangs is left in its thread."""
     raised: list[BaseException] = []
     loops: list[asyncio.AbstractEventLoop] = []
 
@@ -134,15 +134,15 @@ def error_of(rule: Rule, subject: Subject) -> BaseException | None:
     thread.start()
     thread.join(subject.limit_s)
     if thread.is_alive():
-        return Hangs(f"still not over after {subject.limit_s:g} s, it hangs in {place(thread, loops)}")
+        return Hangs(f"still running after {subject.limit_s:g} s: it hangs in {place(thread, loops)}")
     return raised[0] if raised else None
 
 
 async def whole(rule: Rule, subject: Subject) -> None:
-    """What is needed, then the check itself.
+    """Check the required capabilities, then the rule itself.
 
     Raises:
-        CannotTell: Something that is needed is missing.
+        CannotTell: A required capability is missing.
     """
     reasons = [reason for capability in rule.needs if (reason := subject.lacks(capability))]
     if reasons:
@@ -151,10 +151,10 @@ async def whole(rule: Rule, subject: Subject) -> None:
 
 
 def place(thread: Thread, loops: Iterable[asyncio.AbstractEventLoop]) -> str:
-    """File, line and function where a thread is, or where the tasks of its loop wait."""
-    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  that is how it is called
+    """File, line and function where a thread runs, or where the tasks of its loop wait."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  its documented name
     if frame is None:
-        return "a place unknown"
+        return "an unknown place"
     last = traceback.extract_stack(frame)[-1]
     if last.name == "select":
         waiting = [innermost(task.get_coro()) for loop in loops for task in asyncio.all_tasks(loop)]
@@ -164,7 +164,7 @@ def place(thread: Thread, loops: Iterable[asyncio.AbstractEventLoop]) -> str:
 
 
 def innermost(coroutine: Any) -> str:
-    """Where a coroutine is suspended."""
+    """File, line and function where a coroutine is suspended."""
     while (inner := getattr(coroutine, "cr_await", None)) is not None and hasattr(inner, "cr_frame"):
         coroutine = inner
     frame, code = coroutine.cr_frame, coroutine.cr_code

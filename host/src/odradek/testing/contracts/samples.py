@@ -1,4 +1,4 @@
-"""Pushes that a host could give to a plugin, from plain to hostile, each with a number that can be found."""
+"""Pushes that a host could pass to a plugin, from plain to hostile, each with a number to recognize it by."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SPOOFED = {
     "principal": "User:admin",
 }
 ODD_TEXT = 'o"r\\d\ne\x00r,s=\u202e\U0001f600'
-"""A client id may be any UTF-8."""
+"""A legal client id: it may be any UTF-8."""
 
 
 def connection_of(principal: str = "User:alice", **fields: str) -> ConnectionContext:
-    """A client's connection."""
+    """A connection of a client."""
     return WatchedConnection(
         connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
         listener_name="PLAINTEXT",
@@ -53,7 +53,7 @@ def connection_of(principal: str = "User:alice", **fields: str) -> ConnectionCon
 def context_of(
     client_id: str | None = "orders", connection: ConnectionContext | None = None, correlation_id: int = 1
 ) -> RequestContext:
-    """A request of a client."""
+    """The context of a client's request."""
     return WatchedContext(
         connection=connection or connection_of(),
         api_key=72,
@@ -65,7 +65,7 @@ def context_of(
 
 
 class Samples:
-    """Makes pushes and numbers them; two of these have no number in common."""
+    """Creates numbered pushes. Two instances never use the same number."""
 
     def __init__(self) -> None:
         self.numbers = itertools.count(random.getrandbits(40) << 20)
@@ -80,7 +80,7 @@ class Samples:
         metrics: int = 3,
         description: str = "",
     ) -> TelemetryRecord:
-        """One push of a client instance of its own; ``data`` in place of its metrics."""
+        """Create a push of a new client instance. ``data``, if given, replaces the generated metrics."""
         number = next(self.numbers)
         return TelemetryRecord(
             context=context or context_of(correlation_id=number),
@@ -93,23 +93,23 @@ class Samples:
         )
 
     def pushes(self, count: int) -> list[TelemetryRecord]:
-        """Plain ones."""
+        """Create plain pushes."""
         return [self.push() for _ in range(count)]
 
     def spoofed(self) -> list[TelemetryRecord]:
-        """Of three users, with labels that say that all of them come from one client of an administrator."""
+        """Create pushes of three users whose labels all claim to come from one client of an administrator."""
         return [
             self.push(labels=SPOOFED, context=context_of("orders", connection_of(principal)))
             for principal in ("User:admin", "User:mallory", "User:ANONYMOUS")
         ]
 
     def huge(self) -> TelemetryRecord:
-        """More than four MiB, more than a host takes by default."""
+        """Create a push of more than four MiB, more than a host accepts by default."""
         return self.push(metrics=HUGE_METRICS, description=HUGE_TEXT)
 
 
 class WatchedPayload(ClientTelemetryPayload):
-    """One that can be asked whether somebody still has it."""
+    """A payload that supports weak references, to detect whether a plugin keeps it."""
 
     __slots__ = ("__weakref__",)
 
@@ -123,7 +123,7 @@ class WatchedConnection(ConnectionContext):
 
 
 def metrics_data(number: int, labels: Mapping[str, str], metrics: int, description: str) -> bytes:
-    """A serialized MetricsData of gauges that carry the push's number in their names."""
+    """A serialized MetricsData of gauges whose names contain the number of the push."""
     point = NumberDataPoint(as_double=number)
     named = [
         Metric(
@@ -140,10 +140,10 @@ def metrics_data(number: int, labels: Mapping[str, str], metrics: int, descripti
 
 
 def numbers_in(parts: Iterable[bytes]) -> set[int]:
-    """The numbers of the pushes whose metrics are somewhere in the bytes."""
+    """The numbers of the pushes whose metric names occur in the bytes."""
     return {int(found) for part in parts for found in MARK.findall(part)}
 
 
 def numbers_of(records: Iterable[TelemetryRecord]) -> set[int]:
-    """The same, of pushes themselves."""
+    """The numbers of the pushes."""
     return numbers_in(record.payload.data for record in records)

@@ -1,4 +1,4 @@
-"""What a contract is held against, as the author of a plugin describes it."""
+"""The plugin under test, as its author describes it to the contract."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Protocol
 BUDGET_MS = 5.0
 """The host's default of ``plugin.slow.ms``."""
 FORWARDER_BUDGET_MS = 100.0
-"""A forwarder has a loop of its own; this much later at most it hears that it shall stop."""
+"""Limit for blocking the separate loop of a forwarder, which delays its stop by this much."""
 
 
 class Kind(StrEnum):
-    """What a plugin can be."""
+    """The kinds of plugins."""
 
     RECEIVER = "receiver"
     EXPORTER = "exporter"
@@ -24,51 +24,53 @@ class Kind(StrEnum):
 
 
 class Capability(StrEnum):
-    """What not every plugin can do. A rule that needs one is skipped where it is missing."""
+    """An optional capability of a plugin. A rule that needs a missing one is skipped."""
 
     CLOSE = "close"
-    """It has a method ``close``. Seen, not declared."""
+    """The plugin has a method ``close``. Detected."""
     FAR_SIDE = "far_side"
-    """`Subject.far_side` is there: the test has what the plugin talks to in its hand."""
+    """`Subject.far_side` is set: the test controls the system that the plugin talks to."""
     ACCOUNTS = "accounts"
-    """`Subject.accounts` is there: the plugin says what became of each push."""
+    """`Subject.accounts` is set: the plugin reports the outcome of each push."""
     FLUSH = "flush"
-    """Sends in the background, and has sent all when ``close`` returns. Declared."""
+    """The plugin sends in the background, and has sent everything when ``close`` returns. Declared."""
     CONCURRENT = "concurrent"
-    """May be called while another call is running. Declared; the host does not do it."""
+    """The plugin may be called while another call is running, which the host never does. Declared."""
     UPDATES = "updates"
-    """Answers with the quota that an operator has set. Declared."""
+    """The quota callback uses the quotas that an operator sets. Declared."""
 
 
 class FarSideState(StrEnum):
-    """What the far side does from now on."""
+    """The behavior of the far side."""
 
     UP = "up"
     DOWN = "down"
-    """Nobody is there: connections are refused."""
+    """It refuses connections."""
     SLOW = "slow"
-    """It takes a request and does not answer until the state changes."""
+    """It accepts a request but does not answer until the state changes."""
     REFUSING = "refusing"
-    """It answers that it does not want this."""
+    """It answers every request with a refusal."""
 
 
 class FarSide(Protocol):
-    """What the plugin under test talks to: on a thread of its own, or a fake inside the plugin. A fake keeps
-    copies, or it is taken for the plugin that keeps what it was given.
+    """The system that the plugin under test talks to: a server in its own thread or a fake in the plugin.
+
+    A fake must copy the bytes that it receives. Otherwise R3 would blame the plugin for keeping them.
     """
 
     def turn(self, state: FarSideState) -> None:
-        """Behave like that from now on. Begins as ``UP``. Called on the thread of the check."""
+        """Change the behavior. The initial state is ``UP``. Called in the thread of the check."""
 
     def received(self) -> Iterable[bytes]:
-        """All that arrived and was taken since the beginning, decompressed, in any encoding: the kit finds
-        its pushes in it by the names of their metrics.
+        """All bytes accepted so far, decompressed and in any encoding.
+
+        The kit finds its pushes in them by the names of their metrics.
         """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accounts:
-    """What became of the pushes that a receiver was given, in pushes."""
+    """The outcomes of the pushes that a receiver was given, as numbers of pushes."""
 
     delivered: int = 0
     dropped: int = 0
@@ -81,17 +83,19 @@ class Accounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A plugin as a rule sees it.
+    """The plugin under test and what the rules need to know about it.
 
     Args:
-        make: A new one each time: what the hook returns (for receivers the provider, or the receiver itself).
-        far_side: What it talks to; None when it talks to nobody, or nobody the test can reach.
-        accounts: Given what ``make`` returned, what became of its pushes; None when it does not count.
-        declares: `Capability` of the declared kind, by name.
-        budget_ms: How long one call may take; None for 5, and 100 for a forwarder's loop.
-        close_s: How long ``close`` may take.
-        patience_s: How long a push may be on its way, and a plugin may need to find its far side again.
-        limit_s: How long a whole rule may take: what is not over by then hangs.
+        make: Creates a new object each time, as the hook returns it (for receivers the provider or the
+            receiver itself).
+        far_side: The system that the plugin talks to; None if there is none or the test cannot control it.
+        accounts: Returns the outcomes of pushes for an object that ``make`` returned; None if it does not
+            count.
+        declares: Names of the declared capabilities.
+        budget_ms: Time limit of one call; None for 5, or 100 for a forwarder's loop.
+        close_s: Time limit of ``close``.
+        patience_s: Time limit for a push to arrive, and for a plugin to reconnect to its far side.
+        limit_s: Time limit of a whole rule; a rule that takes longer is reported as hanging.
     """
 
     make: Callable[[], Any]
@@ -104,18 +108,18 @@ class Subject:
     limit_s: float = 15.0
 
     def lacks(self, capability: Capability) -> str | None:
-        """Why it does not have the capability; None when it has."""
+        """The reason why the plugin lacks a capability; None if it has it."""
         match capability:
             case Capability.CLOSE:
-                return None if callable(getattr(self.make(), "close", None)) else "it has no method close"
+                return None if callable(getattr(self.make(), "close", None)) else "it has no close method"
             case Capability.FAR_SIDE:
-                return None if self.far_side is not None else "no far side in the test's hand"
+                return None if self.far_side is not None else "Subject.far_side is not set"
             case Capability.ACCOUNTS:
-                return None if self.accounts is not None else "its accounts are not known"
+                return None if self.accounts is not None else "Subject.accounts is not set"
             case _:
                 return None if capability in self.declares else f"it does not declare {capability.value!r}"
 
     def turn(self, state: FarSideState) -> None:
-        """Turn the far side, if there is one."""
+        """Change the behavior of the far side, if there is one."""
         if self.far_side is not None:
             self.far_side.turn(state)

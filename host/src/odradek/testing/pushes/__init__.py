@@ -1,4 +1,4 @@
-"""Pushes for tests without clients: real ones, recorded, and made ones of any size and shape."""
+"""Pushes for tests without clients: recordings of real clients, and generated ones of any size and shape."""
 
 from odradek.testing.pushes.generator import metrics_data
 from odradek.testing.pushes.recording import RecordedPush, observation, recorded, recorded_clients

@@ -1,4 +1,4 @@
-"""Payloads of any size and shape."""
+"""Generates payloads of any size and shape."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ POINTS: Mapping[str, Callable[[int, Any], Any]] = {
     ),
     "summary": lambda n, times: SummaryDataPoint(count=n, sum=n / 2, **times),
 }
-"""A data point of each kind, with the number in it."""
+"""Functions that create a data point of each kind with a value derived from a number."""
 
 
 def metrics_data(
@@ -45,19 +45,20 @@ def metrics_data(
     prefix: str = "org.apache.kafka.producer.",
     time_ms: int = 1_700_000_000_000,
 ) -> bytes:
-    """A serialized ``MetricsData``; the same for the same arguments.
+    """Return a serialized ``MetricsData``; equal arguments give equal bytes.
 
     Args:
-        metrics: How many.
-        points: Data points of each.
-        kinds: Taken in turns: ``gauge``, ``sum`` (delta), ``histogram``, ``exponential_histogram`` and
-            ``summary``.
-        point_labels: Attributes of each data point.
-        resource_labels: Attributes of each Resource.
-        resource_per_metric: As Java's clients do it; otherwise one Resource for all, as librdkafka's do.
-        least_bytes: Filled up with a description to this size, or a few bytes more.
-        prefix: Of the names; the rest is ``metric.0`` and so on.
-        time_ms: Of the data points, epoch milliseconds.
+        metrics: Number of metrics.
+        points: Number of data points per metric.
+        kinds: Kinds of the metrics, used in turn: ``gauge``, ``sum`` (delta), ``histogram``,
+            ``exponential_histogram`` and ``summary``.
+        point_labels: Number of attributes per data point.
+        resource_labels: Number of attributes per Resource.
+        resource_per_metric: True for one Resource per metric, as Java's clients send; False for one Resource
+            for all metrics, as librdkafka sends.
+        least_bytes: Minimum size. A description pads the payload to this size or a few bytes more.
+        prefix: Prefix of the names; the rest is ``metric.0`` and so on.
+        time_ms: Timestamp of the data points, epoch milliseconds.
     """
     data = MetricsData()
     scope: ScopeMetrics | None = None
@@ -86,13 +87,13 @@ def labels(what: str, count: int) -> list[KeyValue]:
 
 
 def metric(name: str, kind: str, points: int, time_ms: int) -> Metric:
-    """One metric with points that count up.
+    """Create a metric whose data points count up from 1.
 
     Raises:
-        ValueError: There is no such kind.
+        ValueError: There is no such kind of metric.
     """
     if kind not in POINTS:
-        raise ValueError(f"no metric is a {kind!r}")
+        raise ValueError(f"unknown kind of metric {kind!r}: expected one of {', '.join(POINTS)}")
     times = {
         "time_unix_nano": time_ms * 1_000_000,
         "start_time_unix_nano": (time_ms - INTERVAL_MS) * 1_000_000,

@@ -1,7 +1,7 @@
-"""Recordings of real clients: one file per client, one line per exchange.
+"""Recordings of real clients, one file per client and one line per exchange.
 
-Written by ``contrib/capture/pushes.py``. The first line has the connections, each further line is a handshake
-or a push, with its payload as the client sent it, compressed.
+``contrib/capture/pushes.py`` writes them. The first line lists the connections. Each further line is a
+handshake or a push with its compressed payload as the client sent it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ GET, PUSH = 71, 72
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedPush:
-    """A push that a real client sent and a host accepted."""
+    """An accepted push of a real client."""
 
     client: str
     """``java-producer``, ``librdkafka-consumer`` ...: one of `recorded_clients`."""
     record: TelemetryRecord
-    """Context and payload, opened and without the host's labels: what a forwarder is given."""
+    """Context and payload as a forwarder receives them, decompressed but without the host's labels."""
     sent: bytes = field(repr=False)
-    """The payload as it was sent."""
+    """The payload as the client sent it."""
 
     @property
     def context(self) -> RequestContext:
@@ -58,7 +58,7 @@ def folder() -> Any:
 
 
 def recorded_clients() -> list[str]:
-    """What there are recordings of, sorted."""
+    """The names of the recorded clients, sorted."""
     return sorted(each.name.removesuffix(SUFFIX) for each in folder().iterdir() if each.name.endswith(SUFFIX))
 
 
@@ -66,13 +66,13 @@ def recorded(client: str | None = None) -> list[RecordedPush]:
     """The accepted pushes of a client, in their order; None for those of all clients.
 
     Raises:
-        ValueError: There is no such recording.
+        ValueError: There is no recording of this client.
     """
     clients = recorded_clients()
     if client is None:
         return [push for each in clients for push in recorded(each)]
     if client not in clients:
-        raise ValueError(f"no recording of {client!r}: there are {', '.join(clients)}")
+        raise ValueError(f"no recording of {client!r}: expected one of {', '.join(clients)}")
     interval_ms, found = 0, []
     for each, sent in read(client):
         if isinstance(each, Handshake):
@@ -100,13 +100,13 @@ def header(client: str) -> dict[str, Any]:
 
 
 def read(client: str) -> Iterable[tuple[Exchange, bytes]]:
-    """Each exchange, and a push's payload as it was sent."""
+    """Each exchange with the payload as it was sent; empty for a handshake."""
     connections = [ConnectionContext(**row) for row in header(client)["connections"]]
     return [exchange(row, connections) for row in lines(client)[1:]]
 
 
 def exchange(row: Mapping[str, Any], connections: list[ConnectionContext]) -> tuple[Exchange, bytes]:
-    """One line."""
+    """Parse one line into an exchange and its payload as sent."""
     is_push = row["api"] == "PushTelemetry"
     context = RequestContext(
         connection=connections[row["connection"]],
@@ -137,11 +137,11 @@ def exchange(row: Mapping[str, Any], connections: list[ConnectionContext]) -> tu
 
 
 def written(exchanges: Iterable[tuple[Exchange, bytes]], until_ms: int) -> str:
-    """The text of a recording.
+    """Format a recording as text.
 
     Args:
-        exchanges: In their order, each push with its payload as it was sent.
-        until_ms: How long somebody listened, epoch milliseconds.
+        exchanges: The exchanges in their order, each with its payload as sent.
+        until_ms: The end of the observation, epoch milliseconds.
     """
     connections: list[ConnectionContext] = []
     rows = [line(each, sent, connections) for each, sent in exchanges]
@@ -150,7 +150,7 @@ def written(exchanges: Iterable[tuple[Exchange, bytes]], until_ms: int) -> str:
 
 
 def line(each: Exchange, sent: bytes, connections: list[ConnectionContext]) -> dict[str, Any]:
-    """One exchange; its connection is added to those that are known."""
+    """Format one exchange, and add its connection to ``connections`` if it is new."""
     context = each.context
     if context.connection not in connections:
         connections.append(context.connection)
