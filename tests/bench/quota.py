@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable
 
 from bench.harness import head, spread
-from odradek.broker.dispatch.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.testing.clock import MockClock

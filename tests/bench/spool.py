@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.harness import head
 from bench.host import Counting, JumpingClock, plugins_of
 from bench.payloads import PAYLOADS, Payload
-from odradek.broker.dispatch.routing import PendingAnswer
+from odradek.deferred import Deferred
 from odradek.plugin import ConnectionContext, RequestContext
 from odradek.server.config import load_config
 from odradek.server.host import Host
@@ -63,7 +63,7 @@ class Clients:
         """One push of each, and what the end of a loop's turn brings."""
         for frame, of in zip(self.frames, self.connections, strict=True):
             answer = self.dispatcher.answer(frame, 0, of)
-            if isinstance(answer, PendingAnswer):
+            if isinstance(answer, Deferred):
                 answer.when_done(answered)
             else:
                 assert isinstance(answer, bytes)

@@ -13,11 +13,14 @@ from itertools import count
 
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
+from odradek.broker.broker import TelemetrySink
+from odradek.broker.handlers.push_telemetry import Answer, keep
+from odradek.deferred import Deferred, offload_inline
 from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestContext
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
-from odradek.telemetry.pending_push import PendingPush
+from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.testing.clock import MockClock
@@ -106,7 +109,11 @@ class TelemetryBroker:
             random_uuid or (lambda: chance.randbytes(16)),
             self.plugin,
             self.enrichers,
+            lambda work, done: self.offloaded.append((work, done)),
         )
+        self.sink: TelemetrySink | None = None
+        self.offloaded: list[tuple[PayloadWork, Callable[[bytes | Exception], None]]] = []
+        """Payloads that wait for a worker."""
         self.serials = count()
 
     def context(self, connection_id: str | None = None) -> RequestContext:
@@ -150,23 +157,42 @@ class TelemetryBroker:
             compression_type=codec,
             metrics=metrics,
         )
-        answer = self.manager.push_telemetry(request, self.context(connection_id))
+        answer = self.send(request, connection_id)
         assert isinstance(answer, PushTelemetryResponse)
         return ErrorCode(answer.error_code)
 
+    def send(self, request: PushTelemetryRequest, connection_id: str | None = None) -> Answer:
+        """Answer a push as the handler does."""
+        accepted = self.manager.accept(request, self.context(connection_id))
+        if isinstance(accepted, Deferred):
+            return accepted.then(lambda push: keep(self.manager, self.sink, push))
+        return keep(self.manager, self.sink, accepted)
+
     def pending_push(
         self, told: GetTelemetrySubscriptionsResponse, metrics: bytes, codec: int = 0
-    ) -> PendingPush:
-        """Push a payload that the manager does not decompress inline."""
+    ) -> Deferred[PushTelemetryResponse]:
+        """Push a payload that is opened by a worker."""
         request = PushTelemetryRequest(
             client_instance_id=told.client_instance_id,
             subscription_id=told.subscription_id,
             compression_type=codec,
             metrics=metrics,
         )
-        answer = self.manager.push_telemetry(request, self.context())
-        assert isinstance(answer, PendingPush)
+        answer = self.send(request)
+        assert isinstance(answer, Deferred)
         return answer
+
+    def finish(
+        self, pending: Deferred[PushTelemetryResponse], outcome: Exception | None = None
+    ) -> PushTelemetryResponse:
+        """Let the worker open the payload, or fail with ``outcome``; return the response to the push."""
+        work, done = self.offloaded.pop()
+        if outcome is None:
+            offload_inline(work, done)
+        else:
+            done(outcome)
+        assert isinstance(pending.outcome, PushTelemetryResponse)
+        return pending.outcome
 
     def instance(self, told: GetTelemetrySubscriptionsResponse) -> ClientMetricsInstance | None:
         return self.manager.client_instances.cached.get(told.client_instance_id)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, decoded, exchanges
-from odradek.broker.dispatch.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from support.broker import make_broker, make_connection
 from support.headers import peek_api

@@ -17,10 +17,12 @@ import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
 from odradek.broker.configs.broker_config_keys import STATIC_KEYS
-from odradek.broker.dispatch.routing import Dispatcher, PendingAnswer, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dynamic_quotas import CONNECTION_KEYS, RATE_KEYS
 from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
 from odradek.broker.topic_config_keys import TYPES
+from odradek.deferred import Deferred
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode
 from odradek.wire.config_resource import ConfigSource
@@ -135,8 +137,10 @@ class Replay:
             theirs = self.decoded(exchange, exchange.response)
             self.learn(exchange, theirs)
             answer = self.dispatcher.answer(exchange.request, 0, connection)
-            if isinstance(answer, PendingAnswer):
-                answer = answer.answer(answer.deferred.response)
+            if isinstance(answer, Deferred):
+                frames: list[bytes] = []
+                answer.when_done(frames.append)
+                (answer,) = frames
             assert answer is None or isinstance(answer, bytes), exchange.label
             ours = self.decoded(exchange, answer[4:] if answer else None)
             found.append((exchange.label, arranged(theirs), arranged(ours)))

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.wire.codec import decode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError

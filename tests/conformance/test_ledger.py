@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import odradek.wire.messages
-from odradek.broker.dispatch.routing import load_handlers
+from odradek.broker.dispatch.routes import load_handlers
 from support.coverage_page import ROOT, Row, load_ledger, sections
 
 ROWS, ABSENCES = load_ledger()

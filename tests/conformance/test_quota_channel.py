@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import pytest
 
-from odradek.broker.dispatch.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, Channel
-from odradek.server.sockets.listener import Listener
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
@@ -64,6 +64,7 @@ class OneChannelListener:
     max_request_bytes: int = 1 << 20
     refused: int = 0
     draining: bool = False
+    shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
     turns: list[Callable[[], Any]] = field(default_factory=list)
 
     @property
@@ -90,7 +91,7 @@ class LimitedConnection:
         self.clock = self.quota_client.clock
         self.listener = OneChannelListener(Dispatcher(self.broker, load_handlers()), self.clock)
         self.transport = RecordingTransport()
-        self.channel = Channel(cast(Listener, self.listener))
+        self.channel = Channel(self.listener)
         self.channel.connection_made(self.transport)
         self.correlation_id = 0
 
@@ -148,7 +149,7 @@ def throttled(connection: LimitedConnection) -> int:
     connection.receive(connection.producing())
     pending = connection.channel.pending
     assert pending is not None
-    return cast(Any, pending).throttle_ms  # type: ignore[no-any-return]
+    return cast(Any, pending).throttle.time_ms  # type: ignore[no-any-return]
 
 
 def test_the_answer_is_sent_at_once(connection: LimitedConnection) -> None:
@@ -263,7 +264,7 @@ def test_a_channel_that_closes_while_throttled_is_forgotten(connection: LimitedC
 def test_clients_that_come_and_go_leave_nothing_behind(connection: LimitedConnection) -> None:
     channels = connection.broker.quotas.produce.channels
     for _ in range(500):
-        channel = Channel(cast(Listener, connection.listener))
+        channel = Channel(connection.listener)
         channel.connection_made(RecordingTransport())
         channel.data_received(connection.producing())
         channel.connection_lost(None)
@@ -306,7 +307,7 @@ def test_the_end_of_a_throttle_after_the_host_closed_the_channel_is_harmless(
 
 def test_another_channel_is_read_during_the_throttle(connection: LimitedConnection) -> None:
     throttled(connection)
-    neighbor, transport = Channel(cast(Listener, connection.listener)), RecordingTransport()
+    neighbor, transport = Channel(connection.listener), RecordingTransport()
     neighbor.connection_made(transport)
 
     neighbor.data_received(connection.asking())
@@ -318,7 +319,7 @@ def test_each_of_many_requests_is_throttled_in_turn(connection: LimitedConnectio
     connection.receive(*[connection.producing(size=1500) for _ in range(4)])
     seen = [len(connection.answers)]
     while connection.channel.pending is not None:
-        connection.advance(cast(Any, connection.channel.pending).throttle_ms)
+        connection.advance(cast(Any, connection.channel.pending).throttle.time_ms)
         seen.append(len(connection.answers))
 
     assert seen == [1, 2, 3, 4, 4]

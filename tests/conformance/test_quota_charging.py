@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routing import CloseConnection, Route, load_handlers
+from odradek.broker.dispatch.routes import CloseConnection, Route, load_handlers
 from odradek.broker.dispatch.throttling import charge_nothing
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_config import QuotaConfig

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routing import load_handlers
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.delete_groups import DeleteGroupsRequest
 from odradek.wire.messages.describe_groups import DescribeGroupsRequest

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routing import load_handlers
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError

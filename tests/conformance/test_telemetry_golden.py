@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
-from odradek.broker.dispatch.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
 from odradek.wire.error_code import ErrorCode

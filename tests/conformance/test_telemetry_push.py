@@ -9,11 +9,9 @@ from typing import Any, cast
 import pytest
 
 from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, Broken, TelemetryBroker, counted, otlp
-from odradek.telemetry.pending_push import PendingPush
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.push_telemetry import PushTelemetryResponse
 from odradek.wire.types import NIL_UUID
 
 NONE = ErrorCode.NONE
@@ -358,7 +356,7 @@ def test_large_payload_is_decompressed_elsewhere_and_finished_later() -> None:
 
     pending = broker.pending_push(told, compress(Codec.ZSTD, data), Codec.ZSTD)
     before = broker.counts(told)
-    answer = finished(pending, pending.work.run())
+    answer = broker.finish(pending)
 
     assert (before, answer.error_code) == (counted(), NONE)
     assert broker.counts(told) == counted(export=1)
@@ -380,7 +378,7 @@ def test_large_payload_that_is_not_otlp_is_an_invalid_record() -> None:
     told = broker.get()
     pending = broker.pending_push(told, b"test-data")
 
-    answer = finished(pending, error_of(pending.work.run))
+    answer = broker.finish(pending)
 
     assert answer.error_code == INVALID_RECORD
     assert broker.known(told).last_known_error == INVALID_RECORD
@@ -392,7 +390,7 @@ def test_large_payload_above_every_limit_is_too_large() -> None:
     told = broker.get()
     pending = broker.pending_push(told, compress(Codec.ZSTD, otlp("m" * 300_000)), Codec.ZSTD)
 
-    answer = finished(pending, error_of(pending.work.run))
+    answer = broker.finish(pending)
 
     assert (answer.error_code, broker.counts(told)) == (TOO_LARGE, counted(error=1))
 
@@ -403,7 +401,7 @@ def test_instance_may_be_gone_when_a_large_payload_is_finished() -> None:
     pending = broker.pending_push(told, DATA)
     broker.manager.connection_closed("conn-1")
 
-    answer = finished(pending, pending.work.run())
+    answer = broker.finish(pending)
 
     assert (answer.error_code, broker.metric_count(), len(broker.receiver.payloads)) == (NONE, 3, 1)
 
@@ -416,20 +414,6 @@ def test_death_of_a_worker_is_answered_by_policy(policy: ErrorPolicy, code: Erro
     told = broker.get()
     pending = broker.pending_push(told, DATA)
 
-    answer = finished(pending, EOFError("worker died"))
+    answer = broker.finish(pending, EOFError("worker died"))
 
     assert (answer.error_code, broker.counts(told)) == (code, counted(error=1))
-
-
-def error_of(run: Any) -> Exception:
-    """The message that a worker process would send back."""
-    with pytest.raises(Exception, match=r".*") as raised:
-        run()
-    return raised.value
-
-
-def finished(pending: PendingPush, outcome: bytes | BaseException) -> PushTelemetryResponse:
-    """The error code sent to the client after its payload was decompressed elsewhere."""
-    answer = pending.finish(outcome)
-    assert isinstance(answer, PushTelemetryResponse)
-    return answer

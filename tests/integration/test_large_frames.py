@@ -6,14 +6,13 @@ import asyncio
 import importlib.util
 import struct
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
-from odradek.server.sockets.listener import Listener
 from odradek.testing.clock import MockClock
 
 SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
@@ -45,6 +44,7 @@ class SmallListener:
         self.draining = False
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
         self.refused = 0
+        self.loop = asyncio.get_running_loop()
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
@@ -55,7 +55,7 @@ class SmallListener:
 
 async def answers_to(requests: bytes, count: int) -> list[tuple[int, int]]:
     """A channel's answers to a stream of requests."""
-    listener = cast(Listener, SmallListener())
+    listener = SmallListener()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Channel(listener), "127.0.0.1", 0)
     async with server:

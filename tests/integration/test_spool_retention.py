@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.plugin import TelemetryRecord
-from odradek.server.spool import TelemetrySpool
 from support.hosts import ThreadedHost
 from support.spooling import FarSide, down, hosting, names, payload, push_all, until
 from support.wire_client import WireClient

@@ -209,7 +209,7 @@ class Life:
 
 def check_members(group: ClassicGroup) -> None:
     """The internal state of the group is consistent."""
-    assert group.joins_parked == sum(member.join_reply is not None for member in group)
+    assert group.joins_parked == sum(member.join is not None for member in group)
     assert (group.leader_id in group.members) if group.members else group.leader_id is None
     assert not group.members.keys() & group.pending_members.keys()
     assert group.pending_syncs <= group.members.keys()
@@ -229,13 +229,12 @@ def check_state(group: ClassicGroup) -> None:
     if group.state is not ClassicState.PREPARING_REBALANCE:
         assert group.joins_parked == 0
     if group.state is not ClassicState.COMPLETING_REBALANCE:
-        assert not any(member.sync_reply for member in group)
+        assert not any(member.sync for member in group)
     if group.state is ClassicState.COMPLETING_REBALANCE:
         assert group.members
         assert group.leader_id in group.pending_syncs
     assert all(
-        member.session is not None or member.join_reply is not None or member.sync_reply is not None
-        for member in group
+        member.session is not None or member.join is not None or member.sync is not None for member in group
     )
 
 

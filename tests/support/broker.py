@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
-from odradek.broker.dispatch.routing import Dispatcher, PendingAnswer, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.topics import Topics
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.client.connection import answer_type
+from odradek.deferred import Deferred
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import GroupOffsets
@@ -179,7 +181,7 @@ class BrokerClient:
         frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
         answer = self.dispatcher.answer(frame, 0, self.connection)
         written: list[bytes | Throttled] = []
-        if isinstance(answer, PendingAnswer):
+        if isinstance(answer, Deferred):
             answer.when_done(written.append)
         elif answer is not None:
             written.append(answer)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Generic, TypeVar
 
+from odradek.deferred import Deferred
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_join import Joiner
 from odradek.group.group_config import GroupConfig
@@ -63,6 +64,18 @@ class Parked(Generic[R]):
     def answer(self) -> R:
         (only,) = self.answers
         return only
+
+    def take(self, answer: R | Deferred[R]) -> None:
+        """Take an answer, at once or when it is there."""
+        take(answer, self.answers.append)
+
+
+def take(answer: R | Deferred[R], receive: Callable[[R], None]) -> None:
+    """Call back with an answer, at once or when it is there."""
+    if isinstance(answer, Deferred):
+        answer.when_done(receive)
+    else:
+        receive(answer)
 
 
 Joined = Parked[JoinGroupResponse]
@@ -126,7 +139,7 @@ class GroupHost:
         parked = Joined()
         joiner = Joiner("client", "/127.0.0.1", version)
         try:
-            self.groups.classic.join(request, joiner, parked.answers.append)
+            parked.take(self.groups.classic.join(request, joiner))
         except ApiError as error:
             parked.answers.append(JoinGroupResponse(error_code=error.code, member_id=member_id))
         return parked
@@ -159,10 +172,8 @@ class GroupHost:
         }
         parked = Synced()
         try:
-            self.groups.classic.sync(
-                SyncGroupRequest(**(values | fields)),  # type: ignore[arg-type]  # fields by name
-                parked.answers.append,
-            )
+            request = SyncGroupRequest(**(values | fields))  # type: ignore[arg-type]  # fields by name
+            parked.take(self.groups.classic.sync(request))
         except ApiError as error:
             parked.answers.append(SyncGroupResponse(error_code=error.code))
         return parked

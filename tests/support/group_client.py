@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from odradek.broker.dispatch.routing import PendingAnswer
 from odradek.client.connection import answer_type
+from odradek.deferred import Deferred
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
@@ -46,7 +46,7 @@ class GroupClient(BrokerClient):
             _, start = read_response_header(written, 4, flexible_response_header(request, chosen))
             answers.append(decode(answer_type(type(request)), chosen, written, start))
 
-        if isinstance(answer, PendingAnswer):
+        if isinstance(answer, Deferred):
             answer.when_done(read)
         elif isinstance(answer, bytes):
             read(answer)

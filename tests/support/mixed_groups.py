@@ -15,6 +15,7 @@ from odradek.wire.messages.heartbeat import HeartbeatRequest
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity, MemberResponse
 from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from support.classic_groups import take
 from support.consumer_groups import GROUP, ConsumerGroups
 
 SESSION_MS = 10_000
@@ -69,7 +70,7 @@ class MixedGroups(ConsumerGroups):
             protocols=[JoinGroupRequestProtocol(name=name, metadata=said) for name in names],
         )
         answers: list[JoinGroupResponse] = []
-        self.coordinator.classic.join(request, Joiner("old", "/127.0.0.1", version), answers.append)
+        take(self.coordinator.classic.join(request, Joiner("old", "/127.0.0.1", version)), answers.append)
         return answers
 
     def classic_sync(
@@ -87,7 +88,7 @@ class MixedGroups(ConsumerGroups):
             ],
         )
         answers: list[SyncGroupResponse] = []
-        self.coordinator.classic.sync(request, answers.append)
+        take(self.coordinator.classic.sync(request), answers.append)
         return answers
 
     def classic_beat(self, member_id: str, generation: int, instance_id: str | None = None) -> None:

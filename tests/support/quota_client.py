@@ -64,7 +64,7 @@ class QuotaClient:
     @property
     def muted_ms(self) -> int:
         """How long the channel is not read after the newest answer."""
-        return 0 if self.client.throttled is None else self.client.throttled.throttle_ms
+        return 0 if self.client.throttled is None else self.client.throttled.throttle.time_ms
 
     @property
     def muted_by(self) -> str:

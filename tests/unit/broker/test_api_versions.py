@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routing import load_handlers
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
+from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from support.broker import BrokerClient
@@ -23,6 +24,13 @@ class Receiver:
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
         """Ignore the payload."""
+
+
+class Keeper:
+    """Keeps every push."""
+
+    def take(self, push: AcceptedPush) -> bool:
+        return True
 
 
 def ask(client: BrokerClient, version: int = 4, name: str = "test", software_version: str = "1.0") -> Any:
@@ -179,3 +187,13 @@ def test_only_produce_versions_are_advertised_and_not_served() -> None:
     wider = {key for key, route in ROUTES.items() if route.advertised != route.versions}
 
     assert wider == {0}
+
+
+def test_a_sink_is_enough_to_advertise_the_telemetry_apis() -> None:
+    client = BrokerClient()
+    before = ranges(ask(client))
+
+    client.broker.sink = Keeper()
+
+    assert not TELEMETRY & before.keys()
+    assert ranges(ask(client)).keys() >= TELEMETRY

@@ -9,8 +9,8 @@ import pytest
 
 from odradek.broker import client_quotas
 from odradek.broker.client_quotas import MAX_CHANGES, Alteration, QuotaFilter
-from odradek.broker.dispatch.deferred import Deferred
 from odradek.broker.host_lookups import HostLookups
+from odradek.deferred import Deferred
 from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore
 from odradek.metadata.store import MetadataStore
 from odradek.quota.host_names import HostNames
@@ -221,7 +221,7 @@ def test_hosts_of_invalid_entities_are_not_looked_up(admin: QuotaAdmin) -> None:
 
 
 def test_many_hosts_are_looked_up_one_after_the_other() -> None:
-    slow, deferred = SlowLookup(), Deferred()
+    slow, deferred = SlowLookup(), Deferred[object]()
     hosts = HostNames(slow)
     HostLookups(hosts, ["a", "b", "c"], lambda: deferred.complete("done")).run()
 

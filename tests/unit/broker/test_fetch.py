@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
-from odradek.broker.dispatch.routing import PendingAnswer
+from odradek.deferred import Deferred
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -36,7 +36,7 @@ class Consumer:
 
     client: BrokerClient
     answers: list[FetchResponse] = field(default_factory=list)
-    pending: PendingAnswer | None = None
+    pending: Deferred[Any] | None = None
     idle_tasks: int = 0
     """The timers that exist whether a fetch waits or not."""
 
@@ -74,7 +74,7 @@ class Consumer:
         answer = self.client.dispatcher.answer(frame, 0, self.client.connection)
         if isinstance(answer, bytes):
             return self.decoded(answer, version)
-        assert isinstance(answer, PendingAnswer)
+        assert isinstance(answer, Deferred)
         self.pending = answer
         answer.when_done(lambda written: self.answers.append(self.decoded(written, version)))
         return None
@@ -389,7 +389,7 @@ def test_a_lost_connection_leaves_nothing_behind(consumer: Consumer) -> None:
     consumer.fetch(at(), at(partition=1))
     assert consumer.pending is not None
 
-    consumer.pending.deferred.lost()
+    consumer.pending.lost()
 
     assert not consumer.waits()
     assert consumer.answers == []
@@ -398,7 +398,7 @@ def test_a_lost_connection_leaves_nothing_behind(consumer: Consumer) -> None:
 def test_a_lost_connection_gets_no_answer(consumer: Consumer) -> None:
     consumer.fetch(at())
     assert consumer.pending is not None
-    consumer.pending.deferred.lost()
+    consumer.pending.lost()
 
     consumer.append()
 
@@ -410,9 +410,9 @@ def test_a_stopping_host_answers_with_available_records(consumer: Consumer) -> N
     consumer.append()
     consumer.fetch(at(), min_bytes=MANY)
     assert consumer.pending is not None
-    assert consumer.pending.deferred.hurry is not None
+    assert consumer.pending.hurry is not None
 
-    consumer.pending.deferred.hurry()
+    consumer.pending.hurry()
 
     assert [sizes(answer) for answer in consumer.answers] == [[SIZE]]
     assert not consumer.waits()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.deferred import Deferred
 from odradek.broker.flush_wait import FlushWait
+from odradek.deferred import Deferred
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -94,5 +94,5 @@ def test_a_failed_flush_is_a_storage_error(client: BrokerClient, monkeypatch: py
     client.broker.timer.run_due(NOW_MS)
 
     assert isinstance(promised, Deferred)
-    assert promised.response is response
+    assert promised.outcome is response
     assert (answer.error_code, answer.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)

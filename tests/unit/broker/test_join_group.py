@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from odradek.broker.dispatch.deferred import Deferred
 from odradek.broker.handlers.join_group import join_group
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.join_group import JoinGroupResponse
 from support.group_client import DELAY_MS, GroupClient
 
 
-def parked(client: GroupClient, member_id: str) -> Deferred:
+def parked(client: GroupClient, member_id: str) -> Deferred[JoinGroupResponse]:
     """A join that waits for the initial delay."""
     context = RequestContext(client.connection, 11, 9, 1, "test", client.clock.now_ms())
-    return join_group(client.joining(member_id=member_id), context, client.broker)
+    answer = join_group(client.joining(member_id=member_id), context, client.broker)
+    assert isinstance(answer, Deferred)
+    return answer
 
 
 def test_a_refusal_returns_the_clients_member_id() -> None:
@@ -44,7 +47,7 @@ def test_a_client_that_disconnects_while_waiting_stays_a_member_until_its_sessio
     deferred.lost()
     client.clock.advance(DELAY_MS)
 
-    assert deferred.response.generation_id == 1
+    assert deferred.outcome.generation_id == 1
     assert client.broker.groups.group("g").state_name == "CompletingRebalance"
 
 
@@ -56,4 +59,4 @@ def test_a_stopping_host_answers_waiting_joins() -> None:
     deferred.hurry()
     client.clock.advance(DELAY_MS)
 
-    assert deferred.response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert deferred.outcome.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

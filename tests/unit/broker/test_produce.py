@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routing import CloseConnection
+from odradek.broker.dispatch.routes import CloseConnection
 from odradek.wire.compression import Codec
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import PendingAnswer
+from odradek.deferred import Deferred
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.telemetry.payload import PayloadWork
 from odradek.telemetry.telemetry_config import TelemetryConfig
@@ -40,14 +40,14 @@ class Elsewhere:
 
     def __init__(self, broker: Broker) -> None:
         self.jobs: list[tuple[PayloadWork, Callable[[bytes | Exception], None]]] = []
-        broker.offload = self
+        broker.telemetry.offload = self
 
     def __call__(self, work: PayloadWork, done: Callable[[bytes | Exception], None]) -> None:
         self.jobs.append((work, done))
 
     def finish(self, result: bytes | Exception | None = None) -> None:
         work, done = self.jobs.pop()
-        done(work.run() if result is None else result)
+        done(work() if result is None else result)
 
 
 @pytest.fixture
@@ -79,15 +79,15 @@ def push(client: BrokerClient, metrics: bytes = SMALL, **fields: Any) -> PushTel
     return PushTelemetryRequest(**(known | {"metrics": metrics} | fields))
 
 
-def pending(client: BrokerClient, request: PushTelemetryRequest) -> PendingAnswer:
+def pending(client: BrokerClient, request: PushTelemetryRequest) -> Deferred[Any]:
     """The deferred answer."""
     frame = request_header(RequestHeader(request.API_KEY, 0, 1, "test"), flexible=True) + encode(request, 0)
     answer = client.dispatcher.answer(frame, 0, client.connection)
-    assert isinstance(answer, PendingAnswer)
+    assert isinstance(answer, Deferred)
     return answer
 
 
-def code(answer: PendingAnswer) -> int:
+def code(answer: Deferred[Any]) -> int:
     """The error code of an immediate answer."""
     frames: list[bytes] = []
     answer.when_done(frames.append)
@@ -111,7 +111,7 @@ def test_a_large_push_is_answered_after_its_decompression(
     client: BrokerClient, receiver: Receiver, elsewhere: Elsewhere, codec: Codec
 ) -> None:
     answer = pending(client, push(client, compress(codec, LARGE), compression_type=codec))
-    before = (answer.deferred.done, list(receiver.payloads))
+    before = (answer.done, list(receiver.payloads))
 
     elsewhere.finish()
 
@@ -140,7 +140,7 @@ def test_a_push_is_delivered_even_if_its_client_disconnected(
     client: BrokerClient, receiver: Receiver, elsewhere: Elsewhere
 ) -> None:
     answer = pending(client, push(client, LARGE))
-    answer.deferred.lost()
+    answer.lost()
 
     elsewhere.finish()
 

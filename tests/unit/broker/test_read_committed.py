@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.routing import PendingAnswer
 from odradek.broker.fetch.fetch_context import Partitions
 from odradek.broker.fetch.fetch_read import Read, batch_starts
 from odradek.broker.fetch.long_poll import LOOK_MS
+from odradek.deferred import Deferred
 from odradek.log.control_batch import TransactionMarker
 from odradek.log.partition_log import PartitionLog
 from odradek.testing.clock import MockClock
@@ -90,7 +90,7 @@ class Reader:
         header = RequestHeader(1, 17, 1, "reader")
         frame = request_header(header, flexible_request_header(request, 17)) + encode(request, 17)
         answer = self.client.dispatcher.answer(frame, 0, self.client.connection)
-        if isinstance(answer, PendingAnswer):
+        if isinstance(answer, Deferred):
             answer.when_done(lambda written: self.answers.append(response_in(written)))
             return None
         assert isinstance(answer, bytes)

@@ -9,16 +9,9 @@ from typing import Any
 
 import pytest
 
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import (
-    CloseConnection,
-    Dispatcher,
-    PendingAnswer,
-    Route,
-    answers,
-    load_handlers,
-)
-from odradek.broker.dispatch.throttling import Throttled
+from odradek.broker.dispatch.dispatcher import Answer, Dispatcher
+from odradek.broker.dispatch.routes import CloseConnection, Route, answers, load_handlers
+from odradek.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -93,10 +86,10 @@ def frame_of(request: Any, version: int, client_id: str | None = "test") -> byte
     return request_header(header, flexible_request_header(request, version)) + encode(request, version)
 
 
-def written(answer: bytes | PendingAnswer | Throttled | None) -> bytes:
+def written(answer: Answer) -> bytes:
     """The frame of an immediate answer."""
     frames: list[bytes] = []
-    if isinstance(answer, PendingAnswer):
+    if isinstance(answer, Deferred):
         answer.when_done(frames.append)
     elif isinstance(answer, bytes):
         frames.append(answer)
@@ -181,7 +174,7 @@ def test_the_host_continues_after_a_bug() -> None:
 
 
 def test_a_bug_in_a_deferred_answer_is_an_unknown_server_error() -> None:
-    deferred = Deferred()
+    deferred = Deferred[Any]()
     dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: deferred)
     answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
 
@@ -193,7 +186,7 @@ def test_a_bug_in_a_deferred_answer_is_an_unknown_server_error() -> None:
 
 
 def test_a_deferred_answer_can_refuse_with_an_error_code() -> None:
-    deferred = Deferred()
+    deferred = Deferred[Any]()
     dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: deferred)
     answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
 
@@ -205,12 +198,12 @@ def test_a_deferred_answer_can_refuse_with_an_error_code() -> None:
 
 @pytest.mark.parametrize("error", [CloseConnection("why"), ZeroDivisionError()])
 def test_a_deferred_answer_without_a_refusal_closes_only_its_connection(error: Exception) -> None:
-    deferred, key = Deferred(), InitProducerIdRequest.API_KEY
+    deferred, key = Deferred[Any](), InitProducerIdRequest.API_KEY
     dispatcher = dispatcher_with(key, lambda *_: deferred)
     dispatcher.routes[key] = dataclasses.replace(dispatcher.routes[key], refusal=raising(error))
     answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
     frames: list[bytes] = []
-    assert isinstance(answer, PendingAnswer)
+    assert isinstance(answer, Deferred)
     answer.when_done(frames.append)
 
     deferred.complete(ApiError(ErrorCode.POLICY_VIOLATION))
@@ -353,7 +346,7 @@ def test_a_handler_gets_the_connection_and_the_time() -> None:
 
 def test_a_route_serves_and_advertises_its_declared_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     routes: dict[int, Route] = {}
-    monkeypatch.setattr("odradek.broker.dispatch.routing.ROUTES", routes)
+    monkeypatch.setattr("odradek.broker.dispatch.routes.ROUTES", routes)
 
     @answers(InitProducerIdRequest, InitProducerIdResponse, versions=only(3), advertised=between(0, 5))
     def init_producer_id(*_: object) -> None: ...

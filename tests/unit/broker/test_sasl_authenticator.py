@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.broker.dispatch.routing import CloseConnection, PendingAnswer
-from odradek.broker.dispatch.sasl_authenticator import (
+from odradek.broker.dispatch.authentication_gate import AuthenticationGate
+from odradek.broker.dispatch.routes import CloseConnection
+from odradek.client.connection import answer_type
+from odradek.client.errors import RequestFailed
+from odradek.client.sasl import SaslLogin, log_in
+from odradek.deferred import Deferred
+from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.security.plain_server import PlainSaslServer
+from odradek.security.sasl_authenticator import (
     MECHANISMS,
     SaslAuthentication,
     SaslAuthenticator,
     SaslSettings,
 )
-from odradek.client.connection import answer_type
-from odradek.client.errors import RequestFailed
-from odradek.client.sasl import SaslLogin, log_in
-from odradek.plugin.client_quota import ClientQuotaEntity
-from odradek.security.plain_server import PlainSaslServer
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
@@ -55,11 +57,12 @@ class Gate:
         self.offloaded: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
         self.works = True
         self.answered: list[bytes] = []
-        self.pending: PendingAnswer | None = None
+        self.pending: Deferred[Any] | None = None
         self.shared = SaslAuthentication(
             settings=SaslSettings(enabled_mechanisms=mechanisms or MECHANISMS),
             credentials=KnownUsers({"alice": "secret"}),
-            dispatcher=self.client.dispatcher,
+            clock=self.clock,
+            timer=self.clock.timer,
             offload=lambda work, done: self.offloaded.append((work, done)),
             new_nonce=lambda: "nonce",
             secret=SECRET,
@@ -68,13 +71,16 @@ class Gate:
 
     def opened(self) -> SaslAuthenticator:
         """A connection that was just accepted."""
-        return SaslAuthenticator(
+        authenticator = SaslAuthenticator(
             self.shared,
             self.client.connection,
             succeeded=lambda: self.happened.append("succeeded"),
             failed=lambda: self.happened.append("failed"),
             close=lambda: self.happened.append("close"),
         )
+        self.client.broker.authenticators[self.client.connection.connection_id] = authenticator
+        self.gate = AuthenticationGate(authenticator, self.client.dispatcher.answer)
+        return authenticator
 
     @property
     def clock(self) -> MockClock:
@@ -91,8 +97,8 @@ class Gate:
     def give(self, frame: bytes) -> list[bytes]:
         """The answers to a frame so far, with their lengths."""
         self.answered = []
-        answer = self.authenticator.answer(frame, 0, self.client.connection)
-        if isinstance(answer, PendingAnswer):
+        answer = self.gate.answer(frame, 0, self.client.connection)
+        if isinstance(answer, Deferred):
             self.pending = answer
             answer.when_done(self.answered.append)
             self.work()
@@ -139,7 +145,7 @@ def test_a_client_gets_its_principal(mechanism: str) -> None:
 
     assert gate.happened == ["succeeded"]
     assert gate.client.connection.principal == "User:alice"
-    assert gate.client.broker.authenticators == {}
+    assert not gate.authenticator.waits
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -261,6 +267,7 @@ def test_a_token_of_plain_for_scram_fails() -> None:
 def test_an_authenticated_client_cannot_authenticate_again() -> None:
     gate = Gate()
     gate.log_in("SCRAM-SHA-256")
+    gate.client.broker.authenticators.clear()
 
     handshake = gate.client.send(SaslHandshakeRequest(mechanism="PLAIN"))
     authenticated = gate.client.send(SaslAuthenticateRequest(auth_bytes=PLAIN_ALICE))
@@ -322,8 +329,8 @@ def test_a_stopping_host_does_not_wait_for_the_delay() -> None:
     gate.send(request)
 
     assert gate.pending is not None
-    assert gate.pending.deferred.hurry is not None
-    gate.pending.deferred.hurry()
+    assert gate.pending.hurry is not None
+    gate.pending.hurry()
 
     assert gate.read(request, 1, gate.answered).error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
     assert gate.happened == ["failed", "close"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from odradek.broker.handlers.sync_group import sync_group
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sync_group import SyncGroupRequest
@@ -25,8 +26,9 @@ def test_a_stopping_host_answers_waiting_syncs() -> None:
     request = SyncGroupRequest(group_id="g", generation_id=1, member_id=follower.member_id)
     context = RequestContext(client.connection, 14, 5, 1, "test", client.clock.now_ms())
     deferred = sync_group(request, context, client.broker)
+    assert isinstance(deferred, Deferred)
     assert deferred.hurry is not None
 
     deferred.hurry()
 
-    assert deferred.response.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert deferred.outcome.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from odradek.deferred import Deferred
 from odradek.delivery.spool_writer import BATCH_BYTES, SpoolWriter, built
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
@@ -23,9 +24,11 @@ LINGER_MS = 20
 
 @dataclass
 class Waiter:
+    """Waits to be told whether its record is kept."""
+
     heard: list[bool] = field(default_factory=list)
 
-    def settle(self, kept: bool) -> None:
+    def told(self, kept: bool) -> None:
         self.heard.append(kept)
 
 
@@ -84,8 +87,13 @@ class Spool:
 
     def push(self, value: bytes, partition: int = 0) -> Waiter:
         waiter = Waiter()
-        assert self.writer.append(partition, self.clock.now_ms(), parts_of(value), waiter)
+        self.append(partition, value, waiter)
         return waiter
+
+    def append(self, partition: int, value: bytes, waiter: Waiter) -> None:
+        kept = self.writer.append(partition, self.clock.now_ms(), parts_of(value))
+        assert isinstance(kept, Deferred)
+        kept.when_done(waiter.told)
 
 
 @pytest.fixture
@@ -129,14 +137,14 @@ def test_each_partition_has_its_own_batch(spool: Spool) -> None:
 def test_a_push_made_while_another_is_answered_waits_for_the_next_batch(spool: Spool) -> None:
     @dataclass
     class Pipelining(Waiter):
-        def settle(self, kept: bool) -> None:
-            super().settle(kept)
+        def told(self, kept: bool) -> None:
+            super().told(kept)
             later.append(spool.push(b"next", partition=1))
 
     later: list[Waiter] = []
     first, second = Pipelining(), Waiter()
     for partition, waiter in ((0, first), (2, second)):
-        spool.writer.append(partition, spool.clock.now_ms(), parts_of(b"a"), waiter)
+        spool.append(partition, b"a", waiter)
 
     spool.clock.advance(2 * LINGER_MS)
 
@@ -215,13 +223,12 @@ def test_a_full_disk_refuses_until_there_is_room(spool: Spool) -> None:
 def test_waiting_bytes_are_bounded_until_they_are_written(spool: Spool) -> None:
     spool.writer = spool.made(max_bytes=100)
     spool.push(b"x" * 80)
-    refused = Waiter()
 
-    assert not spool.writer.append(0, 0, parts_of(b"y" * 80), refused)
+    kept = spool.writer.append(0, 0, parts_of(b"y" * 80))
 
     spool.clock.advance(LINGER_MS)
     spool.push(b"z" * 80)
-    assert refused.heard == []
+    assert kept is False
     assert spool.writer.refused == {"telemetry.buffer.max.bytes": 1}
 
 

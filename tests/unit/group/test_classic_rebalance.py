@@ -143,15 +143,15 @@ def test_an_answer_may_cause_another_request_at_once(
     host: GroupHost,
 ) -> None:
     leader, follower = host.stable(2)
-    parked = host.join(leader.member_id)
+    host.join(leader.member_id)
     seen: list[ErrorCode] = []
     member = host.group.members[leader.member_id]
 
-    def ask_again(answer: JoinGroupResponse) -> None:
-        parked.answers.append(answer)
+    def ask_again(_answer: JoinGroupResponse) -> None:
         seen.append(host.heartbeat(follower.member_id, 2))
 
-    member.join_reply = ask_again
+    assert member.join is not None
+    member.join.when_done(ask_again)
     host.join(follower.member_id)
 
     assert seen == [ErrorCode.NONE]

@@ -11,29 +11,16 @@ from typing import Any, cast
 
 import pytest
 
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import CloseConnection
+from odradek.broker.dispatch.dispatcher import Answer
+from odradek.broker.dispatch.routes import CloseConnection
+from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, TURN_NS, WRITTEN_TOGETHER, Channel
 from odradek.server.sockets.large_frame import LargeFrame
-from odradek.server.sockets.listener import Listener
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
 
 LIMIT = 1_000_000
-
-
-@dataclass(eq=False)
-class Pending:
-    """The dispatcher's deferred answer; the test completes it with the frame itself."""
-
-    deferred: Deferred
-
-    def when_done(self, callback: Callable[[bytes], None]) -> None:
-        self.deferred.when_done(callback)
-
-    def lost(self) -> None:
-        self.deferred.lost()
 
 
 class RecordingTransport(asyncio.Transport):
@@ -66,9 +53,9 @@ class EchoDispatcher:
     """Answers ``<x>`` to ``x``; requests that start with ``later`` are deferred; ``bad`` and ``no`` raise."""
 
     seen: list[bytes] = field(default_factory=list)
-    deferred: list[Deferred] = field(default_factory=list)
+    deferred: list[Deferred[Any]] = field(default_factory=list)
 
-    def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> bytes | Pending | None:
+    def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> Answer:
         request = bytes(frame[offset:])
         self.seen.append(request)
         if request == b"bad":
@@ -77,7 +64,7 @@ class EchoDispatcher:
             raise CloseConnection("no answer possible")
         if request.startswith(b"later"):
             self.deferred.append(Deferred())
-            return Pending(self.deferred[-1])
+            return self.deferred[-1]
         return None if request == b"quiet" else b"<" + request + b">"
 
 
@@ -117,7 +104,7 @@ def listener() -> ScriptedListener:
 
 @pytest.fixture
 def channel(listener: ScriptedListener) -> Channel:
-    channel = Channel(cast(Listener, listener))
+    channel = Channel(listener)
     channel.connection_made(RecordingTransport())
     return channel
 
@@ -184,9 +171,9 @@ def test_requests_after_a_pending_answer_wait_for_it(channel: Channel, listener:
 
 
 def test_an_answer_that_already_exists_is_sent_in_order(channel: Channel, listener: ScriptedListener) -> None:
-    done = Deferred()
+    done = Deferred[bytes]()
     done.complete(b"<now>")
-    listener.dispatcher.answer = lambda *_: Pending(done)  # type: ignore[method-assign]
+    listener.dispatcher.answer = lambda *_: done  # type: ignore[method-assign]
     channel.answer = listener.dispatcher.answer  # type: ignore[assignment]
 
     channel.data_received(framed(b"later"))
@@ -345,7 +332,7 @@ def test_the_length_of_a_large_frame_allocates_no_memory(channel: Channel, come:
 
 
 def test_large_frames_that_share_a_buffer_do_not_mix(listener: ScriptedListener) -> None:
-    channels = [Channel(cast(Listener, listener)) for _ in range(2)]
+    channels = [Channel(listener) for _ in range(2)]
     streams = [framed(letter * 300_000) for letter in (b"a", b"b")]
     for channel in channels:
         channel.connection_made(RecordingTransport())
@@ -390,7 +377,7 @@ class SlowDispatcher(EchoDispatcher):
 
     clock: MockClock = field(default_factory=MockClock)
 
-    def answer(self, frame: bytes | memoryview, offset: int, connection: object) -> bytes | Pending | None:
+    def answer(self, frame: bytes | memoryview, offset: int, connection: object) -> Answer:
         self.clock.advance(1)
         return super().answer(frame, offset, connection)
 
@@ -403,7 +390,7 @@ def slow_listener() -> ScriptedListener:
 
 @pytest.fixture
 def slow_channel(slow_listener: ScriptedListener) -> Channel:
-    channel = Channel(cast(Listener, slow_listener))
+    channel = Channel(slow_listener)
     channel.connection_made(RecordingTransport())
     return channel
 

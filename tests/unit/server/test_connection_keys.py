@@ -92,6 +92,10 @@ class IdleChannel:
     last_active_ms: int
     closing: bool = False
 
+    def abort(self) -> None:
+        self.closing = True
+        self.listener.ended.append(self.name)
+
 
 @dataclass(eq=False)
 class IdleListener:
@@ -108,10 +112,6 @@ class IdleListener:
     def connect(self, name: str, last_active_ms: int, closing: bool = False) -> None:
         self.quotas.enter(self.quotas.arrive(self.address.name, "10.0.0.1"))
         self.channels.append(IdleChannel(name, self, last_active_ms, closing))
-
-    def abort(self, channel: IdleChannel) -> None:
-        channel.closing = True
-        self.ended.append(channel.name)
 
 
 def test_closing_connections_are_closed_first_then_the_longest_idle() -> None:

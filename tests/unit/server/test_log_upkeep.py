@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from odradek.deferred import offload_inline
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
 from odradek.log.producer_state_manager import PRODUCER_ID_EXPIRATION_MS
 from odradek.server.upkeep.log_upkeep import GRAVES_MS, PRODUCERS_MS, LogUpkeep, UpkeepSettings
-from odradek.server.upkeep.step_runner import offload_inline
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.record import Record

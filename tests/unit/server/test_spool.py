@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.broker import Broker
+from odradek.broker.spool_settings import Durability, SpoolSettings
+from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.broker.topics import TOPIC_RESOURCE
+from odradek.deferred import offload_inline
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.server.spool import TelemetrySpool
-from odradek.server.spool_keys import Durability, SpoolSettings, read_spool
-from odradek.server.upkeep.step_runner import offload_inline
+from odradek.server.spool_keys import read_spool
 from odradek.wire.api_error import ApiError
 from support.broker import make_broker
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from conformance.telemetry_broker import DATA, TelemetryBroker
+from odradek.broker.handlers.push_telemetry import Answer
+from odradek.deferred import Deferred
 from odradek.plugin import ClientTelemetryPayload, RequestContext, decode_record, encode_headers, record_key
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, record_parts
@@ -18,14 +20,19 @@ from odradek.wire.record import Record, append_record, parse_records
 
 @dataclass
 class Sink:
-    """A sink that stores, refuses or waits."""
+    """Keeps, refuses or waits."""
 
     answer: bool | None = None
+    """None to wait."""
     pushes: list[AcceptedPush] = field(default_factory=list)
+    waiting: list[Deferred[bool]] = field(default_factory=list)
 
-    def take(self, push: AcceptedPush) -> bool | None:
+    def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
         self.pushes.append(push)
-        return self.answer
+        if self.answer is not None:
+            return self.answer
+        self.waiting.append(Deferred())
+        return self.waiting[-1]
 
 
 @dataclass
@@ -45,32 +52,29 @@ class Kept:
     receiver: Receiver = field(default_factory=Receiver)
 
     def __post_init__(self) -> None:
-        self.broker.manager.sink = self.sink
+        self.broker.sink = self.sink
         self.broker.manager.plugin.add_receiver("receiver", self.receiver)
         self.broker.update("all", {"metrics": "*", "interval.ms": "100"})
 
     def push(
         self, told: GetTelemetrySubscriptionsResponse, metrics: bytes = DATA, terminating: bool = False
-    ) -> PushTelemetryResponse | AcceptedPush:
+    ) -> Answer:
         request = PushTelemetryRequest(
             client_instance_id=told.client_instance_id,
             subscription_id=told.subscription_id,
             terminating=terminating,
             metrics=metrics,
         )
-        answer = self.broker.manager.push_telemetry(request, self.broker.context())
-        assert isinstance(answer, PushTelemetryResponse | AcceptedPush)
+        answer = self.broker.send(request)
         assert self.broker.manager.accounts.balanced
         return answer
 
-    def settled(self, push: PushTelemetryResponse | AcceptedPush, kept: bool) -> ErrorCode:
+    def settled(self, push: Answer, kept: bool) -> ErrorCode:
         """The error code that a waiting push is answered with."""
-        assert isinstance(push, AcceptedPush)
-        heard: list[PushTelemetryResponse] = []
-        push.reply = heard.append
-        push.settle(kept)
+        self.sink.waiting.pop().complete(kept)
         assert self.broker.manager.accounts.balanced
-        return ErrorCode(heard[0].error_code)
+        assert isinstance(push, Deferred)
+        return ErrorCode(push.outcome.error_code)
 
 
 @pytest.fixture
@@ -142,30 +146,18 @@ def test_throttled_pushes_do_not_reach_the_sink(kept: Kept) -> None:
     assert kept.broker.manager.accounts.rejected == {ErrorCode.THROTTLING_QUOTA_EXCEEDED: 1}
 
 
-def test_an_exception_in_the_sink_is_the_response(kept: Kept) -> None:
+def test_an_exception_in_the_sink_is_the_response(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
     push = kept.push(kept.broker.get())
-    assert isinstance(push, AcceptedPush)
-    heard: list[object] = []
-    push.reply = heard.append
     error = RuntimeError("bug")
 
-    def broken(_push: AcceptedPush, _kept: bool) -> PushTelemetryResponse:
+    def broken(_push: AcceptedPush) -> ErrorCode:
         raise error
 
-    push.answer = broken
-    push.settle(True)
+    monkeypatch.setattr(kept.broker.manager, "export", broken)
+    kept.sink.waiting.pop().complete(True)
 
-    assert heard == [error]
-
-
-def test_a_sink_enables_the_telemetry_apis(kept: Kept) -> None:
-    manager = kept.broker.manager
-    manager.plugin.receivers = manager.plugin.exporters = ()
-    assert manager.is_wanted
-
-    manager.sink = None
-
-    assert not manager.is_wanted
+    assert isinstance(push, Deferred)
+    assert push.outcome is error
 
 
 @pytest.mark.parametrize("terminating", [False, True])

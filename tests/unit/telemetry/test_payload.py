@@ -318,7 +318,7 @@ def test_work_can_be_sent_to_another_process() -> None:
     data = metrics_data({"rack": "a"}).SerializeToString()
     work = PayloadWork(codec=Codec.ZSTD, data=compress(Codec.ZSTD, data), labels=LABELS, limits=LIMITS)
 
-    opened = pickle.loads(pickle.dumps(work)).run()
+    opened = pickle.loads(pickle.dumps(work))()
 
     assert attributes_of(opened) == [{"rack": "a", **NAMED}]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
@@ -16,19 +16,18 @@ from odradek.broker.log_defaults import LOG_DEFAULT_KEYS, LogDefaults
 from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, Timer
+from odradek.deferred import Deferred
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.security.sasl_authenticator import SaslAuthenticator
+from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
-from odradek.telemetry.payload import PayloadWork
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.wire.config_resource import ResourceType
-
-if TYPE_CHECKING:
-    from odradek.broker.dispatch.sasl_authenticator import SaslAuthenticator
 
 FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""
@@ -54,17 +53,11 @@ class BrokerSettings:
     max_incremental_fetch_session_cache_slots: int = 1_000
 
 
-Offload = Callable[[PayloadWork, Callable[[bytes | Exception], None]], None]
-"""Run work outside the loop and call back on the loop."""
+class TelemetrySink(Protocol):
+    """Keeps accepted pushes before the plugins get them."""
 
-
-def run_inline(work: PayloadWork, done: Callable[[bytes | Exception], None]) -> None:
-    """The `Offload` of tests and of hosts without workers."""
-    try:
-        result: bytes | Exception = work.run()
-    except Exception as error:  # noqa: BLE001  the caller sorts it out, as if it came from a worker
-        result = error
-    done(result)
+    def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
+        """Keep a push. Returns whether it is kept."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,13 +78,14 @@ class Broker:
     quotas: QuotaManagers = field(default=None)  # type: ignore[assignment]  # made of the clock below
     connection_quotas: ConnectionQuotas = field(default=None)  # type: ignore[assignment]  # likewise
     features: Features = field(default_factory=Features)
-    offload: Offload = run_inline
+    sink: TelemetrySink | None = None
+    """None if pushes only go to receivers."""
     log_defaults: LogDefaults = field(init=False)
     client_quotas: ClientQuotas = field(init=False)
     dynamic_quotas: DynamicQuotas = field(default_factory=DynamicQuotas)
     credentials: Credentials = field(init=False)
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
-    """By connection id: clients of SASL listeners that have not authenticated yet."""
+    """By connection id: connections of SASL listeners that have not authenticated yet."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By listener name: a client is told the address of the listener it came through."""
 
@@ -113,6 +107,11 @@ class Broker:
             self.load_dynamic_config()
         for name in self.metadata.resource_names(ResourceType.GROUP):
             self.groups.configure(name, self.metadata.resource(ResourceType.GROUP, name))
+
+    @property
+    def wants_telemetry(self) -> bool:
+        """Whether anything takes pushes. If not, the telemetry APIs are not advertised."""
+        return self.sink is not None or not self.telemetry.plugin.is_empty
 
     def load_dynamic_config(self) -> None:
         """Go by what is stored about this broker and about all brokers."""

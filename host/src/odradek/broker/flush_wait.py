@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from odradek.broker.dispatch.deferred import Deferred
+from odradek.deferred import Deferred
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -18,14 +18,14 @@ class FlushWait:
 
     waiting: list[tuple[PartitionLog, PartitionProduceResponse]] = field(default_factory=list)
     missing: int = 0
-    deferred: Deferred = field(default_factory=Deferred)
+    deferred: Deferred[ProduceResponse] = field(default_factory=Deferred)
 
     def appended(self, log: PartitionLog, answer: PartitionProduceResponse) -> None:
         """A batch is in the log, and this is what will be said about it."""
         if log.must_flush:
             self.waiting.append((log, answer))
 
-    def answered(self, response: ProduceResponse, now_ms: int) -> ProduceResponse | Deferred:
+    def answered(self, response: ProduceResponse, now_ms: int) -> ProduceResponse | Deferred[ProduceResponse]:
         """The response, once everything is on the disk; a partition that is not has an error."""
         if not self.waiting:
             return response

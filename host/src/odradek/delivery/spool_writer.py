@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from odradek.clock import Clock, Timer, TimerTask
+from odradek.deferred import Deferred, Offload
 from odradek.delivery.delivery_ledger import count
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec
@@ -36,8 +37,6 @@ Raises:
 """
 WhenFlushed = Callable[[int, Callable[[ApiError | None], None]], None]
 """Call back once all that a partition has now is on the disk, or with why it is not."""
-Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
-"""Run work elsewhere and call back with what it returned or with the exception it raised."""
 
 
 class NoRoomError(ApiError):
@@ -52,21 +51,14 @@ class NoRoomError(ApiError):
         self.key = key
 
 
-class Waiter(Protocol):
-    """Who wants to know what became of a record."""
-
-    def settle(self, kept: bool) -> None:
-        """Called once, never from within `SpoolWriter.append`."""
-
-
 class Entry(NamedTuple):
     """One record that waits."""
 
     timestamp_ms: int
     parts: Sequence[bytes]
-    """Behind the offset delta: key, value, headers."""
+    """Key, value and headers: the record after its offset delta."""
     size_bytes: int
-    waiter: Waiter
+    kept: Deferred[bool]
 
 
 @dataclass(slots=True, eq=False)
@@ -103,8 +95,12 @@ class SpoolWriter:
     commit_task: TimerTask | None = None
     hurried: bool = False
 
-    def append(self, partition: int, timestamp_ms: int, parts: Sequence[bytes], waiter: Waiter) -> bool:
-        """Take a record; False when there is no room, then the waiter hears nothing."""
+    def append(self, partition: int, timestamp_ms: int, parts: Sequence[bytes]) -> bool | Deferred[bool]:
+        """Take a record.
+
+        Returns:
+            Whether it is kept, known once its batch is written; False at once if there is no room.
+        """
         size_bytes = sum(map(len, parts))
         if self.held_bytes + size_bytes > self.max_bytes:
             count(self.refused, "telemetry.buffer.max.bytes", 1)
@@ -112,8 +108,9 @@ class SpoolWriter:
         buffer = self.buffers.get(partition)
         if buffer is None:
             buffer = self.buffers[partition] = PartitionBuffer()
-        # A third of what it costs by its name.
-        buffer.entries.append(tuple.__new__(Entry, (timestamp_ms, parts, size_bytes, waiter)))
+        kept: Deferred[bool] = Deferred()
+        # A third of the cost of calling `Entry`.
+        buffer.entries.append(tuple.__new__(Entry, (timestamp_ms, parts, size_bytes, kept)))
         buffer.size_bytes += size_bytes
         self.held_bytes += size_bytes
         if self.commit_task is None:
@@ -122,7 +119,7 @@ class SpoolWriter:
             self.hurried = True
             self.commit_task.cancel()
             self.commit_task = self.timer.schedule(self.clock.now_ms(), self.commit)
-        return True
+        return kept
 
     def commit(self) -> None:
         """Write what has gathered, batch by batch."""
@@ -180,7 +177,7 @@ class SpoolWriter:
             count(self.refused, reason_of(error), len(batch))
         self.report(error)
         for entry in batch:
-            entry.waiter.settle(error is None)
+            entry.kept.complete(error is None)
 
     def report(self, error: Exception | None) -> None:
         """Say it when refusing begins and when it ends, not per push."""

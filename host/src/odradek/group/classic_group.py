@@ -9,13 +9,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from odradek.clock import TimerTask
-from odradek.group.classic_member import ClassicMember, JoinReply, Protocols
+from odradek.deferred import Deferred
+from odradek.group.classic_member import ClassicMember, Protocols
 from odradek.group.classic_state import MAY_FOLLOW, ClassicState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.messages.join_group import JoinGroupResponseMember
+from odradek.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 
 
 class ClassicGroup:
@@ -120,7 +121,7 @@ class ClassicGroup:
         member = self.members.pop(member_id)
         member.end_session()
         self.forget_protocols(member)
-        self.joins_parked -= member.join_reply is not None
+        self.joins_parked -= member.join is not None
         self.pending_syncs.discard(member_id)
         if member.group_instance_id is not None:
             self.static_members.pop(member.group_instance_id, None)
@@ -155,17 +156,19 @@ class ClassicGroup:
         member.member_id = member_id
         return member
 
-    def park_join(self, member: ClassicMember, reply: JoinReply) -> JoinReply | None:
-        """A member waits for the generation; the reply of one that it gave up, if it waited already."""
-        before, member.join_reply = member.join_reply, reply
+    def park_join(
+        self, member: ClassicMember, join: Deferred[JoinGroupResponse]
+    ) -> Deferred[JoinGroupResponse] | None:
+        """Let a member wait for the next generation. Returns the join that it replaces, if it already waited."""
+        before, member.join = member.join, join
         self.joins_parked += before is None
         return before
 
-    def take_join(self, member: ClassicMember) -> JoinReply | None:
-        """The reply that a member waits for, which must be used now."""
-        reply, member.join_reply = member.join_reply, None
-        self.joins_parked -= reply is not None
-        return reply
+    def take_join(self, member: ClassicMember) -> Deferred[JoinGroupResponse] | None:
+        """Unpark the join of a member; the caller answers it."""
+        join, member.join = member.join, None
+        self.joins_parked -= join is not None
+        return join
 
     # -- protocols
 
@@ -208,8 +211,8 @@ class ClassicGroup:
         """
         if self.leader_id is None:
             return False
-        if self.members[self.leader_id].join_reply is None:
-            joined = next((member.member_id for member in self if member.join_reply is not None), None)
+        if self.members[self.leader_id].join is None:
+            joined = next((member.member_id for member in self if member.join is not None), None)
             if joined is None:
                 return False
             self.leader_id = joined

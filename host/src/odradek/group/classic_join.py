@@ -1,15 +1,16 @@
-"""JoinGroup: who may enter a classic group, and what entering does.
+"""JoinGroup of the classic protocol: which members a group admits, and how they enter.
 
 After the join half of GroupMetadataManager.java (Kafka 4.3); the order of the checks is Kafka's.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
+from odradek.deferred import Deferred
 from odradek.group.classic_group import ClassicGroup
-from odradek.group.classic_member import ClassicMember, JoinReply, Protocols
+from odradek.group.classic_member import ClassicMember, Protocols
 from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.classic_state import ClassicState
 from odradek.group.group_config import (
@@ -21,13 +22,14 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
+Answer = JoinGroupResponse | Deferred[JoinGroupResponse]
 REQUIRES_MEMBER_ID = 4  # JoinGroupRequest.requiresKnownMemberId
 SKIPS_ASSIGNMENT = 9  # JoinGroupRequest.supportsSkippingAssignment
 
 
 @dataclass(frozen=True, slots=True)
 class Joiner:
-    """Who asks."""
+    """The client that joins."""
 
     client_id: str
     client_host: str
@@ -42,8 +44,9 @@ class ClassicJoin:
     group: ClassicGroup
     request: JoinGroupRequest
     joiner: Joiner
-    reply: JoinReply
     random_uuid: bytes
+    parked: Deferred[JoinGroupResponse] = field(default_factory=Deferred)
+    """The response, if it has to wait for the generation."""
 
     @property
     def protocols(self) -> Protocols:
@@ -51,13 +54,13 @@ class ClassicJoin:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """v0 has none: the session timeout is meant."""
+        """In ms. v0 has none: the session timeout is used."""
         if self.joiner.api_version == 0:
             return self.request.session_timeout_ms
         return max(self.request.rebalance_timeout_ms, 0)
 
-    def run(self) -> None:
-        """Answer now, or park the reply until the generation is there.
+    def run(self) -> Answer:
+        """Answer now, or park until the generation is there.
 
         Raises:
             ApiError: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
@@ -67,61 +70,55 @@ class ClassicJoin:
         if sum(len(name) + len(metadata) for name, metadata in self.protocols) > MAX_MEMBER_METADATA_BYTES:
             raise ApiError(ErrorCode.INVALID_REQUEST)
         if not self.has_room():
-            self.refuse_full()
-            return
+            return self.refuse_full()
         if not self.group.supports(self.request.protocol_type, self.protocols):
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if self.request.member_id:
-            self.rejoin()
-        elif self.request.group_instance_id is not None:
-            self.join_static()
-        elif self.joiner.api_version >= REQUIRES_MEMBER_ID:
-            self.give_out_id()
-        else:
-            self.enter(self.new_member_id())
+            return self.rejoin()
+        if self.request.group_instance_id is not None:
+            return self.join_static()
+        if self.joiner.api_version >= REQUIRES_MEMBER_ID:
+            return self.give_out_id()
+        return self.enter(self.new_member_id())
 
-    # -- who is let in
+    # -- admission
 
     def has_room(self) -> bool:
-        """Whether ``group.max.size`` lets this member in. In a rebalance the first to join count."""
+        """Whether ``group.max.size`` admits this member. In a rebalance the first members to join count."""
         limit = self.rebalance.config.max_size
         known = self.group.members.get(self.request.member_id)
         if self.group.state is ClassicState.EMPTY:
             return True
         if self.group.state is ClassicState.PREPARING_REBALANCE:
-            return (known is not None and known.join_reply is not None) or self.group.joins_parked < limit
+            return (known is not None and known.join is not None) or self.group.joins_parked < limit
         return known is not None or len(self.group.members) < limit
 
-    def refuse_full(self) -> None:
-        """There is no place; a member that comes back too late has lost its own."""
+    def refuse_full(self) -> JoinGroupResponse:
+        """Refuse because the group is full. A member that comes back too late loses its place."""
         member = self.group.members.get(self.request.member_id)
         if member is not None:
             self.rebalance.remove(self.group, member)
         self.group.forget_pending(self.request.member_id)
-        self.answer(JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+        return JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED)
 
-    def answer(self, response: JoinGroupResponse) -> None:
-        self.rebalance.outbox.put(self.reply, response)
-
-    # -- somebody new
+    # -- a new member
 
     def new_member_id(self) -> str:
         prefix = self.request.group_instance_id or self.joiner.client_id
         return f"{prefix}-{UUID(bytes=self.random_uuid)}"
 
-    def give_out_id(self) -> None:
-        """The client shall come again under an id of ours, so that a join that it gave up leaves no ghost
+    def give_out_id(self) -> JoinGroupResponse:
+        """Give the client an id to join with, so that a join that it gives up leaves no ghost member
         (KIP-394).
         """
         if len(self.group.pending_members) >= MAX_PENDING_MEMBERS:
-            self.refuse_full()
-            return
+            return self.refuse_full()
         member_id = self.new_member_id()
         self.rebalance.arm_pending(self.group, member_id, self.request.session_timeout_ms)
-        self.answer(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+        return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
 
-    def enter(self, member_id: str) -> None:
-        """A new member, parked until the next generation."""
+    def enter(self, member_id: str) -> Answer:
+        """Add a new member, parked until the next generation."""
         member = ClassicMember(
             member_id=member_id,
             group_instance_id=self.request.group_instance_id,
@@ -134,22 +131,22 @@ class ClassicJoin:
         )
         self.group.new_member_added = True
         self.group.add(member, self.request.protocol_type)
-        self.group.park_join(member, self.reply)
+        self.group.park_join(member, self.parked)
         self.rebalance.arm_session(self.group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         self.rebalance.rebalance_or_complete_join(self.group)
+        return self.parked
 
     # -- static members
 
-    def join_static(self) -> None:
-        """A member without an id but with an instance id: new, or the successor of one we know (KIP-345)."""
+    def join_static(self) -> Answer:
+        """Join with an instance id but no member id: as a new member, or in place of a known one (KIP-345)."""
         instance_id = self.request.group_instance_id or ""
         if instance_id in self.group.static_members:
-            self.replace_static(instance_id)
-        else:
-            self.enter(self.new_member_id())
+            return self.replace_static(instance_id)
+        return self.enter(self.new_member_id())
 
-    def replace_static(self, instance_id: str) -> None:
-        """Take the place over. The client that had it before is told so, now and whenever it comes."""
+    def replace_static(self, instance_id: str) -> Answer:
+        """Take over the place of a static member. The former client is fenced, now and in its later requests."""
         group = self.group
         leader_before = group.leader_id
         member = group.members[group.static_members[instance_id]]
@@ -158,21 +155,21 @@ class ClassicJoin:
         self.rebalance.arm_session(group, member)
         self.update(member)
         if group.state is ClassicState.STABLE and group.protocol_name == group.selected_protocol():
-            self.answer_without_rebalance(member, leader_before)
-        else:
-            self.rebalance.rebalance_or_complete_join(group)
+            return self.answer_without_rebalance(member, leader_before)
+        self.rebalance.rebalance_or_complete_join(group)
+        return self.parked
 
     def fence(self, member: ClassicMember) -> None:
-        """Answer what the former client waits for."""
+        """Answer the parked requests of the former client."""
         fenced = ErrorCode.FENCED_INSTANCE_ID
         self.rebalance.outbox.put(
             self.group.take_join(member), JoinGroupResponse(error_code=fenced, member_id=member.member_id)
         )
         self.rebalance.fence_sync(member)
 
-    def answer_without_rebalance(self, member: ClassicMember, leader_before: str | None) -> None:
-        """The assignment stays as it is. From v9 on a leader is told that it is one, and need not assign
-        again (KIP-814); before, it must not know.
+    def answer_without_rebalance(self, member: ClassicMember, leader_before: str | None) -> JoinGroupResponse:
+        """Keep the assignment. From v9 on a leader is told that it leads and need not assign again (KIP-814);
+        an older one must not know that it leads, because it would.
         """
         self.group.take_join(member)
         response = self.rebalance.generation(self.group, member)
@@ -181,40 +178,38 @@ class ClassicJoin:
         else:
             response.leader = leader_before or ""
             response.members = []
-        self.answer(response)
+        return response
 
-    # -- somebody we know
+    # -- a known member
 
-    def rejoin(self) -> None:
-        """A member id that we gave out."""
+    def rejoin(self) -> Answer:
+        """Join with a member id that the host gave out."""
         group, member_id = self.group, self.request.member_id
         if member_id in group.pending_members:
             if self.request.group_instance_id is not None:
                 raise ApiError(ErrorCode.INVALID_REQUEST)
-            self.enter(member_id)
-            return
+            return self.enter(member_id)
         group.check_member(member_id, self.request.group_instance_id)
         member = group.members[member_id]
         if group.state is ClassicState.PREPARING_REBALANCE or self.is_reason_to_rebalance(member):
             self.update(member)
             self.rebalance.rebalance_or_complete_join(group)
-        else:
-            self.answer(self.rebalance.generation(group, member))
+            return self.parked
+        return self.rebalance.generation(group, member)
 
     def is_reason_to_rebalance(self, member: ClassicMember) -> bool:
-        """New metadata is; and the leader's wish, who may see what members do not say, as new partitions.
-
-        Else the client has missed an answer.
+        """Whether a member's join starts a rebalance: it has new metadata; or it leads, and may see changes
+        that its metadata does not show, such as new partitions. Any other member has missed an answer.
         """
         leads = self.group.state is ClassicState.STABLE and self.group.leader_id == member.member_id
         return leads or member.protocols != self.protocols
 
     def update(self, member: ClassicMember) -> None:
-        """Take over what the client says now, and park it. A join that it had parked before is given up."""
+        """Take over the client's metadata and park its join. A join that was parked before is given up."""
         self.group.update_protocols(member, self.protocols)
         member.rebalance_timeout_ms = self.rebalance_timeout_ms
         member.session_timeout_ms = self.request.session_timeout_ms
-        replaced = self.group.park_join(member, self.reply)
+        replaced = self.group.park_join(member, self.parked)
         given_up = JoinGroupResponse(
             error_code=ErrorCode.REBALANCE_IN_PROGRESS, member_id=self.request.member_id
         )

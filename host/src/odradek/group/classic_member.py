@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from odradek.clock import TimerTask
+from odradek.deferred import Deferred
 from odradek.wire.messages.join_group import JoinGroupResponse
 from odradek.wire.messages.sync_group import SyncGroupResponse
 
 Protocols = tuple[tuple[str, bytes], ...]
 """Names and metadata, the preferred one first."""
-JoinReply = Callable[[JoinGroupResponse], None]
-SyncReply = Callable[[SyncGroupResponse], None]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -28,10 +26,10 @@ class ClassicMember:
     session_timeout_ms: int
     protocols: Protocols
     assignment: bytes = b""
-    join_reply: JoinReply | None = None
-    """Answers the JoinGroup that is parked."""
-    sync_reply: SyncReply | None = None
-    """Answers the SyncGroup that is parked."""
+    join: Deferred[JoinGroupResponse] | None = None
+    """The response to the JoinGroup that is parked."""
+    sync: Deferred[SyncGroupResponse] | None = None
+    """The response to the SyncGroup that is parked."""
     is_new: bool = False
     """Has not been in a generation yet: it does not know its id, so nobody would notice if it went away."""
     session: TimerTask | None = field(default=None, repr=False)

@@ -1,7 +1,7 @@
 """The classic protocol over all groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Refusals are raised, answers are given to ``reply``, at once or later. Nothing of the metadata and
-assignments that members exchange is understood here.
+Refusals are raised. An answer that has to wait for other members is a `Deferred`. The metadata and
+assignments that members exchange are opaque here.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from odradek.clock import Clock, Timer
+from odradek.deferred import Deferred
 from odradek.group import classic_leave, classic_sync, mixed_group
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_join import ClassicJoin, Joiner
-from odradek.group.classic_member import JoinReply, SyncReply
 from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Group
@@ -22,13 +22,13 @@ from odradek.group.outbox import Outbox
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.heartbeat import HeartbeatRequest
-from odradek.wire.messages.join_group import JoinGroupRequest
+from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from odradek.wire.messages.leave_group import LeaveGroupRequest, MemberResponse
-from odradek.wire.messages.sync_group import SyncGroupRequest
+from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 class Registry(Protocol):
-    """What the protocol needs of `GroupCoordinator`."""
+    """The part of `GroupCoordinator` that the protocol uses."""
 
     config: GroupConfig
     clock: Clock
@@ -39,13 +39,13 @@ class Registry(Protocol):
         """16 random bytes."""
 
     def put(self, group: Group) -> None:
-        """Put a group in the place of an empty one."""
+        """Replace an empty group."""
 
     def classic_group_changed(self, group: ClassicGroup) -> None:
         """Store a group, or forget it if it was never used."""
 
     def check_not_owned(self, group_id: str) -> None:
-        """Refuse to let somebody into a group of the host's own."""
+        """Refuse members for a group of the host's own."""
 
 
 class ClassicProtocol:
@@ -58,8 +58,10 @@ class ClassicProtocol:
             registry.config, registry.clock, registry.timer, self.outbox, registry.classic_group_changed
         )
 
-    def join(self, request: JoinGroupRequest, joiner: Joiner, reply: JoinReply) -> None:
-        """Enter a group, or take part in its rebalance; a group that nobody knows is made.
+    def join(
+        self, request: JoinGroupRequest, joiner: Joiner
+    ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+        """Enter a group, or take part in its rebalance. An unknown group is created.
 
         Raises:
             ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, or one of `ClassicJoin.run`.
@@ -72,18 +74,16 @@ class ClassicProtocol:
         mixed = self.mixed_group(request.group_id)
         if mixed is not None:
             with self.outbox:
-                answer = MixedJoin(mixed, request, joiner, self.registry.random_uuid()).answer()
-                self.outbox.put(reply, answer)
-            return
+                return MixedJoin(mixed, request, joiner, self.registry.random_uuid()).answer()
         group = self.group_to_join(request)
         with self.outbox:
             try:
-                ClassicJoin(self.rebalance, group, request, joiner, reply, self.registry.random_uuid()).run()
+                return ClassicJoin(self.rebalance, group, request, joiner, self.registry.random_uuid()).run()
             finally:
                 self.forget_if_unused(group)
 
     def group_to_join(self, request: JoinGroupRequest) -> ClassicGroup:
-        """The group that is meant. An empty one of the other protocol becomes a classic one.
+        """The group to join. An empty one of the other protocol becomes a classic one.
 
         Raises:
             ApiError: UNKNOWN_MEMBER_ID: a member of a group that does not exist.
@@ -101,17 +101,19 @@ class ClassicProtocol:
         return group
 
     def mixed_group(self, group_id: str) -> ConsumerGroup | None:
-        """A group of the consumer protocol with members: they may be of both."""
+        """A group of the consumer protocol that has members, perhaps of both protocols; None if it is not
+        one.
+        """
         group = self.registry.groups.get(group_id)
         return group if isinstance(group, ConsumerGroup) and not group.is_empty else None
 
     def forget_if_unused(self, group: ClassicGroup) -> None:
-        """A refused join, or an id that is not used, leaves no group behind."""
+        """Remove a group that was only made for a refused join or an unused member id."""
         if group.is_unused:
             self.registry.classic_group_changed(group)
 
-    def sync(self, request: SyncGroupRequest, reply: SyncReply) -> None:
-        """Fetch the assignment; the leader brings it.
+    def sync(self, request: SyncGroupRequest) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+        """Fetch the member's assignment. The leader brings the assignments of all members.
 
         Raises:
             ApiError: See `classic_sync.sync`, and INVALID_GROUP_ID.
@@ -119,11 +121,10 @@ class ClassicProtocol:
         mixed = self.mixed_group(request.group_id)
         if mixed is not None:
             with self.outbox:
-                self.outbox.put(reply, mixed_group.sync(mixed, request))
-            return
+                return mixed_group.sync(mixed, request)
         group = self.group_of_member(request.group_id)
         with self.outbox:
-            classic_sync.sync(self.rebalance, group, request, reply)
+            return classic_sync.sync(self.rebalance, group, request)
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         """A member is alive.
@@ -138,7 +139,7 @@ class ClassicProtocol:
         classic_sync.heartbeat(self.rebalance, self.group_of_member(request.group_id), request)
 
     def leave(self, request: LeaveGroupRequest) -> list[MemberResponse]:
-        """Members go.
+        """Remove members from a group.
 
         Raises:
             ApiError: UNKNOWN_MEMBER_ID: there is no such group; INVALID_GROUP_ID.
@@ -154,7 +155,7 @@ class ClassicProtocol:
         return answers
 
     def group_of_member(self, group_id: str) -> ClassicGroup:
-        """The group that somebody claims to be in."""
+        """The group that a request names as its own."""
         check_group_id(group_id)
         group = self.registry.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
@@ -162,13 +163,13 @@ class ClassicProtocol:
         return group
 
     def seen(self, group: Group, member_id: str) -> None:
-        """A commit is a sign of life, too."""
+        """Prolong a member's session: an offset commit counts as a heartbeat."""
         if isinstance(group, ClassicGroup) and (member := group.members.get(member_id)) is not None:
             self.rebalance.arm_session(group, member)
 
 
 def check_group_id(group_id: str) -> None:
-    """Members need a group with a name; only committed offsets may go without one.
+    """Refuse an empty group id: only committed offsets may have one.
 
     Raises:
         ApiError: INVALID_GROUP_ID.

@@ -121,7 +121,7 @@ class ClassicRebalance:
         if group.join_timer is not None:
             group.join_timer.cancel()
         for member in list(group):
-            if member.join_reply is None and not member.is_static:
+            if member.join is None and not member.is_static:
                 group.remove(member.member_id)
         if not group.elect_joined_leader() and group.members:
             # Only static members are left and none has joined, so there is no leader. Wait again: each may
@@ -160,7 +160,7 @@ class ClassicRebalance:
         """Answer parked SyncGroups because the generation ends before its leader has assigned: join again."""
         for member in group:
             member.assignment = b""
-            if member.sync_reply is not None:
+            if member.sync is not None:
                 self.answer_sync(group, member, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
     def assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
@@ -183,15 +183,15 @@ class ClassicRebalance:
 
     def answer_sync(self, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
         """Answer a parked SyncGroup, if there is one. Its session has run on unheeded: it starts anew."""
-        reply, member.sync_reply = member.sync_reply, None
-        if reply is not None:
-            self.outbox.put(reply, response)
+        parked, member.sync = member.sync, None
+        if parked is not None:
+            self.outbox.put(parked, response)
             self.arm_session(group, member)
 
     def fence_sync(self, member: ClassicMember) -> None:
         """Another client has taken the member's place: answer a SyncGroup that the former one has parked."""
-        reply, member.sync_reply = member.sync_reply, None
-        self.outbox.put(reply, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+        parked, member.sync = member.sync, None
+        self.outbox.put(parked, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """Note that a member has sent its SyncGroup."""
@@ -232,7 +232,7 @@ class ClassicRebalance:
         then: its client may have given up and joined again under another id.
         """
         member.session = None
-        waits = member.join_reply is not None or member.sync_reply is not None
+        waits = member.join is not None or member.sync is not None
         if waits and not member.is_new:
             return
         with self.outbox:
@@ -243,8 +243,8 @@ class ClassicRebalance:
         """Remove a member and answer its parked requests. The caller starts the rebalance."""
         refused = ErrorCode.UNKNOWN_MEMBER_ID
         self.outbox.put(group.take_join(member), JoinGroupResponse(error_code=refused))
-        reply, member.sync_reply = member.sync_reply, None
-        self.outbox.put(reply, SyncGroupResponse(error_code=refused))
+        parked, member.sync = member.sync, None
+        self.outbox.put(parked, SyncGroupResponse(error_code=refused))
         group.remove(member.member_id)
 
     def arm_pending(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:

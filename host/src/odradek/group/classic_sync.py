@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from odradek.deferred import Deferred
 from odradek.group.classic_group import ClassicGroup
-from odradek.group.classic_member import SyncReply
 from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.classic_state import ClassicState
 from odradek.group.group_config import MAX_ASSIGNMENTS_BYTES
@@ -14,8 +14,8 @@ from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 def sync(
-    rebalance: ClassicRebalance, group: ClassicGroup, request: SyncGroupRequest, reply: SyncReply
-) -> None:
+    rebalance: ClassicRebalance, group: ClassicGroup, request: SyncGroupRequest
+) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
     """Answer with the member's assignment, or park until the leader has sent it.
 
     Raises:
@@ -32,12 +32,12 @@ def sync(
         raise ApiError(ErrorCode.INVALID_REQUEST)
     rebalance.synced(group, member.member_id)
     if group.state is ClassicState.STABLE:
-        rebalance.outbox.put(reply, rebalance.assignment(group, member))
-        return
-    rebalance.outbox.put(member.sync_reply, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-    member.sync_reply = reply
+        return rebalance.assignment(group, member)
+    rebalance.outbox.put(member.sync, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+    parked = member.sync = Deferred[SyncGroupResponse]()
     if is_leader:
         rebalance.assign(group, assignments)
+    return parked
 
 
 def check_sync(group: ClassicGroup, request: SyncGroupRequest) -> None:

@@ -87,7 +87,7 @@ def dismiss(rebalance: ClassicRebalance, classic: ClassicGroup) -> None:
     for member in classic:
         join = JoinGroupResponse(error_code=again, member_id=member.member_id)
         rebalance.outbox.put(classic.take_join(member), join)
-        sync, member.sync_reply = member.sync_reply, None
+        sync, member.sync = member.sync, None
         rebalance.outbox.put(sync, SyncGroupResponse(error_code=again))
 
 

@@ -1,39 +1,40 @@
 """Answers that are due, sent once the state is right.
 
-An answer may wake a connection whose next request comes back here at once; so nothing is sent while a group
-is being changed.
+An answer may wake a connection whose next request reaches the same group at once. So nothing is sent while a
+group is being changed.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Any, Self, TypeVar
+
+from odradek.deferred import Deferred
 
 R = TypeVar("R")
 
 
 class Outbox:
-    """Whoever changes groups puts answers here and sends them when it is done, also after an error."""
+    """Code that changes groups puts answers here and sends them when it is done, also after an error."""
 
     def __init__(self) -> None:
-        self.due: deque[tuple[Callable[[Any], None], Any]] = deque()
+        self.due: deque[tuple[Deferred[Any], Any]] = deque()
         self.sending = False
 
-    def put(self, reply: Callable[[R], None] | None, response: R) -> None:
-        """Answer later; nobody may be waiting."""
-        if reply is not None:
-            self.due.append((reply, response))
+    def put(self, parked: Deferred[R] | None, response: R) -> None:
+        """Answer a parked request later; None if no request is parked."""
+        if parked is not None:
+            self.due.append((parked, response))
 
     def send(self) -> None:
-        """Send everything, also what is put here meanwhile."""
+        """Send every answer, including those that are put here meanwhile."""
         if self.sending:
             return
         self.sending = True
         try:
             while self.due:
-                reply, response = self.due.popleft()
-                reply(response)
+                parked, response = self.due.popleft()
+                parked.complete(response)
         finally:
             self.sending = False
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from odradek.broker.broker import BrokerSettings, Endpoint
-from odradek.broker.dispatch.sasl_authenticator import SaslSettings
+from odradek.broker.spool_settings import SpoolSettings
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.quota.quota_managers import QuotaConfigs
+from odradek.security.sasl_authenticator import SaslSettings
 from odradek.server.connection_keys import ConnectionSettings, read_connection_settings
 from odradek.server.group_keys import read_group_config
 from odradek.server.log_keys import read_log_defaults, read_log_dirs, read_upkeep
@@ -26,7 +27,7 @@ from odradek.server.metrics_keys import MetricsPushSettings, read_metrics_listen
 from odradek.server.quota_keys import read_quota_configs
 from odradek.server.sasl_keys import read_sasl, read_security_protocols, security_protocol
 from odradek.server.sockets.listener import ListenerAddress
-from odradek.server.spool_keys import SpoolSettings, read_spool
+from odradek.server.spool_keys import read_spool
 from odradek.server.transactions import read_transactions
 from odradek.server.upkeep.log_upkeep import UpkeepSettings
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS

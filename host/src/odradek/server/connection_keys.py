@@ -111,4 +111,4 @@ def displace(quotas: ConnectionQuotas, listeners: Sequence[Listener]) -> None:
     for channel in heapq.nsmallest(
         quotas.excess, candidates, key=lambda channel: (not channel.closing, channel.last_active_ms)
     ):
-        channel.listener.abort(channel)
+        channel.abort()

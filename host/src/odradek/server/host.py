@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from odradek.broker.broker import Broker, Endpoint
-from odradek.broker.dispatch.routing import Dispatcher, load_handlers
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.fetch.fetch_session import INT32_MAX, FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
+from odradek.deferred import offload_inline
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import GroupOffsets
 from odradek.group.offset_expiration import OffsetExpiration
@@ -110,6 +112,7 @@ class Host:
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
+        self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.telemetry = ClientMetricsManager(
             config=config.telemetry,
             clock=self.clock,
@@ -117,6 +120,7 @@ class Host:
             random_uuid=random_uuid,
             plugin=self.receivers,
             enrichers=self.enrichers,
+            offload=offload_inline if self.workers is None else self.workers.offload,
         )
         self.file_threads = FileThreads()
         self.checkpoints = MetadataCheckpoints(
@@ -136,13 +140,12 @@ class Host:
             self.file_threads.offload,
             self.flush_threads.offload,
         )
-        self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.broker = self.make_broker()
         self.dispatcher = Dispatcher(self.broker, load_handlers())
         self.join_plugins()
         self.spool = make_spool(config, self.broker, self.file_threads.offload)
         self.forwarders = make_runners(self.plugins, self.spool)
-        self.telemetry.sink = sink_of(self.spool, self.forwarders)
+        self.broker.sink = sink_of(self.spool, self.forwarders)
         self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
         self.listeners = [self.make_listener(index) for index in range(len(config.listeners))]
         self.companions = Companions(self.plugins, self.clock)
@@ -158,7 +161,7 @@ class Host:
         topics = Topics(self.metadata, self.logs, self.clock, random_uuid, self.config.log_defaults)
         groups = self.make_groups(topics)
         topics.listeners.append(groups.topics_changed)
-        broker = Broker(
+        return Broker(
             settings=self.config.broker,
             cluster_id=cluster_id,
             clock=self.clock,
@@ -179,9 +182,6 @@ class Host:
                 self.config.broker.max_incremental_fetch_session_cache_slots, random_session_id
             ),
         )
-        if self.workers is not None:
-            broker.offload = self.workers.offload
-        return broker
 
     def make_groups(self, topics: Topics) -> GroupCoordinator:
         offsets = GroupOffsets(self.storage.offsets)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from odradek.broker.dispatch.sasl_authenticator import MECHANISMS, SaslSettings
 from odradek.plugin.config import PluginConfig
+from odradek.security.sasl_authenticator import MECHANISMS, SaslSettings
 
 SASL_PLAINTEXT = "SASL_PLAINTEXT"
 SECURITY_PROTOCOLS = ("PLAINTEXT", SASL_PLAINTEXT)

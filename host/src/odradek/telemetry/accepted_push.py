@@ -1,10 +1,8 @@
-"""A push that passed the gate and is OTLP, on its way into the log or to the forwarders."""
+"""A push that passed the gate, on its way into the log or to the forwarders."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
@@ -14,7 +12,7 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 
 @dataclass(slots=True, eq=False)
 class AcceptedPush:
-    """Answered when it is settled."""
+    """A push whose payload is open and valid. `ClientMetricsManager.settle` makes its response."""
 
     instance: ClientMetricsInstance
     context: RequestContext
@@ -22,37 +20,13 @@ class AcceptedPush:
     codec: int
     """Kafka's number of the compression that the client used."""
     is_empty: bool
-    """The client sent no metrics at all: receivers do not see it."""
+    """The client sent no metrics at all: receivers do not get the push."""
     opened_ns: int
-    """How long opening took."""
-    answer: Callable[[AcceptedPush, bool], Any]
-    """The response, given whether the push was kept."""
-    reply: Callable[[Any], None] | None = None
-    """Set by whoever waits for the response."""
-
-    def settle(self, kept: bool) -> None:
-        """It is kept, or cannot be; call once."""
-        try:
-            response = self.answer(self, kept)
-        except Exception as error:  # noqa: BLE001  a bug must not hit the other pushes: it is the response
-            response = error
-        if self.reply is not None:
-            self.reply(response)
+    """How long it took to open the payload."""
 
     def record(self) -> TelemetryRecord:
-        """The same for a forwarder."""
+        """The push as forwarders get it."""
         instance = self.instance
         return TelemetryRecord(
             self.context, instance.push_interval_ms, self.payload, instance.subscription_id, self.codec
         )
-
-
-class TelemetrySink(Protocol):
-    """Where accepted pushes are kept."""
-
-    def take(self, push: AcceptedPush) -> bool | None:
-        """Keep a push.
-
-        Returns:
-            Whether it is kept; None when ``push.settle`` will tell, which is never called from within.
-        """

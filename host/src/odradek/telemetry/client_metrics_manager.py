@@ -12,16 +12,16 @@ from functools import partial
 from typing import Final
 
 from odradek.clock import Clock, Timer
+from odradek.deferred import Deferred, offload_inline
 from odradek.plugin.context import RequestContext
 from odradek.plugin.payload import ClientTelemetryPayload
-from odradek.telemetry.accepted_push import AcceptedPush, TelemetrySink
+from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_instances import ClientInstances
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, MetricRow
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.labels import EncodedLabels
-from odradek.telemetry.payload import MAX_FIELDS, PayloadLimits, PayloadWork, label
-from odradek.telemetry.pending_push import PendingPush
+from odradek.telemetry.payload import MAX_FIELDS, PayloadLimits, PayloadOffload, PayloadWork, label
 from odradek.telemetry.protobuf_fields import TooMuchWork
 from odradek.telemetry.push_accounts import PushAccounts
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -60,6 +60,10 @@ INLINE_FIELDS: Final = 2_000
 """Protobuf fields to look at one by one on the event loop: about two milliseconds."""
 
 
+Acceptance = AcceptedPush | PushTelemetryResponse
+"""A push that passed the gate, or the response that refuses it."""
+
+
 class ClientMetricsManager:
     """Answers GetTelemetrySubscriptions and PushTelemetry."""
 
@@ -71,14 +75,14 @@ class ClientMetricsManager:
         random_uuid: Callable[[], bytes],
         plugin: ClientMetricsReceiverPlugin,
         enrichers: Enrichers,
+        offload: PayloadOffload = offload_inline,
     ) -> None:
         self.config = config
         self.clock = clock
         self.random_uuid = random_uuid
         self.plugin = plugin
         self.enrichers = enrichers
-        self.sink: TelemetrySink | None = None
-        """Where accepted pushes are kept before the plugins see them."""
+        self.offload = offload
         self.accounts = PushAccounts()
         self.now_ms = clock.now_ms
         self.monotonic_ns = clock.monotonic_ns
@@ -170,16 +174,14 @@ class ClientMetricsManager:
 
     # PushTelemetry
 
-    @property
-    def is_wanted(self) -> bool:
-        """Whether anybody takes pushes; if nobody does, the telemetry APIs are not advertised."""
-        return self.sink is not None or not self.plugin.is_empty
-
-    def push_telemetry(
+    def accept(
         self, request: PushTelemetryRequest, context: RequestContext
-    ) -> PushTelemetryResponse | PendingPush | AcceptedPush:
-        """Check a push and give it to the plugins, now, or when its payload has been opened elsewhere and
-        when it is kept.
+    ) -> Acceptance | Deferred[Acceptance]:
+        """Check a push and open its payload.
+
+        Returns:
+            The push, which the caller keeps and then settles; or the refusal; or, if the payload is too large
+            to open on the loop, a deferred of either.
         """
         self.accounts.received += 1
         client_instance_id = request.client_instance_id
@@ -195,9 +197,8 @@ class ClientMetricsManager:
             return self.rejected(refusal)
         if not request.metrics:
             payload = ClientTelemetryPayload(client_instance_id, request.terminating, b"")
-            return self.keep(
-                AcceptedPush(instance, context, payload, request.compression_type, True, 0, self.settled)
-            )
+            self.accounts.waiting += 1
+            return AcceptedPush(instance, context, payload, request.compression_type, True, 0)
         return self.open(instance, request, context)
 
     def rejected(self, code: ErrorCode) -> PushTelemetryResponse:
@@ -228,11 +229,12 @@ class ClientMetricsManager:
 
     def open(
         self, instance: ClientMetricsInstance, request: PushTelemetryRequest, context: RequestContext
-    ) -> PushTelemetryResponse | PendingPush | AcceptedPush:
-        """Open the payload here if it is small."""
+    ) -> Acceptance | Deferred[Acceptance]:
+        """Open the payload, here if it is small."""
         started_ns = self.monotonic_ns()
         labels = self.labels(instance, context)
         outcome: bytes | WireError | None
+        self.accounts.waiting += 1
         try:
             raw = self.small(request)
             outcome = None if raw is None else label(raw, labels, self.inline_limits)
@@ -244,9 +246,10 @@ class ClientMetricsManager:
             return self.opened(instance, request, context, started_ns, outcome)
         data = request.metrics or b""
         work = PayloadWork(codec=request.compression_type, data=data, labels=labels, limits=self.limits)
-        self.accounts.waiting += 1
         opened = partial(self.opened, instance, request, context, started_ns)
-        return PendingPush(work, partial(self.opened_elsewhere, opened))
+        deferred = Deferred[Acceptance]()
+        self.offload(work, lambda outcome: deferred.complete_by(lambda: opened(outcome)))
+        return deferred
 
     def small(self, request: PushTelemetryRequest) -> bytes | None:
         """The payload decompressed; None if it is larger than the event loop should see."""
@@ -276,15 +279,6 @@ class ClientMetricsManager:
         instance.remember_labels(connection_id, labels)
         return labels
 
-    def opened_elsewhere(
-        self,
-        opened: Callable[[bytes | BaseException], PushTelemetryResponse | AcceptedPush],
-        outcome: bytes | BaseException,
-    ) -> PushTelemetryResponse | AcceptedPush:
-        """A worker has opened a payload. If its instance is forgotten by now, this is its last."""
-        self.accounts.waiting -= 1
-        return opened(outcome)
-
     def opened(
         self,
         instance: ClientMetricsInstance,
@@ -292,25 +286,26 @@ class ClientMetricsManager:
         context: RequestContext,
         started_ns: int,
         outcome: bytes | BaseException,
-    ) -> PushTelemetryResponse | AcceptedPush:
-        """Keep an opened payload, or say what was wrong with it."""
+    ) -> Acceptance:
+        """The push with its opened payload, or the refusal of a payload that could not be opened.
+
+        The instance may have been forgotten while a worker opened the payload; then this is its last push.
+        """
         if not isinstance(outcome, bytes):
+            self.accounts.waiting -= 1
             instance.last_known_error = self.blame(outcome)
             instance.stats.record_error(self.now_ms())
             return self.rejected(instance.last_known_error)
         payload = ClientTelemetryPayload(request.client_instance_id, request.terminating, outcome)
         opened_ns = self.monotonic_ns() - started_ns
-        codec = request.compression_type
-        return self.keep(AcceptedPush(instance, context, payload, codec, False, opened_ns, self.settled))
+        return AcceptedPush(instance, context, payload, request.compression_type, False, opened_ns)
 
-    def keep(self, push: AcceptedPush) -> PushTelemetryResponse | AcceptedPush:
-        """Hand a push to the sink; the response, or the push itself when the response comes later."""
-        kept = True if self.sink is None else self.sink.take(push)
-        self.accounts.waiting += 1
-        return push if kept is None else self.settled(push, kept)
+    def settle(self, push: AcceptedPush, kept: bool) -> PushTelemetryResponse:
+        """Give a push that was kept to the plugins.
 
-    def settled(self, push: AcceptedPush, kept: bool) -> PushTelemetryResponse:
-        """The response to a push that is kept, or that there is no room for: its client shall come again."""
+        Returns:
+            The response. A client whose push could not be kept is told to come again later.
+        """
         self.accounts.waiting -= 1
         instance = push.instance
         if not kept:

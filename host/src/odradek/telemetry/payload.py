@@ -10,6 +10,7 @@ Pure functions of their arguments: they may run in another process.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,13 +56,17 @@ class PayloadWork:
     labels: EncodedLabels | None
     limits: PayloadLimits
 
-    def run(self) -> bytes:
+    def __call__(self) -> bytes:
         """The payload for the plugins.
 
         Raises:
             TooLarge, CorruptData, NotOtlp: As `open_payload`.
         """
         return open_payload(self.codec, self.data, self.labels, self.limits)
+
+
+PayloadOffload = Callable[[PayloadWork, Callable[[bytes | Exception], None]], None]
+"""An `Offload` of payloads."""
 
 
 def open_payload(codec: int, data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> bytes:

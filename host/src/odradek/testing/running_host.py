@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar, get_args
 
 from odradek.broker.client_quotas import CLIENT_KEYS, IP_KEYS, Alteration
-from odradek.broker.dispatch.routing import load_handlers
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.clock import SystemClock
 from odradek.plugin.client_quota import ABSENT, ClientQuotaEntity, Name
 from odradek.server.host import Host

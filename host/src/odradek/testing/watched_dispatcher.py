@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import CloseConnection, CompiledRoute, Dispatcher, Route
+from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.routes import CloseConnection, CompiledRoute, Route
+from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.testing.fault import Fault
 from odradek.testing.request_log import Request, RequestLog
@@ -131,10 +132,14 @@ class WatchedDispatcher(Dispatcher):
             instance.maybe_update_push(self.now_ms())
             instance.last_known_error = error
 
-    def later(self, row: Request, request: Any, response: Any) -> Deferred:
-        """A promise that is kept when the handler's is, and when the fault's delay is over."""
-        inner = response if isinstance(response, Deferred) else Deferred(response=response, done=True)
-        outer = Deferred(abandon=inner.lost, hurry=lambda: None if inner.hurry is None else inner.hurry())
+    def later(self, row: Request, request: Any, response: Any) -> Deferred[Any]:
+        """A deferred that completes after the handler's, and after the fault's delay."""
+        inner: Deferred[Any] = response if isinstance(response, Deferred) else Deferred()
+        if inner is not response:
+            inner.complete(response)
+        outer = Deferred[Any]()
+        outer.abandon = inner.lost
+        outer.hurry = lambda: None if inner.hurry is None else inner.hurry()
         inner.around = lambda run: run() if outer.around is None else outer.around(run)
         delay_ms = 0 if row.fault is None else row.fault.delay_ms
 

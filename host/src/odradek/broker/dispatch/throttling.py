@@ -80,31 +80,26 @@ Charge = Callable[[Exchange, QuotaManagers], Throttle]
 """Records what an exchange costs; may put another response in its place."""
 
 
+@dataclass(slots=True, eq=False)
 class Throttled:
-    """An answer after which the channel is not read for a while."""
+    """An answer after which the channel is muted for a while."""
 
-    __slots__ = ("frame", "on_end", "place", "throttle", "throttle_ms")
+    frame: bytes | None
+    """None where the protocol has no answer."""
+    throttle: Throttle
+    client: tuple[str, str | None]
+    """User and client id."""
+    charged_ms: int
+    """The throttle time starts here."""
+    place: ThrottledChannel | None = None
 
-    def __init__(self, frame: bytes | None, throttle: Throttle, exchange: Exchange) -> None:
-        self.frame = frame
-        """None where the protocol has no answer."""
-        self.throttle = throttle
-        self.throttle_ms = throttle.time_ms
-        self.on_end: Callable[[], None] | None = None
-        """Set by the channel: called when it may be read again."""
-        self.place: ThrottledChannel | None = throttle.manager.throttled(
-            *exchange.client, throttle.time_ms, exchange.now_ms, on_end=self.end
-        )
-
-    def end(self) -> None:
-        """The time is over."""
-        self.place = None
-        if self.on_end is not None:
-            self.on_end()
+    def begin(self, on_end: Callable[[], None]) -> None:
+        """Count the client as throttled; ``on_end`` is called once the channel may be read again."""
+        manager, time_ms = self.throttle
+        self.place = manager.throttled(*self.client, time_ms, self.charged_ms, on_end=on_end)
 
     def lost(self) -> None:
-        """The channel is gone: nobody is throttled any more."""
-        self.on_end = None
+        """The connection is gone: its client is no longer throttled."""
         if self.place is not None:
             self.throttle.manager.channels.discard(self.place)
             self.place = None

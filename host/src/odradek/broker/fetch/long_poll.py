@@ -1,20 +1,21 @@
-"""A fetch that waits: for enough bytes, or for its time to end. After Kafka's DelayedFetch."""
+"""A fetch that waits for enough bytes, or for its time to end. After Kafka's DelayedFetch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
 from odradek.broker.fetch.fetch_read import Read
 from odradek.clock import TimerTask
+from odradek.deferred import Deferred
 from odradek.log.partition_log import Listener, PartitionLog
 
 MAX_WAIT_MS = 300_000
-"""Nobody waits longer: a larger ``max_wait_ms`` is cut."""
+"""Limit of ``max_wait_ms``."""
 LOOK_MS = 10
-"""Who waits for many committed bytes has them looked for no more often: that reads every partition."""
+"""The least time between two looks for committed bytes: each reads every partition."""
 
 
 @dataclass(slots=True, eq=False)
@@ -22,11 +23,11 @@ class LongPoll:
     """One waiting fetch.
 
     Args:
-        broker: Its clock and timer.
-        min_bytes: What the client waits for, within the limits of its request.
-        first: What was there when it asked.
+        broker: Has the clock and the timer.
+        min_bytes: The bytes that the client waits for, within the limits of its request.
+        first: The result of the first read.
         again: Reads once more.
-        respond: Makes the answer of what was read.
+        respond: Makes the answer from a read.
     """
 
     broker: Broker
@@ -34,19 +35,19 @@ class LongPoll:
     first: Read
     again: Callable[[], Read]
     respond: Callable[[Read], object]
-    deferred: Deferred = field(default_factory=Deferred)
+    deferred: Deferred[Any] = field(default_factory=Deferred)
     logs: list[PartitionLog] = field(init=False)
     missing_bytes: int = field(init=False)
     listeners: list[tuple[PartitionLog, Listener]] = field(default_factory=list)
     timeout: TimerTask | None = None
     look: TimerTask | None = None
-    """The next look for committed bytes, if there may be more."""
+    """The next look for committed bytes; None if there are no more than last time."""
 
     def __post_init__(self) -> None:
         self.logs = self.first.logs
         self.missing_bytes = self.min_bytes - self.first.bytes_read
 
-    def start(self, wait_ms: int) -> Deferred:
+    def start(self, wait_ms: int) -> Deferred[Any]:
         """Wait for appends."""
         deadline_ms = self.broker.clock.now_ms() + min(wait_ms, MAX_WAIT_MS)
         self.timeout = self.broker.timer.schedule(deadline_ms, self.finish)
@@ -67,14 +68,14 @@ class LongPoll:
             self.finish()
 
     def stable_grew(self) -> None:
-        """What counts is what lies before the open transactions: one marker may free a lot."""
+        """Answer, or look soon: the end of one transaction may release many bytes."""
         if self.min_bytes <= 1:
             self.finish()
         elif self.look is None:
             self.look = self.broker.timer.schedule(self.broker.clock.now_ms() + LOOK_MS, self.look_again)
 
     def look_again(self) -> None:
-        """Answer if there is enough by now."""
+        """Answer if there are enough bytes now."""
         self.look = None
         found = self.again()
         if found.failed or found.bytes_read >= self.min_bytes:
@@ -82,22 +83,23 @@ class LongPoll:
             self.deferred.complete_by(lambda: self.respond(found))
 
     def finish(self) -> None:
-        """Answer with what is there now."""
+        """Answer with the bytes that are there now."""
         self.stop()
         self.deferred.complete_by(lambda: self.respond(self.again()))
 
     def stop(self) -> None:
-        """Wait no longer."""
+        """Stop waiting. The logs and the timer no longer hold this object."""
         for task in (self.timeout, self.look):
             if task is not None:
                 task.cancel()
         for log, listener in self.listeners:
             log.listeners.discard(listener)
+        self.listeners.clear()
 
 
 @dataclass(slots=True, eq=False)
 class CommittedListener:
-    """Passes on of one log only what consumers of committed records can see."""
+    """Tells a poll when consumers of committed records can read more of one log."""
 
     poll: LongPoll
     log: PartitionLog

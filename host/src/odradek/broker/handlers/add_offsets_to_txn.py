@@ -11,7 +11,7 @@ Versions:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import older_code
 from odradek.broker.transactions.transaction_participants import offsets_partition
 from odradek.plugin.context import RequestContext

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import older_code
 from odradek.broker.transactions.transaction_participants import OFFSETS_PARTITIONS, OFFSETS_TOPIC
 from odradek.plugin.context import RequestContext

@@ -22,9 +22,9 @@ from collections.abc import Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import Alteration, place
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.host_lookups import HostLookups
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.alter_client_quotas import (
@@ -67,7 +67,7 @@ def alteration(entry: RequestEntryData) -> Alteration:
 @answers(AlterClientQuotasRequest, AlterClientQuotasResponse, refusal=refused)
 def alter_client_quotas(
     request: AlterClientQuotasRequest, context: RequestContext, broker: Broker
-) -> AlterClientQuotasResponse | Deferred:
+) -> AlterClientQuotasResponse | Deferred[AlterClientQuotasResponse]:
     quotas = broker.client_quotas
     alterations = [alteration(entry) for entry in request.entries]
 
@@ -85,7 +85,7 @@ def alter_client_quotas(
     unknown = quotas.unknown_hosts(alterations)
     if not unknown:
         return altered()
-    deferred = Deferred()
+    deferred = Deferred[AlterClientQuotasResponse]()
     lookups = HostLookups(quotas.hosts, unknown, lambda: deferred.complete_by(altered))
     deferred.abandon = lookups.stop
     lookups.run()

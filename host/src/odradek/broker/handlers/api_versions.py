@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import ROUTES, answers
+from odradek.broker.dispatch.routes import ROUTES, answers
 from odradek.broker.dispatch.throttling import charge_if_known
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
@@ -60,7 +60,7 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
             return refuse(request, ErrorCode.INVALID_REQUEST, None)
         context.connection.client_software_name = name
         context.connection.client_software_version = version
-    hidden = TELEMETRY_KEYS if not broker.telemetry.is_wanted else frozenset()
+    hidden = TELEMETRY_KEYS if not broker.wants_telemetry else frozenset()
     return ApiVersionsResponse(
         api_keys=[listing(key) for key in sorted(ROUTES) if key not in hidden],
         supported_features=[

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import GROUP_VERSION
 from odradek.group.consumer_protocol import describe
 from odradek.plugin.context import RequestContext

@@ -33,7 +33,7 @@ Differs from Kafka:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import GROUP_VERSION
 from odradek.group.consumer_heartbeat import Client
 from odradek.group.consumer_protocol import answer_heartbeat

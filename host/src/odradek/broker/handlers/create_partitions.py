@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import Counter
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.topics import Topic, check_partitions

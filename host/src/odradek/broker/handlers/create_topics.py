@@ -27,7 +27,7 @@ from collections.abc import Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.topic_resource import effective_entries
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.topics import Topic
 from odradek.plugin.context import RequestContext

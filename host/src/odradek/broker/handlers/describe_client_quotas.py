@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import CLIENT_ID, ENTITY_TYPES, IP, USER, QuotaFilter
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

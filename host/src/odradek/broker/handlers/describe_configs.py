@@ -20,7 +20,7 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.config_key import ConfigEntry
 from odradek.broker.configs.config_resources import RESOURCES
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_member import ClassicMember
 from odradek.group.classic_state import ClassicState

@@ -18,7 +18,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.describe_log_dirs import (

@@ -9,7 +9,7 @@ Behavior:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import check_name
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext

@@ -12,7 +12,7 @@ Versions:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import CLUSTER_METADATA_TOPIC
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from odradek.broker.authorized_operations import TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, Topic, fault_of
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError

@@ -9,7 +9,7 @@ Behavior:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import TopicPartition
 from odradek.wire.api_error import ApiError

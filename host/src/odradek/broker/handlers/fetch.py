@@ -28,8 +28,7 @@ Differs from Kafka:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import (
     Draft,
     Exchange,
@@ -41,6 +40,7 @@ from odradek.broker.dispatch.throttling import (
 from odradek.broker.fetch.fetch_context import open_context
 from odradek.broker.fetch.fetch_read import Read, ReadParams, unread
 from odradek.broker.fetch.long_poll import LongPoll
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.wire.api_error import ApiError
@@ -78,7 +78,9 @@ def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 
 
 @answers(FetchRequest, FetchResponse, refusal=refuse, charge=charge)
-def fetch(request: FetchRequest, context: RequestContext, broker: Broker) -> FetchResponse | Draft | Deferred:
+def fetch(
+    request: FetchRequest, context: RequestContext, broker: Broker
+) -> FetchResponse | Draft | Deferred[FetchResponse | Draft]:
     version, topics, now_ms = context.api_version, broker.topics, context.received_ms
     replica = is_replica(request, version)
     if replica:

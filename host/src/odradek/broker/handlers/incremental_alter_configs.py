@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.incremental_alter_configs import (

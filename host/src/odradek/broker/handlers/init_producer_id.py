@@ -17,7 +17,7 @@ Versions:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import older_code
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import ProducerIdAndEpoch

@@ -23,9 +23,11 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from functools import partial
+
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
+from odradek.deferred import Deferred
 from odradek.group.classic_join import Joiner
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
@@ -38,9 +40,12 @@ def refuse(request: JoinGroupRequest, code: ErrorCode, _message: str | None) -> 
 
 
 @answers(JoinGroupRequest, JoinGroupResponse, refusal=refuse)
-def join_group(request: JoinGroupRequest, context: RequestContext, broker: Broker) -> Deferred:
-    deferred = Deferred()
+def join_group(
+    request: JoinGroupRequest, context: RequestContext, broker: Broker
+) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
     joiner = Joiner(context.client_id or "", f"/{context.connection.client_address}", context.api_version)
-    broker.groups.classic.join(request, joiner, deferred.complete)
-    deferred.hurry = lambda: deferred.complete(refuse(request, ErrorCode.COORDINATOR_NOT_AVAILABLE, None))
-    return deferred
+    answer = broker.groups.classic.join(request, joiner)
+    if isinstance(answer, Deferred) and not answer.done:
+        unavailable = refuse(request, ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
+        answer.hurry = partial(answer.complete, unavailable)
+    return answer

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType

@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, check_leader_epoch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import re2
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.transaction.transaction_metadata import TransactionMetadata
 from odradek.transaction.transaction_state import TransactionState

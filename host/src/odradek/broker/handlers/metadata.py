@@ -23,7 +23,7 @@ from contextlib import nullcontext
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, MAX_PARTITIONS_OF_REQUEST, Topic, check_name
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError

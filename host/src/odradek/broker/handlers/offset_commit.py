@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer, PartitionCheck
 from odradek.plugin.context import RequestContext

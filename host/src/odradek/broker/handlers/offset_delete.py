@@ -9,7 +9,7 @@ Behavior:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.group import Group
 from odradek.plugin.context import RequestContext

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError

@@ -14,7 +14,7 @@ Ignored fields:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, NO_EPOCH, check_leader_epoch
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext

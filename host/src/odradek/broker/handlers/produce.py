@@ -29,12 +29,12 @@ from __future__ import annotations
 from functools import partial
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import CloseConnection, answers
+from odradek.broker.dispatch.routes import CloseConnection, answers
 from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
 from odradek.broker.topics import Topic
 from odradek.broker.transactions.transaction_join import TransactionJoin
+from odradek.deferred import Deferred
 from odradek.log.log_validator import InvalidRecords
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
@@ -95,7 +95,7 @@ def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionPro
 @answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse, charge=charge_produce)
 def produce(
     request: ProduceRequest, context: RequestContext, broker: Broker
-) -> ProduceResponse | Deferred | None:
+) -> ProduceResponse | Deferred[ProduceResponse] | None:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)

@@ -20,54 +20,41 @@ Differs from Kafka (the first four with ``telemetry.error.policy = client-safe``
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.broker import Broker, TelemetrySink
+from odradek.broker.dispatch.routes import answers
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
-from odradek.telemetry.accepted_push import AcceptedPush
-from odradek.telemetry.pending_push import PendingPush
+from odradek.telemetry.client_metrics_manager import Acceptance, ClientMetricsManager
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 
+Answer = PushTelemetryResponse | Deferred[PushTelemetryResponse]
+
 
 def invalid_request(response: type[Any]) -> Callable[[Any, ErrorCode, str | None], Any]:
-    """The refusal of the telemetry APIs: INVALID_REQUEST, whatever went wrong (KafkaApis)."""
+    """The refusal of the telemetry APIs: always INVALID_REQUEST (KafkaApis)."""
     return lambda _request, _code, _message: response(error_code=ErrorCode.INVALID_REQUEST)
 
 
 @answers(PushTelemetryRequest, PushTelemetryResponse, refusal=invalid_request(PushTelemetryResponse))
-def push_telemetry(
-    request: PushTelemetryRequest, context: RequestContext, broker: Broker
-) -> PushTelemetryResponse | Deferred:
+def push_telemetry(request: PushTelemetryRequest, context: RequestContext, broker: Broker) -> Answer:
     if request.metrics is None and broker.telemetry.kafka_policy:
         raise WireError("metrics is null")
-    outcome = broker.telemetry.push_telemetry(request, context)
-    if outcome.__class__ is PushTelemetryResponse:
-        return outcome
-    deferred = Deferred()
-    if outcome.__class__ is AcceptedPush:
-        outcome.reply = deferred.complete
-    else:
-        assert isinstance(outcome, PendingPush)
-        finish = outcome.finish
-        broker.offload(outcome.work, lambda result: answer_opened(deferred, finish, result))
-    return deferred
+    accepted = broker.telemetry.accept(request, context)
+    if isinstance(accepted, Deferred):
+        return accepted.then(partial(keep, broker.telemetry, broker.sink))
+    return keep(broker.telemetry, broker.sink, accepted)
 
 
-def answer_opened(
-    deferred: Deferred,
-    finish: Callable[[bytes | BaseException], PushTelemetryResponse | AcceptedPush],
-    result: bytes | BaseException,
-) -> None:
-    """A payload was opened elsewhere; the push may have to wait once more, until it is kept."""
-    try:
-        outcome: object = finish(result)
-    except Exception as error:  # noqa: BLE001  a bug is the response, for the dispatcher to answer
-        outcome = error
-    if isinstance(outcome, AcceptedPush):
-        outcome.reply = deferred.complete
-    else:
-        deferred.complete(outcome)
+def keep(telemetry: ClientMetricsManager, sink: TelemetrySink | None, accepted: Acceptance) -> Answer:
+    """Keep an accepted push, then give it to the plugins, which may still refuse it."""
+    if isinstance(accepted, PushTelemetryResponse):
+        return accepted
+    kept = True if sink is None else sink.take(accepted)
+    if isinstance(kept, Deferred):
+        return kept.then(partial(telemetry.settle, accepted))
+    return telemetry.settle(accepted, kept)

@@ -16,9 +16,9 @@ Differs from Kafka:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import charge_nothing
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -30,7 +30,9 @@ def refused(request: object, code: ErrorCode, message: str | None) -> SaslAuthen
 
 
 @answers(SaslAuthenticateRequest, SaslAuthenticateResponse, refusal=refused, charge=charge_nothing)
-def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext, broker: Broker) -> Deferred:
+def sasl_authenticate(
+    request: SaslAuthenticateRequest, context: RequestContext, broker: Broker
+) -> Deferred[SaslAuthenticateResponse]:
     authenticator = broker.authenticators.get(context.connection.connection_id)
     if authenticator is None:
         raise ApiError(

@@ -12,9 +12,9 @@ Versions:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import charge_nothing
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -24,7 +24,7 @@ from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHands
 @answers(SaslHandshakeRequest, SaslHandshakeResponse, charge=charge_nothing)
 def sasl_handshake(
     request: SaslHandshakeRequest, context: RequestContext, broker: Broker
-) -> SaslHandshakeResponse | Deferred:
+) -> SaslHandshakeResponse | Deferred[SaslHandshakeResponse]:
     authenticator = broker.authenticators.get(context.connection.connection_id)
     if authenticator is None:
         raise ApiError(ErrorCode.ILLEGAL_SASL_STATE)

@@ -13,18 +13,22 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from functools import partial
+
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
 @answers(SyncGroupRequest, SyncGroupResponse)
-def sync_group(request: SyncGroupRequest, _context: RequestContext, broker: Broker) -> Deferred:
-    deferred = Deferred()
-    broker.groups.classic.sync(request, deferred.complete)
-    unavailable = SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    deferred.hurry = lambda: deferred.complete(unavailable)
-    return deferred
+def sync_group(
+    request: SyncGroupRequest, _context: RequestContext, broker: Broker
+) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+    answer = broker.groups.classic.sync(request)
+    if isinstance(answer, Deferred) and not answer.done:
+        unavailable = SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        answer.hurry = partial(answer.complete, unavailable)
+    return answer

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import verification_error
 from odradek.broker.transactions.transaction_participants import offsets_partition
 from odradek.group.committed_offset import CommittedOffset, TopicPartition

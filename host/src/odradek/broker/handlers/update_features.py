@@ -14,7 +14,7 @@ Ignored fields:
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.dispatch.routing import answers
+from odradek.broker.dispatch.routes import answers
 from odradek.broker.features import Features
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError

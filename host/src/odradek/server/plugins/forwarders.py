@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from odradek.broker.broker import Broker
-from odradek.delivery.spool_writer import Offload
+from odradek.broker.broker import Broker, TelemetrySink
+from odradek.broker.spool_settings import Durability
+from odradek.broker.telemetry_spool import TelemetrySpool
+from odradek.deferred import Offload
 from odradek.server.config import HostConfig
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
-from odradek.server.spool import TelemetrySpool
-from odradek.server.spool_keys import Durability
-from odradek.telemetry.accepted_push import AcceptedPush, TelemetrySink
+from odradek.server.plugins.log_feed import LogFeed
+from odradek.telemetry.accepted_push import AcceptedPush
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class MemorySink:
     runners: Sequence[ForwarderRunner]
 
     def take(self, push: AcceptedPush) -> bool:
-        """Never says no: who loses a push is the forwarder, not the client."""
+        """Always True: only the forwarder loses a push, not the client."""
         record = push.record()
         for runner in self.runners:
             runner.offer(record)
@@ -30,7 +31,7 @@ class MemorySink:
 
 
 def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> TelemetrySpool | None:
-    """The log for pushes; None where they are not kept.
+    """The log for pushes; None if they are not kept.
 
     Raises:
         ConfigError: A topic cannot be made.
@@ -51,16 +52,23 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
 def make_runners(plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None) -> list[ForwarderRunner]:
     """One runner per forwarder, not started."""
     return [
-        ForwarderRunner(
-            name, forwarder, plugin.forwarder_settings, feed=None if spool is None else spool.feed(name)
-        )
+        ForwarderRunner(name, forwarder, plugin.forwarder_settings, feed=feed_of(name, spool))
         for plugin in plugins
         for name, forwarder in plugin.forwarders.items()
     ]
 
 
+def feed_of(name: str, spool: TelemetrySpool | None) -> LogFeed | None:
+    """A forwarder's way through the log; None if pushes are not kept. On the host's loop."""
+    if spool is None:
+        return None
+    feed = LogFeed(name, spool)
+    spool.readers.append(feed)
+    return feed
+
+
 def sink_of(spool: TelemetrySpool | None, runners: Sequence[ForwarderRunner]) -> TelemetrySink | None:
-    """Where accepted pushes go; None where nobody keeps them."""
+    """Takes accepted pushes; None if they only go to receivers."""
     if spool is not None:
         return spool
     return MemorySink(runners) if runners else None

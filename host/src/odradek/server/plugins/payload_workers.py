@@ -1,9 +1,9 @@
 """Open large payloads in separate processes, so that no push holds up the loop.
 
-A worker is ``python -m odradek.server.plugins.payload_workers``. It exchanges pickles over its standard
-input and output, each preceded by its length. The host starts it with the first large payload and restarts it
-after a crash; the push that it was working on then fails. Threads do not help: protobuf holds the
-interpreter's lock while it parses (measured).
+A worker is ``python -m odradek.server.plugins.payload_workers``. It exchanges pickles over its standard input
+and output, each preceded by its length. The host starts it with the first large payload and restarts it after
+a crash; the push it was working on fails. Threads do not help: protobuf holds the interpreter's lock while it
+parses (measured).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     while len(head := requests.read(LENGTH.size)) == LENGTH.size:
         work = pickle.loads(requests.read(LENGTH.unpack(head)[0]))  # noqa: S301  the host wrote it
         try:
-            answer: bytes | Exception = work.run()
+            answer: bytes | Exception = work()
         except Exception as error:  # noqa: BLE001  the host answers for it
             answer = error
         message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)

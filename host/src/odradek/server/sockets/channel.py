@@ -1,12 +1,12 @@
 """One connection: frames in, answers out, in order.
 
-Requests of a connection are answered one after the other, as Kafka does: while an answer is pending the
-channel is *muted*, its further requests wait as bytes. So it is while the client is throttled. Reading goes
-on up to `READ_AHEAD_BYTES`, so that a client that leaves is noticed.
+The requests of a connection are answered one after the other, as in Kafka: while an answer is pending, or the
+client is throttled, the channel is *muted* and further requests wait as bytes. Reading goes on up to
+`READ_AHEAD_BYTES`, so that the host notices when the client leaves.
 
-The hot path is a chunk that holds exactly one frame: it is parsed where it lies, answered by a plain call and
+The hot path is a chunk that holds exactly one frame: it is parsed in place, answered by a plain call and
 written, without a task, a queue or a copy. The answers to a chunk of several frames are written together,
-for a write costs more than most answers. The rest of a large frame is received by a `LargeFrame`.
+because a write costs more than most answers. The rest of a large frame is received by a `LargeFrame`.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any, Protocol
 
-from odradek.broker.dispatch.routing import CloseConnection, PendingAnswer
+from odradek.broker.dispatch.dispatcher import Answer
+from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttled
+from odradek.clock import Clock
+from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
-from odradek.server.sockets.large_frame import LargeFrame
+from odradek.server.sockets.large_frame import LargeFrame, switch
 from odradek.wire.errors import WireError
-
-if TYPE_CHECKING:
-    from odradek.server.sockets.listener import Listener
 
 log = logging.getLogger(__name__)
 
@@ -32,47 +33,90 @@ unpack_length = FRAME_LENGTH.unpack_from
 READ_AHEAD_BYTES = 65_536
 WRITTEN_TOGETHER = 16
 WRITTEN_TOGETHER_BYTES = 65_536
-"""Bounds of what is held back for one write: that many answers, none of which is larger."""
+"""How many answers are held back for one write, and how large each may be."""
 LARGE_FRAME_BYTES = 65_536
 TURN_NS = 2_000_000
-"""How long a chunk of many requests may keep the loop to itself; the others behind it wait for a turn."""
+"""How long a chunk of many requests may keep the loop busy; the rest of it waits for the next turn."""
+
+
+class Answers(Protocol):
+    """Answers requests: a `Dispatcher`."""
+
+    def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Answer:
+        """See `Dispatcher.answer`."""
+
+
+class Turns(Protocol):
+    """The event loop, as far as a channel uses it."""
+
+    def call_soon(self, callback: Callable[[], Any]) -> object:
+        """Call in the next turn."""
+
+
+class ChannelOwner(Protocol):
+    """What a channel needs of its listener."""
+
+    @property
+    def dispatcher(self) -> Answers: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def loop(self) -> Turns: ...
+    @property
+    def max_request_bytes(self) -> int: ...
+    @property
+    def shared_buffer(self) -> memoryview:
+        """Receives the rest of large frames; see `LargeFrame`."""
+
+    @property
+    def draining(self) -> bool:
+        """The host stops: close as soon as no answer is owed."""
+
+    refused: int
+    """Connections closed because their bytes made no sense; the channel adds to it."""
+
+    def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
+        """The transport is there. Returns the description of the connection."""
+
+    def closed(self, channel: Channel) -> None:
+        """The connection is gone."""
 
 
 class Channel(asyncio.Protocol):
     """The host's end of one connection."""
 
     __slots__ = (
-        "answer", "answers", "buffer", "closing", "context", "last_active_ms", "listener",
-        "max_request_bytes", "monotonic_ns", "now_ms", "pending", "reading_paused", "transport",
-        "turn_over", "writing_paused",
+        "answer", "answers", "buffer", "closing", "context", "last_active_ms", "max_request_bytes",
+        "monotonic_ns", "now_ms", "owner", "pending", "reading_paused", "transport", "turn_over",
+        "writing_paused",
     )  # fmt: skip
 
     transport: asyncio.Transport
     context: ConnectionContext
 
-    def __init__(self, listener: Listener) -> None:
-        self.listener = listener
-        self.answer = listener.dispatcher.answer
+    def __init__(self, owner: ChannelOwner) -> None:
+        self.owner = owner
+        self.answer = owner.dispatcher.answer
         self.buffer: bytearray | None = None
-        """Bytes that are not answered yet; None when there are none."""
+        """Bytes that are not answered yet; None if there are none."""
         self.answers: list[bytes] | None = None
         """Answers to write together; None while each is written at once."""
-        self.pending: PendingAnswer | Throttled | None = None
-        """Why the channel is muted: an answer that comes later, or one that throttles."""
+        self.pending: Deferred[Any] | Throttled | None = None
+        """Why the channel is muted: an answer that comes later, or a throttled client."""
         self.writing_paused = False
         self.reading_paused = False
         self.closing = False
         self.turn_over = False
-        """What the buffer holds waits for a turn of its own, which is coming."""
+        """The rest of the buffer waits for the next turn of the loop, which is scheduled."""
         self.last_active_ms = 0
-        self.max_request_bytes = listener.max_request_bytes
-        self.now_ms = listener.clock.now_ms
-        self.monotonic_ns = listener.clock.monotonic_ns
+        self.max_request_bytes = owner.max_request_bytes
+        self.now_ms = owner.clock.now_ms
+        self.monotonic_ns = owner.clock.monotonic_ns
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
-        self.context = self.listener.opened(self, self.transport)
-        self.last_active_ms = self.listener.clock.now_ms()
+        self.context = self.owner.opened(self, self.transport)
+        self.last_active_ms = self.owner.clock.now_ms()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closing = True
@@ -80,7 +124,7 @@ class Channel(asyncio.Protocol):
         if self.pending is not None:
             self.pending.lost()
             self.pending = None
-        self.listener.closed(self)
+        self.owner.closed(self)
 
     def data_received(self, data: bytes) -> None:
         if self.closing:
@@ -126,7 +170,7 @@ class Channel(asyncio.Protocol):
                     self.wait_for(answer)  # type: ignore[arg-type]
 
     def write_together(self, answer: bytes) -> None:
-        """Hold an answer back until the chunk is through, unless that is too much to hold."""
+        """Hold an answer back until the whole chunk is answered, or the limits are reached."""
         answers = self.answers
         assert answers is not None
         answers.append(answer)
@@ -134,27 +178,28 @@ class Channel(asyncio.Protocol):
             self.write_answers()
 
     def write_answers(self) -> None:
-        """Write what was held back."""
+        """Write the answers that were held back."""
         if self.answers:
             self.transport.write(b"".join(self.answers))
             self.answers.clear()
 
     def receive_large(self, frame_bytes: int, beginning: bytes | bytearray) -> bool:
-        """Let the rest of a large frame be received by a `LargeFrame`; False if it is not large."""
+        """Let a `LargeFrame` receive the rest of a large frame; False if the frame is not large."""
         if not (LARGE_FRAME_BYTES <= frame_bytes - 4 <= self.max_request_bytes):
             return False
         if len(beginning) >= frame_bytes or self.reading_paused:
             return False
-        LargeFrame(self, frame_bytes, beginning).take_over(self.transport)
+        LargeFrame(self, frame_bytes, beginning, self.owner.shared_buffer).take_over(self.transport)
         return True
 
     def large_frame_received(self, frame: bytearray) -> None:
-        """A large frame is whole, and nothing behind it has been read."""
+        """Take the transport back and answer a large frame. Nothing after it has been read."""
+        switch(self.transport, self)
         self.buffer = frame
         self.pump()
 
     def pump(self) -> None:
-        """Answer what the buffer holds, as long as nothing holds the channel up."""
+        """Answer the frames in the buffer until one mutes the channel."""
         buffer = self.buffer
         if buffer is None or self.turn_over:
             self.limit_read_ahead()
@@ -165,7 +210,7 @@ class Channel(asyncio.Protocol):
         while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
             if self.monotonic_ns() > until_ns:
                 self.turn_over = True
-                self.listener.loop.call_soon(self.next_turn)
+                self.owner.loop.call_soon(self.next_turn)
                 break
             (size,) = unpack_length(buffer, start)
             if size < 0 or size > self.max_request_bytes:
@@ -174,7 +219,7 @@ class Channel(asyncio.Protocol):
             if end - start - 4 < size:
                 break
             if start == 0 and size == end - 4:
-                # the buffer is the frame: hand it over whole, views into it may outlive this call
+                # the buffer is the frame: hand it over, because views into it may outlive this call
                 self.buffer = None
                 self.exchange(memoryview(buffer), 4)
                 break
@@ -191,12 +236,12 @@ class Channel(asyncio.Protocol):
         self.receive_rest()
 
     def next_turn(self) -> None:
-        """Go on with the buffer, now that the other connections had their turn."""
+        """Continue with the buffer after the other connections had their turn."""
         self.turn_over = False
         self.pump()
 
     def receive_rest(self) -> None:
-        """Let a `LargeFrame` receive what is missing of one, unless the channel is held up."""
+        """Let a `LargeFrame` receive the missing part of a large frame, unless the channel is muted."""
         buffer = self.buffer
         if buffer is None or len(buffer) < 4 or self.pending or self.writing_paused or self.closing:
             return
@@ -204,7 +249,7 @@ class Channel(asyncio.Protocol):
             self.buffer = None
 
     def limit_read_ahead(self) -> None:
-        """Stop reading while a channel that is held up holds enough; start again when it does not."""
+        """Stop reading while a muted channel holds enough bytes; start again afterwards."""
         if self.closing:
             return
         held = self.buffer is not None and len(self.buffer) > READ_AHEAD_BYTES
@@ -216,30 +261,30 @@ class Channel(asyncio.Protocol):
             self.reading_paused = False
             self.transport.resume_reading()
 
-    def wait_for(self, answer: PendingAnswer) -> None:
+    def wait_for(self, answer: Deferred[Any]) -> None:
         """Mute the channel until the answer is there."""
         self.pending = answer
         answer.when_done(self.resume)
 
     def resume(self, answer: bytes | Throttled) -> None:
-        """The pending answer came: write it and go on with the requests behind it; if empty, close."""
+        """Write the pending answer and take the next requests; if it is empty, close."""
         self.pending = None
         if not answer:
             self.close()
         elif isinstance(answer, Throttled):
             self.throttle(answer)
-            if self.listener.draining:
+            if self.owner.draining:
                 self.close()
         else:
             self.transport.write(answer)
             self.go_on()
 
     def throttle(self, answer: Throttled) -> None:
-        """Write an answer, and mute the channel until its client may go on."""
+        """Write an answer, and mute the channel until the throttle time is over."""
         if answer.frame is not None:
             self.transport.write(answer.frame)
         self.pending = answer
-        answer.on_end = self.unmute
+        answer.begin(self.unmute)
 
     def unmute(self) -> None:
         """The client is no longer throttled."""
@@ -247,13 +292,13 @@ class Channel(asyncio.Protocol):
         self.go_on()
 
     def go_on(self) -> None:
-        """Take the requests that have come while the channel was muted."""
+        """Take the requests that came while the channel was muted."""
         self.last_active_ms = self.now_ms()
-        if self.listener.draining:
+        if self.owner.draining:
             self.close()
         elif self.buffer is not None:
-            # in a turn of its own: a chain of answered requests must not grow the stack
-            self.listener.loop.call_soon(self.pump)
+            # in the next turn: a chain of answered requests must not grow the stack
+            self.owner.loop.call_soon(self.pump)
         elif self.reading_paused:
             self.limit_read_ahead()
 
@@ -266,32 +311,37 @@ class Channel(asyncio.Protocol):
         self.limit_read_ahead()
 
     def refuse(self, why: str) -> None:
-        """The bytes are bad: nothing that follows can be trusted."""
-        self.listener.refused += 1
+        """Close because the bytes are bad: nothing that follows can be trusted."""
+        self.owner.refused += 1
         log.info("closing a connection: %s", why, extra={"connection": self.context.connection_id})
         self.close()
 
     def drain(self) -> None:
-        """Close once the pending answer, if there is one, has been written: a push must not go unanswered,
-        its client would never push again. Who is throttled has the answer.
+        """Close once the pending answer, if there is one, has been written: a client whose push is never
+        answered never pushes again. A throttled client already has its answer.
         """
         if self.pending is None or isinstance(self.pending, Throttled):
             self.close()
-        elif self.pending.deferred.hurry is not None:
-            self.pending.deferred.hurry()
+        elif self.pending.hurry is not None:
+            self.pending.hurry()
 
     def close(self) -> None:
-        """Close after what was written has been sent."""
+        """Close after everything written has been sent."""
         self.write_answers()
         self.closing = True
         self.buffer = None
         self.transport.close()
 
+    def abort(self) -> None:
+        """Close without sending the rest."""
+        self.closing = True
+        self.transport.abort()
+
     def idle_since_ms(self) -> int | None:
         """When the client was last active; None while it waits for an answer or is throttled.
 
-        Where a throttled channel is not read, nobody notices that its client has left: it may be idle, as any
-        throttled one may in Kafka.
+        While a throttled channel is not read, the host cannot notice that its client has left: such a channel
+        counts as idle, as any throttled one does in Kafka.
         """
         if self.pending is None or self.closing:
             return self.last_active_ms

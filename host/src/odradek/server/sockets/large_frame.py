@@ -1,39 +1,55 @@
 """A large frame that is still arriving.
 
-Chunks of a frame come as ``bytes``, each in memory of its own, and have to be copied together. With Produce
+Chunks of a frame arrive as ``bytes``, each in memory of its own, and have to be copied together. For Produce
 requests of a megabyte that costs as much as the CRC and the write to the log. So the rest of such a frame is
-received in a buffer that all connections of a listener share, and added to what has come.
+received into a buffer that all connections of a listener share, and appended to the part that is already
+there.
 
-A length that is only announced sets no memory aside: a frame takes what has come of it and an eighth more.
+An announced length reserves no memory: a frame takes the bytes that have arrived and an eighth more.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from odradek.server.sockets.channel import Channel
+from collections.abc import Callable
+from typing import Protocol
 
 SHARED_BUFFER_BYTES = 1 << 20
-"""Of the frames of a megabyte nearly all arrive in one piece; a quarter of it costs 10 % more CPU."""
+"""Nearly all frames of a megabyte arrive in one piece; a buffer of a quarter of it costs 10 % more CPU."""
+
+
+class FrameTaker(Protocol):
+    """The channel that a frame arrives for."""
+
+    now_ms: Callable[[], int]
+    last_active_ms: int
+    closing: bool
+
+    def large_frame_received(self, frame: bytearray) -> None:
+        """Take the transport back and answer the frame. Nothing after it has been read."""
+
+    def connection_lost(self, exc: Exception | None) -> None: ...
+    def pause_writing(self) -> None: ...
+    def resume_writing(self) -> None: ...
 
 
 class LargeFrame(asyncio.BufferedProtocol):
-    """Stands for a channel on its transport until one frame is whole, which it hands over."""
+    """Takes the channel's place on its transport until one frame is complete, then hands it over."""
 
     __slots__ = ("channel", "frame", "missing_bytes", "shared")
 
-    def __init__(self, channel: Channel, frame_bytes: int, beginning: bytes | bytearray) -> None:
+    def __init__(
+        self, channel: FrameTaker, frame_bytes: int, beginning: bytes | bytearray, shared: memoryview
+    ) -> None:
         self.channel = channel
-        self.shared = channel.listener.shared_buffer
-        """Never holds anything between two turns of the loop."""
+        self.shared = shared
+        """Empty between two turns of the loop."""
         self.frame = bytearray(beginning)
-        """Its length included."""
+        """The frame so far, with its length."""
         self.missing_bytes = frame_bytes - len(beginning)
 
     def take_over(self, transport: asyncio.Transport) -> None:
-        """Receive instead of the channel."""
+        """Receive in place of the channel."""
         switch(transport, self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -47,7 +63,6 @@ class LargeFrame(asyncio.BufferedProtocol):
         self.frame += self.shared[:nbytes]
         self.missing_bytes -= nbytes
         if not self.missing_bytes:
-            switch(channel.transport, channel)
             channel.large_frame_received(self.frame)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -61,7 +76,7 @@ class LargeFrame(asyncio.BufferedProtocol):
 
 
 def switch(transport: asyncio.Transport, protocol: asyncio.BaseProtocol) -> None:
-    """Give a transport that is reading another protocol; uvloop asks which kind it is when reading starts."""
+    """Change the protocol of a transport and restart reading: only then does uvloop look at its kind."""
     transport.pause_reading()
     transport.set_protocol(protocol)
     transport.resume_reading()

@@ -1,4 +1,4 @@
-"""One listening socket and the channels that came through it."""
+"""One listener and its channels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from odradek.broker.dispatch.routing import Dispatcher
+from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.clock import Clock, Timer
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
@@ -37,7 +37,7 @@ class ListenerAddress:
 
     @property
     def bracketed(self) -> str:
-        """The host as it stands before a port."""
+        """The host as it is written before a port."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
     def nearby(self, port: int) -> str:
@@ -46,7 +46,7 @@ class ListenerAddress:
 
 
 class Listener:
-    """Accepts connections and keeps their channels."""
+    """Accepts connections and knows their channels."""
 
     def __init__(
         self,
@@ -70,16 +70,16 @@ class Listener:
         self.disconnected = disconnected
         self.channels: set[Channel] = set()
         self.peers: dict[Channel, Peer] = {}
-        """Whose connection each channel is, from when it entered until it is gone."""
+        """The client of each channel, from the time it entered until it is gone."""
         self.connecting: dict[Channel, asyncio.Task[None]] = {}
-        """Connections that entered and have no transport yet."""
+        """Channels that have no transport yet."""
         self.accepted = 0
         self.refused = 0
         """Connections closed because of bytes that made no sense."""
         self.draining = False
-        """The host stops: channels close as soon as they owe no answer."""
+        """The host stops: channels close as soon as no answer is owed."""
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
-        """Where the rest of large frames is received; see `LargeFrame`."""
+        """Receives the rest of large frames; see `LargeFrame`."""
         self.serial = count()
         self.loop: asyncio.AbstractEventLoop
         self.acceptor: Acceptor | None = None
@@ -97,18 +97,18 @@ class Listener:
 
     @property
     def bound_port(self) -> int:
-        """The real port, also where the configuration says 0."""
+        """The port that was bound, also if the configuration says 0."""
         assert self.acceptor is not None
         return int(self.acceptor.sockets[0].getsockname()[1])
 
     def connect(self, connection: socket.socket, peer: Peer) -> None:
-        """A connection entered: give it a channel."""
+        """Give an accepted connection a channel."""
         channel = Channel(self)
         self.peers[channel] = peer
         self.connecting[channel] = self.loop.create_task(self.attach(connection, channel))
 
     async def attach(self, connection: socket.socket, channel: Channel) -> None:
-        """Let the loop make a transport for a channel; it sets TCP_NODELAY."""
+        """Let the loop make a transport for a channel. The loop sets TCP_NODELAY."""
         try:
             await self.loop.connect_accepted_socket(lambda: channel, connection)
         except OSError as error:
@@ -120,7 +120,7 @@ class Listener:
         self.quotas.displace()
 
     def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
-        """A connection was accepted."""
+        """A channel has its transport. Returns the description of the connection."""
         self.accepted += 1
         self.channels.add(channel)
         transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
@@ -147,14 +147,12 @@ class Listener:
         if peer is not None:
             self.quotas.dec(self.address.name, peer.address)
 
-    def abort(self, channel: Channel) -> None:
-        """End a connection without sending what is left to send."""
-        channel.closing = True
-        channel.transport.abort()
-
     def close_idle(self, now_ms: int, max_idle_ms: int) -> int:
-        """Close the channels on which nothing happened for ``max_idle_ms``; how many. One that is being
-        closed already has a client that does not read.
+        """Close the channels that were idle for ``max_idle_ms``. A channel that is already being closed is
+        aborted: its client does not read.
+
+        Returns:
+            How many were closed.
         """
         idle = [
             channel
@@ -163,13 +161,13 @@ class Listener:
         ]
         for channel in idle:
             if channel.closing:
-                self.abort(channel)
+                channel.abort()
             else:
                 channel.close()
         return len(idle)
 
     async def close(self, timeout_s: float) -> None:
-        """Accept no more, answer what is owed within ``timeout_s`` and close every channel."""
+        """Stop accepting, write the pending answers within ``timeout_s`` and close every channel."""
         self.draining = True
         if self.acceptor is not None:
             self.acceptor.close()
@@ -180,6 +178,6 @@ class Listener:
         while self.channels and self.loop.time() < deadline_s:
             await asyncio.sleep(0.01)
         for channel in list(self.channels):
-            self.abort(channel)
-        await asyncio.sleep(0)  # lets the aborted channels hear of it
+            channel.abort()
+        await asyncio.sleep(0)  # the aborted channels are told in the next turn
         self.quotas.remove_listener(self.address.name)

@@ -1,4 +1,4 @@
-"""A listener whose clients say who they are before anything else."""
+"""A listener whose clients authenticate before any other request."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from odradek.broker.dispatch.routing import Dispatcher
-from odradek.broker.dispatch.sasl_authenticator import SaslAuthentication, SaslAuthenticator, SaslSettings
+from odradek.broker.dispatch.authentication_gate import AuthenticationGate
+from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.plugin.context import ConnectionContext
+from odradek.security.sasl_authenticator import SaslAuthentication, SaslAuthenticator, SaslSettings
 from odradek.server.sasl_keys import SASL_PLAINTEXT
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.listener import Listener, ListenerAddress
@@ -21,67 +22,83 @@ SECRET_BYTES = 32
 
 
 class SaslListener(Listener):
-    """Puts a `SaslAuthenticator` where the dispatcher is, for as long as a connection needs it.
+    """Puts an `AuthenticationGate` in the dispatcher's place until a connection has authenticated.
 
-    Connections that have authenticated cost what they cost on any listener.
+    From then on the connection costs the same as on any listener.
     """
 
-    def __init__(self, *args: Any, authentication: SaslAuthentication, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        authentication: SaslAuthentication,
+        authenticators: dict[str, SaslAuthenticator],
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.authentication = authentication
+        self.authenticators = authenticators
+        """The broker's: by connection id, connections that have not authenticated yet."""
         self.authenticated = 0
         self.authentication_failures = 0
 
     def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
-        """A connection was accepted: hold it at the gate."""
+        """A channel has its transport: put the gate before the dispatcher."""
         connection = super().opened(channel, transport)
-        limit_bytes, dispatch = channel.max_request_bytes, channel.answer
-
-        def succeeded() -> None:
-            self.authenticated += 1
-            channel.answer = dispatch
-            channel.max_request_bytes = limit_bytes
-
-        gate = SaslAuthenticator(
+        authenticator = SaslAuthenticator(
             self.authentication,
             connection,
-            succeeded=succeeded,
+            succeeded=partial(self.let_in, channel),
             failed=self.count_failure,
             close=channel.close,
         )
-        channel.answer = gate.answer
-        channel.max_request_bytes = min(limit_bytes, self.authentication.settings.server_max_receive_bytes)
+        self.authenticators[connection.connection_id] = authenticator
+        channel.answer = AuthenticationGate(authenticator, self.dispatcher.answer).answer
+        limit_bytes = self.authentication.settings.server_max_receive_bytes
+        channel.max_request_bytes = min(self.max_request_bytes, limit_bytes)
         return connection
 
+    def let_in(self, channel: Channel) -> None:
+        """The client has authenticated: remove the gate."""
+        self.authenticated += 1
+        self.remove_gate(channel)
+
     def closed(self, channel: Channel) -> None:
-        """A connection is gone, perhaps from the gate."""
-        gate = self.dispatcher.broker.authenticators.get(channel.context.connection_id)
-        if gate is not None:
-            gate.leave()
+        """The connection is gone, perhaps before it authenticated."""
+        self.remove_gate(channel)
         super().closed(channel)
 
+    def remove_gate(self, channel: Channel) -> None:
+        """Put the dispatcher back. The channel and its authenticator no longer hold each other."""
+        authenticator = self.authenticators.pop(channel.context.connection_id, None)
+        if authenticator is not None:
+            authenticator.leave()
+            channel.answer = self.dispatcher.answer
+            channel.max_request_bytes = self.max_request_bytes
+
     def count_failure(self) -> None:
-        """Somebody could not prove who he is."""
+        """Count a client that was refused."""
         self.authentication_failures += 1
 
 
 def listener_kind(
     settings: SaslSettings, dispatcher: Dispatcher, threads: FileThreads
 ) -> Callable[[ListenerAddress], Callable[..., Listener]]:
-    """Makes listeners of the kind that their security protocol asks for.
+    """Makes listeners of the kind that their security protocol needs.
 
     Args:
-        settings: Those of all SASL listeners.
-        dispatcher: Answers who has authenticated.
-        threads: For passwords, whose check takes milliseconds.
+        settings: The configuration of all SASL listeners.
+        dispatcher: Answers the clients that have authenticated.
+        threads: Check passwords, which takes milliseconds.
     """
+    broker = dispatcher.broker
     authentication = SaslAuthentication(
         settings=settings,
-        credentials=dispatcher.broker.credentials,
-        dispatcher=dispatcher,
+        credentials=broker.credentials,
+        clock=broker.clock,
+        timer=broker.timer,
         offload=threads.offload,
         new_nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
         secret=secrets.token_bytes(SECRET_BYTES),
     )
-    with_sasl = partial(SaslListener, authentication=authentication)
+    with_sasl = partial(SaslListener, authentication=authentication, authenticators=broker.authenticators)
     return lambda address: with_sasl if address.security_protocol == SASL_PLAINTEXT else Listener

@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path
 
 from odradek.clock import Clock, Timer, TimerTask
+from odradek.deferred import Offload, offload_inline
 from odradek.log.cleanable import Cleanable, cleanable, filthiest
 from odradek.log.cleaner import DEDUPE_BUFFER_BYTES, Cleaner
 from odradek.log.log_manager import LogManager, Partition
 from odradek.log.partition_log import PartitionLog
 from odradek.log.replica_move import ReplicaMove
 from odradek.log.steps import Steps
-from odradek.server.upkeep.step_runner import Offload, StepRunner, offload_inline
+from odradek.server.upkeep.step_runner import StepRunner
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -11,14 +11,13 @@ import sqlite3
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from odradek.clock import Clock, Timer
+from odradek.deferred import Offload
 
 log = logging.getLogger(__name__)
 
 INTERVAL_MS = 2_000
-Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 
 
 class MetadataCheckpoints:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from odradek.clock import Clock, Timer
+from odradek.deferred import Offload, offload_inline
 from odradek.log.steps import Pause, Steps
 from odradek.wire.api_error import ApiError
 
@@ -22,18 +23,6 @@ log = logging.getLogger(__name__)
 TURN_NS: Final = 2_000_000
 BETWEEN_TURNS_MS: Final = 3
 """Limits upkeep to 40 % of the loop, and only while there is work."""
-
-Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
-"""Run work elsewhere and call back on the loop with its result or its exception."""
-
-
-def offload_inline(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
-    """The `Offload` of tests."""
-    try:
-        result = work()
-    except Exception as error:  # noqa: BLE001  the caller handles it
-        result = error
-    done(result)
 
 
 class FileThreads:

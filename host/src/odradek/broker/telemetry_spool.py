@@ -1,21 +1,21 @@
-"""The log is the spool: the telemetry topic, what writes it and who reads it on the host's behalf."""
+"""The log is the spool: the telemetry topic, its writer, and its readers in the host."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
+from odradek.broker.spool_settings import Durability, SpoolSettings
 from odradek.broker.topics import TOPIC_RESOURCE, Topic, Topics
 from odradek.clock import Clock, Timer
+from odradek.deferred import Deferred, Offload
 from odradek.delivery.log_cursor import Chunk
-from odradek.delivery.spool_writer import NoRoomError, Offload, SpoolWriter
+from odradek.delivery.spool_writer import NoRoomError, SpoolWriter
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.config import ConfigError
-from odradek.server.plugins.log_feed import LogFeed
-from odradek.server.spool_keys import Durability, SpoolSettings
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, record_parts
 from odradek.wire.api_error import ApiError
@@ -24,19 +24,29 @@ from odradek.wire.error_code import ErrorCode
 log = logging.getLogger(__name__)
 
 READ_BYTES: Final = 64 << 10
-"""Of each partition at once, as it is stored; at least one batch."""
+"""Read from each partition at once, as stored; at least one batch."""
 SEGMENT_BYTES: Final = 64 << 20
-"""Retention goes by whole segments: Kafka's 1 GiB would be too coarse."""
+"""Retention deletes whole segments: Kafka's 1 GiB would be too coarse."""
 MIN_SEGMENT_BYTES: Final = 1 << 20
 SEGMENTS: Final = 8
-"""So many make up ``telemetry.retention.bytes`` at least."""
+"""The least number of segments in ``telemetry.retention.bytes``."""
 BATCH_ROOM_BYTES: Final = 1 << 20
-"""What a record may need beside the largest payload."""
+"""Room for the rest of a record with the largest payload."""
 LEADER_EPOCH: Final = 0
 
 
+class SpoolReader(Protocol):
+    """Reads the telemetry topic as it grows: the feed of a forwarder."""
+
+    def appended(self) -> None:
+        """Something was appended."""
+
+    def recreated(self, old_ends: Mapping[int, int], new_ends: Mapping[int, int]) -> None:
+        """The topic was deleted and made again."""
+
+
 class TelemetrySpool:
-    """Keeps pushes in the telemetry topic. Both `TelemetrySink` and `FeedLog`.
+    """Keeps pushes in the telemetry topic: the `TelemetrySink` of pushes and the `FeedLog` of forwarders.
 
     Raises:
         ConfigError: A topic cannot be made.
@@ -58,7 +68,7 @@ class TelemetrySpool:
         self.groups = groups
         self.clock = clock
         self.topic_name = settings.topic_name
-        self.feeds: list[LogFeed] = []
+        self.readers: list[SpoolReader] = []
         self.writer = SpoolWriter(
             clock=clock,
             timer=timer,
@@ -71,13 +81,13 @@ class TelemetrySpool:
         self.topic = self.made(settings.topic_name, settings.partitions)
         self.dead_letters = self.made(settings.dead_letter_topic, 1)
         self.begun_at = sum(self.ends().values())
-        """So many records had been written when the host started."""
+        """Records that had been written when the host started."""
         topics.listeners.append(self.topics_changed)
 
     # The topics
 
     def made(self, name: str, partitions: int) -> Topic:
-        """A topic with as many partitions at least, configured as the settings say."""
+        """A topic with at least this many partitions, configured from the settings."""
         properties = self.properties()
         try:
             topic = self.topics.named(name)
@@ -95,7 +105,7 @@ class TelemetrySpool:
         return topic
 
     def properties(self) -> dict[str, str]:
-        """The topics' own configuration. What the settings leave open is left as it is."""
+        """The topics' own configuration. Properties that the settings leave open keep their value."""
         settings = self.settings
         segment_bytes = SEGMENT_BYTES
         properties = {
@@ -116,36 +126,35 @@ class TelemetrySpool:
         return properties | {"segment.bytes": str(max(segment_bytes, largest))}
 
     def topics_changed(self) -> None:
-        """Somebody may have deleted a topic: pushes need it, so it is made anew."""
+        """Make a topic again if it was deleted: pushes need it."""
         try:
             topic = self.still_there(self.topic, self.settings.partitions)
-            if topic is not self.topic:  # making it has called this once already
+            if topic is not self.topic:  # making it has already called this once
                 self.go_on_in(topic)
             self.dead_letters = self.still_there(self.dead_letters, 1)
         except ApiError as error:
             log.error("topic cannot be made", extra={"problem": str(error)})
 
     def go_on_in(self, topic: Topic) -> None:
-        """The telemetry topic is another one."""
+        """Continue in a telemetry topic that was made again."""
         before, self.topic = self.topic, topic
         self.begun_at -= sum(ends_of(before).values())
-        for feed in self.feeds:
-            feed.recreated(ends_of(before), self.ends())
+        for reader in self.readers:
+            reader.recreated(ends_of(before), self.ends())
 
     def still_there(self, topic: Topic, partitions: int) -> Topic:
         """The topic, or a new one of its name."""
         if self.topics.named(topic.name) is topic:
             return topic
-        log.warning("topic was deleted, making it anew", extra={"topic": topic.name})
+        log.warning("topic was deleted, making it again", extra={"topic": topic.name})
         return self.topics.named(topic.name) or self.topics.create(topic.name, partitions, self.properties())
 
     # Writing
 
-    def take(self, push: AcceptedPush) -> bool | None:
-        """Keep a push; whether it is kept is known when its batch is written."""
+    def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
+        """Keep a push. The outcome is there once its batch is written, or on the disk."""
         index = partition_of(push.payload.client_instance_id, len(self.topic.partitions))
-        taken = self.writer.append(index, push.context.received_ms, record_parts(push), push)
-        return None if taken else False
+        return self.writer.append(index, push.context.received_ms, record_parts(push))
 
     def write(self, index: int, batch: bytes) -> None:
         """Append a batch to a partition.
@@ -157,8 +166,8 @@ class TelemetrySpool:
         if most >= 0 and sum(each.size_bytes for each in self.topic.partitions) + len(batch) > most:
             raise NoRoomError("telemetry.log.max.bytes")
         self.partition(index).append(batch, self.clock.now_ms())
-        for feed in self.feeds:
-            feed.appended()
+        for reader in self.readers:
+            reader.appended()
 
     def partition(self, index: int) -> PartitionLog:
         """A partition of the topic.
@@ -172,7 +181,7 @@ class TelemetrySpool:
         return found
 
     def when_flushed(self, index: int, callback: Callable[[ApiError | None], None]) -> None:
-        """Call back once what a partition has is on the disk."""
+        """Call back once everything in a partition is on the disk, or with the error that prevented it."""
         self.partition(index).when_flushed(callback, self.clock.now_ms())
 
     def bury(self, batch: bytes) -> None:
@@ -181,23 +190,17 @@ class TelemetrySpool:
 
     @property
     def written(self) -> int:
-        """Records that were written since the start, by us and by anybody else."""
+        """Records that were written since the start, by the host and by other producers."""
         return sum(self.ends().values()) - self.begun_at
 
     # Reading
-
-    def feed(self, name: str) -> LogFeed:
-        """A forwarder's way through the log; on the host's loop."""
-        feed = LogFeed(name, self)
-        self.feeds.append(feed)
-        return feed
 
     def ends(self) -> dict[int, int]:
         """The offset of the next record, by partition."""
         return ends_of(self.topic)
 
     def read(self, positions: Mapping[int, int]) -> list[Chunk]:
-        """What there is behind the positions."""
+        """The batches from the positions on, a portion of each partition."""
         chunks = []
         for index, each in enumerate(self.topic.partitions):
             wanted = min(positions.get(index, 0), each.log_end_offset)
@@ -207,7 +210,7 @@ class TelemetrySpool:
         return chunks
 
     def begin(self, group_id: str, moved: Callable[[Mapping[int, int]], None]) -> dict[int, int]:
-        """Where a forwarder goes on; one that is new begins at the ends."""
+        """The positions from which a forwarder continues. A new one begins at the ends."""
         ours = self.of_topic(self.groups.offsets.of_group(group_id))
         ends = self.ends()
         if ours:
@@ -222,8 +225,8 @@ class TelemetrySpool:
         return positions
 
     def reachable(self, positions: Mapping[int, int]) -> dict[int, int]:
-        """Where somebody wants a forwarder to go on, as far as there is such a place: what comes from now on
-        is not skipped.
+        """Positions that an operator committed for a forwarder, moved into the log: records to come are not
+        skipped.
         """
         ends = self.ends()
         return {

@@ -1,21 +1,18 @@
-"""Authentication of a connection, before it may ask for anything else.
+"""The SASL conversation of one connection: a handshake, then tokens until the mechanism is satisfied.
 
-After SaslServerAuthenticator.java: ApiVersions and SaslHandshake first, then SaslAuthenticate until the
-mechanism is content; SaslHandshake v0 is followed by tokens without a request around them. Whatever else
-comes closes the connection. An answer that refuses comes late, and the connection is closed behind it.
+After SaslServerAuthenticator.java. A refusal is answered after ``connection.failed.authentication.delay.ms``,
+then the connection is closed.
 """
 
 from __future__ import annotations
 
 import logging
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
-from odradek.broker.dispatch.deferred import Deferred
-from odradek.broker.dispatch.routing import API_VERSIONS_KEY, CloseConnection, Dispatcher, PendingAnswer
-from odradek.broker.dispatch.throttling import Throttled
+from odradek.clock import Clock, Timer
+from odradek.deferred import Deferred, Offload
 from odradek.plugin.context import ConnectionContext
 from odradek.security.plain_server import PLAIN, PlainSaslServer
 from odradek.security.sasl_server import SaslFailure, SaslServer
@@ -23,21 +20,14 @@ from odradek.security.scram import ScramMechanism, mechanism_named
 from odradek.security.scram_credential import CredentialLookup
 from odradek.security.scram_server import ScramSaslServer
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.errors import WireError
-from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse
+from odradek.wire.messages.sasl_handshake import SaslHandshakeResponse
 
 log = logging.getLogger(__name__)
 
-FRAME_LENGTH = struct.Struct(">i")
-API_KEY = struct.Struct(">h")
-BEFORE_HANDSHAKE = frozenset({API_VERSIONS_KEY, SaslHandshakeRequest.API_KEY})
-AFTER_HANDSHAKE = frozenset({SaslAuthenticateRequest.API_KEY})
 MECHANISMS = (*(each.mechanism_name for each in ScramMechanism), PLAIN)
-"""All that can be enabled."""
-
-Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
-"""Run work outside the loop and call back on the loop with what it returned."""
+"""The mechanisms that can be enabled."""
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +41,12 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslAuthentication:
-    """What all connections of a host authenticate with."""
+    """Shared by all connections of a host that authenticate."""
 
     settings: SaslSettings
     credentials: CredentialLookup
-    dispatcher: Dispatcher
+    clock: Clock
+    timer: Timer
     offload: Offload
     new_nonce: Callable[[], str]
     secret: bytes
@@ -69,14 +60,14 @@ class SaslAuthentication:
 
 
 class SaslAuthenticator:
-    """One connection on its way in.
+    """One connection that has not authenticated yet.
 
     Args:
-        shared: What it authenticates with.
-        connection: Gets the principal in the end.
-        succeeded: Called once the principal is there.
-        failed: Called when it is clear that there will be none.
-        close: Closes the connection behind what was answered.
+        shared: The credentials, settings and threads of the host.
+        connection: Gets the principal.
+        succeeded: Called once the principal is known.
+        failed: Called when the client is refused.
+        close: Closes the connection once what was written has been sent.
     """
 
     def __init__(
@@ -95,41 +86,21 @@ class SaslAuthenticator:
         self.close = close
         self.mechanism = ""
         self.server: SaslServer | None = None
-        """The attempt, from the handshake on."""
+        """The attempt; None before the handshake."""
         self.bare_tokens = False
-        """The handshake was one of version 0."""
-        self.waiting = shared.dispatcher.broker.authenticators
-        self.waiting[connection.connection_id] = self
+        """The handshake was one of version 0: tokens come without a request around them."""
+        self.waits = True
+        """The client is still connected and not authenticated yet. Read from any thread."""
 
-    def answer(
-        self, frame: bytes | memoryview, offset: int, connection: ConnectionContext
-    ) -> bytes | PendingAnswer | Throttled | None:
-        """What `Dispatcher.answer` does, for those who may ask it."""
-        if self.bare_tokens:
-            return self.answer_bare(bytes(frame[offset:]))
-        if len(frame) - offset < API_KEY.size:
-            raise WireError(f"a request of {len(frame) - offset} bytes has no header")
-        (api_key,) = API_KEY.unpack_from(frame, offset)
-        if api_key not in (BEFORE_HANDSHAKE if self.server is None else AFTER_HANDSHAKE):
-            self.refuse(f"api key {api_key} before the client has authenticated")
-            raise CloseConnection("not authenticated")
-        return self.shared.dispatcher.answer(frame, offset, connection)
-
-    def answer_bare(self, token: bytes) -> PendingAnswer:
-        """A token that is the whole frame; so is its answer, and a failure has none."""
-        dispatcher = self.shared.dispatcher
-        deferred = self.evaluate(token, accepted=bytes, refused=lambda _: None)
-        return BareAnswer(
-            dispatcher, dispatcher.compile(SaslAuthenticateRequest.API_KEY, 0), 0, None, deferred
-        )
-
-    def handshake(self, mechanism: str, version: int) -> SaslHandshakeResponse | Deferred:
+    def handshake(
+        self, mechanism: str, version: int
+    ) -> SaslHandshakeResponse | Deferred[SaslHandshakeResponse]:
         """Begin an attempt with a mechanism, or refuse it."""
         enabled = self.shared.settings.enabled_mechanisms
         if mechanism not in enabled:
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
-            deferred = Deferred()
             self.refuse(f"mechanism {mechanism[:32]!r}")
+            deferred = Deferred[SaslHandshakeResponse]()
             self.end(deferred, SaslHandshakeResponse(error_code=code, mechanisms=list(enabled)))
             return deferred
         self.mechanism = mechanism
@@ -137,8 +108,8 @@ class SaslAuthenticator:
         self.bare_tokens = version == 0
         return SaslHandshakeResponse(mechanisms=list(enabled))
 
-    def authenticate(self, token: bytes) -> Deferred:
-        """Answer a token, in time or, if it is refused, later."""
+    def authenticate(self, token: bytes) -> Deferred[SaslAuthenticateResponse]:
+        """Answer the token of a SaslAuthenticate request; later if it is refused."""
 
         def accepted(answer: bytes) -> SaslAuthenticateResponse:
             return SaslAuthenticateResponse(auth_bytes=answer)
@@ -154,18 +125,22 @@ class SaslAuthenticator:
 
         return self.evaluate(token, accepted, refused)
 
+    def bare(self, token: bytes) -> Deferred[bytes | None]:
+        """Answer a bare token with the mechanism's bytes; with None if it is refused."""
+        return self.evaluate(token, accepted=bytes, refused=lambda _: None)
+
     def evaluate(
-        self, token: bytes, accepted: Callable[[bytes], Any], refused: Callable[[SaslFailure], Any]
-    ) -> Deferred:
+        self, token: bytes, accepted: Callable[[bytes], R], refused: Callable[[SaslFailure], R]
+    ) -> Deferred[R]:
         """Let the mechanism judge a token.
 
         Args:
-            token: As it came.
-            accepted: Makes the response of the mechanism's answer.
+            token: The client's bytes.
+            accepted: Makes the response from the mechanism's answer.
             refused: Makes the response of a failure.
         """
         assert self.server is not None
-        server, deferred = self.server, Deferred()
+        server, deferred = self.server, Deferred[R]()
 
         def work() -> bytes | Exception:
             return judge(server, token) if self.waits else SaslFailure("the client has left")
@@ -189,20 +164,15 @@ class SaslAuthenticator:
         return deferred
 
     def advance(self, server: SaslServer) -> None:
-        """A token was good; perhaps it was the last."""
+        """A token was accepted. After the last one the principal is known."""
         if server.user is not None:
             self.connection.principal = f"User:{server.user}"
             self.leave()
             self.succeeded()
 
-    @property
-    def waits(self) -> bool:
-        """Whether the client is still here, and not let in yet. From any thread."""
-        return self.waiting.get(self.connection.connection_id) is self
-
     def leave(self) -> None:
         """The connection is authenticated, or gone."""
-        self.waiting.pop(self.connection.connection_id, None)
+        self.waits = False
 
     def refuse(self, why: str) -> None:
         """Count and log a failure. The client is told less."""
@@ -217,32 +187,21 @@ class SaslAuthenticator:
             },
         )
 
-    def end(self, deferred: Deferred, response: Any) -> None:
+    def end(self, deferred: Deferred[R], response: R) -> None:
         """Answer and close after ``connection.failed.authentication.delay.ms``."""
 
         def answer_and_close() -> None:
             deferred.complete(response)
             self.close()
 
-        broker = self.shared.dispatcher.broker
-        at_ms = broker.clock.now_ms() + self.shared.settings.failed_authentication_delay_ms
-        task = broker.timer.schedule(at_ms, answer_and_close)
+        at_ms = self.shared.clock.now_ms() + self.shared.settings.failed_authentication_delay_ms
+        task = self.shared.timer.schedule(at_ms, answer_and_close)
         deferred.abandon = task.cancel
         deferred.hurry = answer_and_close
 
 
-class BareAnswer(PendingAnswer):
-    """The answer to a token that came without a request around it."""
-
-    def answer(self, response: Any) -> bytes:
-        """The token in a frame; no bytes, which closes, where there is none."""
-        if not isinstance(response, bytes):
-            return b""
-        return FRAME_LENGTH.pack(len(response)) + response
-
-
 def judge(server: SaslServer, token: bytes) -> bytes | Exception:
-    """What a mechanism says to a token."""
+    """The mechanism's answer to a token, or the exception it raised."""
     try:
         return server.evaluate(token)
     except Exception as error:  # noqa: BLE001  may run on a thread; the dispatcher answers what is a bug

@@ -1,0 +1,220 @@
+"""From a frame to an answer, and the one place that turns errors into responses."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from functools import partial
+from typing import Any
+
+from odradek.broker.broker import Broker
+from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
+from odradek.broker.dispatch.throttling import Exchange, Throttle, Throttled
+from odradek.deferred import Deferred
+from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.errors import WireError
+from odradek.wire.header import read_client_id
+
+log = logging.getLogger(__name__)
+
+# API key and version in one number, correlation id, length of the client id: the same in all versions
+REQUEST_HEADER = struct.Struct(">iih")
+unpack_api = struct.Struct(">hh").unpack_from
+unpack_header = REQUEST_HEADER.unpack_from
+
+Answer = bytes | Throttled | Deferred[Any] | None
+"""A response frame, one that throttles its client, a deferred of either, or None where the protocol has no
+answer. A deferred frame may be empty: there is no response, so close the connection."""
+
+
+class Dispatcher:
+    """Answers frames. One per host."""
+
+    def __init__(self, broker: Broker, routes: dict[int, Route]) -> None:
+        self.broker = broker
+        self.routes = routes
+        self.compiled: dict[int, CompiledRoute] = {}
+        """By API key and version, read from a request as one number."""
+        self.now_ms = broker.clock.now_ms
+        self.monotonic_ns = broker.clock.monotonic_ns
+        self.quotas = broker.quotas
+        self.unexpected_errors = 0
+        """Exceptions that were bugs."""
+
+    def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Answer:
+        """Answer the request that starts at ``offset`` and ends with ``frame``.
+
+        Raises:
+            WireError: The bytes make no sense: close the connection.
+            CloseConnection: The handler refuses by closing.
+        """
+        started_ns = self.monotonic_ns() if self.quotas.is_enabled else None
+        try:
+            api, correlation_id, client_id_bytes = unpack_header(frame, offset)
+        except struct.error as error:
+            raise WireError(f"a request of {len(frame) - offset} bytes has no header") from error
+        route = self.compiled.get(api)
+        if route is None:
+            api_key, version = unpack_api(frame, offset)
+            if api_key == API_VERSIONS_KEY and version not in self.routes[API_VERSIONS_KEY].versions:
+                return self.unsupported_api_versions(correlation_id)
+            route = self.compile(api_key, version)
+        client_id, body = read_client_id(
+            frame, offset + REQUEST_HEADER.size, client_id_bytes, route.flexible_request
+        )
+        request, _ = route.read(frame, body)
+        context = RequestContext(
+            connection, route.api_key, route.version, correlation_id, client_id, self.now_ms()
+        )
+        if started_ns is not None:
+            return self.answer_and_charge(route, request, context, len(frame) - offset, started_ns)
+        response = self.respond(route, request, context)
+        if response.__class__ is Deferred:
+            response.finish = partial(self.finished, route, request, correlation_id, None)
+            return response
+        return None if response is None else self.frame(route, correlation_id, request, response)
+
+    def respond(self, route: CompiledRoute, request: Any, context: RequestContext) -> Any:
+        """The handler's response, or the response that its error means.
+
+        Raises:
+            WireError: The bytes make no sense.
+            CloseConnection: The handler refuses by closing, or the protocol has no answer to the request.
+        """
+        try:
+            return route.handler(request, context, self.broker)
+        except (CloseConnection, WireError):
+            raise
+        except Exception as error:  # noqa: BLE001  a handler's bug must not end the connection or the host
+            return self.refusal(route, request, error)
+
+    def answer_and_charge(
+        self, route: CompiledRoute, request: Any, context: RequestContext, request_bytes: int, started_ns: int
+    ) -> Answer:
+        """`answer` while quotas are set. A client whose request closes the connection is charged too."""
+        exchange = Exchange(
+            context=context,
+            request=request,
+            request_bytes=request_bytes,
+            write=route.write,
+            monotonic_ns=self.monotonic_ns,
+        )
+        try:
+            response = self.respond(route, request, context)
+        except CloseConnection:
+            exchange.spent_ns = self.monotonic_ns() - started_ns
+            self.charge(route, exchange, None)
+            raise
+        exchange.spent_ns = self.monotonic_ns() - started_ns
+        if response.__class__ is Deferred:
+            response.around = exchange.timed
+            response.finish = partial(self.finished, route, request, context.correlation_id, exchange)
+            response.gone = partial(self.charge_lost, route, exchange)
+            return response
+        return self.charged(route, exchange, response)
+
+    def finished(
+        self,
+        route: CompiledRoute,
+        request: Any,
+        correlation_id: int,
+        exchange: Exchange | None,
+        outcome: Any,
+    ) -> bytes | Throttled:
+        """The frame of a deferred response, or of the refusal that an exception means. It is empty, which
+        closes the connection, if there can be neither.
+
+        Never raises: the caller is a timer, or another client's append, and must not be hit by an exception.
+        """
+        try:
+            if isinstance(outcome, Exception):
+                outcome = self.refusal(route, request, outcome)
+            if exchange is not None:
+                return self.charged(route, exchange, outcome) or b""
+            return self.frame(route, correlation_id, request, outcome)
+        except CloseConnection:
+            if exchange is not None:
+                self.charge(route, exchange, None)
+            return b""
+        except Exception:
+            log.exception("refusal cannot be written", extra={"api_key": route.api_key})
+            return b""
+
+    def charge(self, route: CompiledRoute, exchange: Exchange, response: Any) -> Throttle:
+        """Charge a request for its cost."""
+        exchange.now_ms = self.now_ms()
+        exchange.response = response
+        return route.charge(exchange, self.quotas)
+
+    def charge_lost(self, route: CompiledRoute, exchange: Exchange) -> None:
+        """Charge a request whose connection was lost before it was answered."""
+        self.charge(route, exchange, None)
+
+    def charged(self, route: CompiledRoute, exchange: Exchange, response: Any) -> bytes | Throttled | None:
+        """Charge a request and write its response, which tells how long the client is throttled."""
+        begin_ns = self.monotonic_ns()
+        throttle = self.charge(route, exchange, response)
+        response, frame = exchange.response, None
+        if response is not None:
+            if throttle.time_ms and route.tells_throttle:
+                response.throttle_time_ms = throttle.time_ms
+            correlation_id = exchange.context.correlation_id
+            frame = self.frame(route, correlation_id, exchange.request, response, exchange.body)
+        if exchange.network is not None:
+            exchange.network(self.monotonic_ns() - begin_ns)
+        return Throttled(frame, throttle, exchange.client, exchange.now_ms) if throttle.time_ms else frame
+
+    def refusal(self, route: CompiledRoute, request: Any, error: Exception) -> Any:
+        """The response that an exception means. An `ApiError` is a refusal; any other is a bug and is logged.
+
+        Raises:
+            CloseConnection: The protocol has no answer to this request.
+        """
+        if isinstance(error, ApiError):
+            return route.refusal(request, error.code, error.message)
+        self.unexpected_errors += 1
+        log.error(
+            "handler failed",
+            exc_info=error,
+            extra={"api_key": route.api_key, "api_version": route.version},
+        )
+        return route.refusal(request, ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+    def frame(
+        self,
+        route: CompiledRoute,
+        correlation_id: int,
+        request: Any,
+        response: Any,
+        body: bytes | None = None,
+    ) -> bytes:
+        """The response as bytes. If it cannot be encoded, its handler has a bug, and that is the response."""
+        try:
+            return route.frame(correlation_id, response, body)
+        except Exception as error:  # noqa: BLE001  as in `respond`
+            bug = error
+        return route.frame(correlation_id, self.refusal(route, request, bug))
+
+    def compile(self, api_key: int, version: int) -> CompiledRoute:
+        """Look up everything a request needs, once per API and version.
+
+        Raises:
+            WireError: The host does not serve this API, or not in this version.
+        """
+        route = self.routes.get(api_key)
+        if route is None:
+            raise WireError(f"unknown api key {api_key}")
+        if version not in route.versions:
+            raise WireError(f"unsupported version {version} of api key {api_key}")
+        compiled = self.compiled[(api_key << 16) + version] = route.at(version)
+        return compiled
+
+    def unsupported_api_versions(self, correlation_id: int) -> bytes:
+        """ApiVersions of a version we do not know: a v0 response that lists only the versions of ApiVersions
+        (KIP-511). Not charged: the client id is in a header whose format we do not know.
+        """
+        route = self.routes[API_VERSIONS_KEY]
+        response = route.refusal(None, ErrorCode.UNSUPPORTED_VERSION, None)
+        return self.compile(API_VERSIONS_KEY, 0).frame(correlation_id, response)

@@ -1,0 +1,151 @@
+"""Which handler serves which API in which versions.
+
+A handler is a function in ``broker/handlers/<api>.py``, named after the API::
+
+    @answers(HeartbeatRequest, HeartbeatResponse)
+    def heartbeat(
+        request: HeartbeatRequest, context: RequestContext, broker: Broker
+    ) -> HeartbeatResponse: ...
+
+It returns a response, or a `Deferred` of one, or None where the protocol has no answer (Produce with acks=0).
+It refuses with `ApiError`. Any other exception is a bug: logged, and answered with UNKNOWN_SERVER_ERROR.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from odradek.broker.broker import Broker
+from odradek.broker.dispatch.throttling import Charge, charge_time
+from odradek.plugin.context import RequestContext
+from odradek.wire.codec import reader, writer
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.types import Versions
+
+API_VERSIONS_KEY = 18
+
+Handler = Callable[[Any, RequestContext, Broker], Any]
+Refusal = Callable[[Any, ErrorCode, str | None], Any]
+H = TypeVar("H", bound=Callable[..., Any])
+
+
+class CloseConnection(Exception):
+    """Refuse a request where the protocol has no answer: the connection is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one API is served."""
+
+    request: type[Any]
+    response: type[Any]
+    handler: Handler
+    refusal: Refusal
+    versions: Versions
+    """The versions that are parsed."""
+    advertised: Versions
+    """The versions that ApiVersions lists. May be wider: clients infer features from it."""
+    charge: Charge
+    """What a request costs while quotas are set."""
+
+    def at(self, version: int) -> CompiledRoute:
+        """The route at one of its versions."""
+        key = self.request.API_KEY
+        return CompiledRoute(
+            api_key=key,
+            version=version,
+            handler=self.handler,
+            refusal=self.refusal,
+            read=reader(self.request, version),
+            write=writer(self.response, version),
+            flexible_request=version in self.request.FLEXIBLE,
+            # clients parse this response before they know anything: its header is always v0 (KIP-511)
+            flexible_response=version in self.response.FLEXIBLE and key != API_VERSIONS_KEY,
+            charge=self.charge,
+            tells_throttle="throttle_time_ms" in self.response.__dataclass_fields__,
+        )
+
+
+ROUTES: dict[int, Route] = {}
+"""By API key. Filled by importing the handlers; the only module-level table of the host."""
+
+
+def answers(
+    request: type[Any],
+    response: type[Any],
+    *,
+    versions: Versions | None = None,
+    advertised: Versions | None = None,
+    refusal: Refusal | None = None,
+    charge: Charge = charge_time,
+) -> Callable[[H], H]:
+    """Register a handler.
+
+    Args:
+        request: The request's declaration; its ``VERSIONS`` are served unless ``versions`` narrows them.
+        response: The response's declaration.
+        versions: The versions that are parsed.
+        advertised: The versions that ApiVersions lists, if they differ.
+        refusal: Makes the response for an `ApiError`. The default is `top_refusal`; a response that has no
+            error code at the top in every version needs its own.
+        charge: What a request costs while quotas are set, see ``broker/dispatch/throttling.py``.
+    """
+
+    def register(handler: H) -> H:
+        served = versions or request.VERSIONS
+        ROUTES[request.API_KEY] = Route(
+            request, response, handler, refusal or top_refusal(response), served, advertised or served, charge
+        )
+        return handler
+
+    return register
+
+
+def top_refusal(response: type[Any]) -> Refusal:
+    """The error code, and the message if the response has a field for it, at the top of the response."""
+    if "error_message" in response.__dataclass_fields__:
+        return lambda _request, code, message: response(error_code=code, error_message=message)
+    return lambda _request, code, _message: response(error_code=code)
+
+
+def load_handlers() -> dict[int, Route]:
+    """Import every handler and return the finished table."""
+    package = importlib.import_module("odradek.broker.handlers")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    return ROUTES
+
+
+SHORT_PREFIX = struct.Struct(">ii")  # frame length, correlation id (response header v0)
+TAGGED_PREFIX = struct.Struct(">iib")  # the same and an empty tag section (response header v1)
+pack_short, pack_tagged = SHORT_PREFIX.pack, TAGGED_PREFIX.pack
+
+
+@dataclass(slots=True)
+class CompiledRoute:
+    """A route at one version, with everything looked up."""
+
+    api_key: int
+    version: int
+    handler: Handler
+    refusal: Refusal
+    read: Callable[[Any, int], tuple[Any, int]]
+    write: Callable[[Any], bytes]
+    flexible_request: bool
+    flexible_response: bool
+    charge: Charge
+    tells_throttle: bool
+    """The response has a ``throttle_time_ms``."""
+
+    def frame(self, correlation_id: int, response: Any, body: bytes | None = None) -> bytes:
+        """The response as bytes, with its length; ``body`` if it is already encoded."""
+        if body is None:
+            body = self.write(response)
+        if self.flexible_response:
+            return pack_tagged(len(body) + 5, correlation_id, 0) + body
+        return pack_short(len(body) + 4, correlation_id) + body

@@ -1,0 +1,129 @@
+"""An answer that comes later, and work that runs elsewhere.
+
+A room that cannot answer at once returns a `Deferred`. On its way up, each room that has something to do with
+the outcome adds a step with `Deferred.then`, and the last one sets a callback. So an answer takes one object,
+and comes up once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+R = TypeVar("R")
+S = TypeVar("S")
+
+Offload = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+"""Run work on a thread or in a process, then call back on the loop with its result or its exception."""
+
+
+def offload_inline(work: Callable[[], Any], done: Callable[[Any], None]) -> None:
+    """Run the work here and now: the `Offload` of tests and of hosts without workers."""
+    try:
+        result = work()
+    except Exception as error:  # noqa: BLE001  the caller handles it as if it came from elsewhere
+        result = error
+    done(result)
+
+
+class Deferred(Generic[R]):
+    """The promise of one outcome: a response, or the exception that prevented it.
+
+    The next requests of the connection wait until the outcome is there, as in Kafka.
+    """
+
+    __slots__ = (
+        "abandon", "around", "callback", "done", "finish", "gone", "hurry", "outcome", "steps", "taken"
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.outcome: Any = None
+        self.done = False
+        """The outcome is there."""
+        self.taken = False
+        """`complete` was called; a step may still be waiting for a second deferred."""
+        self.steps: list[Callable[[Any], Any]] | None = None
+        self.callback: Callable[[Any], None] | None = None
+        self.abandon: Callable[[], None] | None = None
+        """Set by the room that waits: stops the wait, because the connection is lost."""
+        self.hurry: Callable[[], None] | None = None
+        """Set by a room that can answer early: completes now, because the host is about to stop."""
+        self.finish: Callable[[R | Exception], Any] | None = None
+        """Set by the dispatcher: turns the outcome into a frame. Not called after `lost`."""
+        self.around: Callable[[Callable[[], Any]], Any] | None = None
+        """Set by the dispatcher: runs the rest of the handler and measures it."""
+        self.gone: Callable[[], None] | None = None
+        """Set by the dispatcher: called when the connection is lost before the outcome is there."""
+
+    def then(self, step: Callable[[R], S | Deferred[S]]) -> Deferred[S]:
+        """Replace the outcome by what a step makes of it, at once if it is there.
+
+        The step also runs after the connection is lost. It may return another deferred, whose outcome counts.
+        An exception skips the steps; what a step raises is the outcome.
+        """
+        if self.steps is None:
+            self.steps = [step]
+        else:
+            self.steps.append(step)
+        if self.done:
+            self.done = False
+            self.advance(self.outcome)
+        return cast("Deferred[S]", self)
+
+    def complete(self, outcome: R | Exception) -> None:
+        """Set the outcome. Later calls are ignored: a time-out and an event may come in the same turn."""
+        if not self.taken:
+            self.taken = True
+            self.advance(outcome)
+
+    def complete_by(self, work: Callable[[], R]) -> None:
+        """Set the outcome to what a function returns or raises.
+
+        The caller is a timer, or another client's append, and must not be hit by an exception.
+        """
+        if self.taken:
+            return
+        outcome: R | Exception
+        try:
+            outcome = work() if self.around is None else self.around(work)
+        except Exception as error:  # noqa: BLE001  see above
+            outcome = error
+        self.complete(outcome)
+
+    def advance(self, outcome: Any) -> None:
+        """Run the steps, then call back. Releases everything that may hold this object in turn."""
+        while self.steps and not isinstance(outcome, Exception):
+            step = self.steps.pop(0)
+            try:
+                outcome = step(outcome)
+            except Exception as error:  # noqa: BLE001  a bug in one answer must not hit the others of its batch
+                outcome = error
+            if outcome.__class__ is Deferred:
+                self.abandon, self.hurry = outcome.abandon, outcome.hurry
+                outcome.when_done(self.advance)
+                return
+        self.outcome, self.done, self.steps = outcome, True, None
+        self.abandon = self.hurry = self.around = self.gone = None
+        if self.callback is not None:
+            self.report(self.callback)
+
+    def when_done(self, callback: Callable[[Any], None]) -> None:
+        """Call back with the finished outcome; at once if it is there already."""
+        if self.done:
+            self.report(callback)
+        else:
+            self.callback = callback
+
+    def report(self, callback: Callable[[Any], None]) -> None:
+        finish, self.callback, self.finish = self.finish, None, None
+        callback(self.outcome if finish is None else finish(self.outcome))
+
+    def lost(self) -> None:
+        """The connection is gone. Nobody is called back; the steps still run if the outcome comes."""
+        abandon, gone = self.abandon, self.gone
+        self.callback = self.finish = self.abandon = self.hurry = self.gone = None
+        if not self.done:
+            if abandon is not None:
+                abandon()
+            if gone is not None:
+                gone()
