@@ -1,6 +1,6 @@
 """Reading whole request headers and writing response headers, which the host does inline.
 
-See `odradek.broker.dispatch.routing`.
+See `odradek.broker.dispatch.routes`.
 """
 
 from __future__ import annotations
