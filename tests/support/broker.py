@@ -187,6 +187,8 @@ class BrokerClient:
             written.append(answer)
         last = written[0] if written else None
         self.throttled = last if isinstance(last, Throttled) else None
+        if self.throttled is not None:
+            self.throttled.begin(on_end=lambda: None)
         response = last.frame if isinstance(last, Throttled) else last
         if response is None:
             return None
