@@ -159,7 +159,7 @@ class ClassicGroup:
     def park_join(
         self, member: ClassicMember, join: Deferred[JoinGroupResponse]
     ) -> Deferred[JoinGroupResponse] | None:
-        """Let a member wait for the next generation. Returns the join that it replaces, if it already waited."""
+        """Let a member wait for the next generation. Returns the join that it replaces, if any."""
         before, member.join = member.join, join
         self.joins_parked += before is None
         return before

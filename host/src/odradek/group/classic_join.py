@@ -139,14 +139,14 @@ class ClassicJoin:
     # -- static members
 
     def join_static(self) -> Answer:
-        """Join with an instance id but no member id: as a new member, or in place of a known one (KIP-345)."""
+        """Join with an instance id only: as a new member, or in place of a known one (KIP-345)."""
         instance_id = self.request.group_instance_id or ""
         if instance_id in self.group.static_members:
             return self.replace_static(instance_id)
         return self.enter(self.new_member_id())
 
     def replace_static(self, instance_id: str) -> Answer:
-        """Take over the place of a static member. The former client is fenced, now and in its later requests."""
+        """Take over the place of a static member. Its former client is fenced, now and later."""
         group = self.group
         leader_before = group.leader_id
         member = group.members[group.static_members[instance_id]]
