@@ -73,17 +73,17 @@ def test_a_strict_quota_refuses_once_the_bucket_is_overdrawn() -> None:
     quota = client.quota(strict=True)
     quota.record(90)
     quota.record(90)
-    before = (quota.is_exceeded, quota.throttle_ms(client.clock.now_ms()))
+    before_ms = quota.throttle_ms(client.clock.now_ms())
 
     with pytest.raises(ApiError) as caught:
         quota.record(90)
 
     refused_ms = quota.throttle_ms(client.clock.now_ms())
     client.clock.advance(5000)
-    assert before == (False, 0)
+    assert before_ms == 0
     assert caught.value.code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert caught.value.message == "The throttling quota has been exceeded."
-    assert (quota.is_exceeded, refused_ms, quota.throttle_ms(client.clock.now_ms())) == (True, 8000, 3000)
+    assert (refused_ms, quota.throttle_ms(client.clock.now_ms())) == (8000, 3000)
 
 
 def test_a_permissive_quota_throttles_and_never_refuses() -> None:
@@ -93,10 +93,10 @@ def test_a_permissive_quota_throttles_and_never_refuses() -> None:
     throttles = []
     for _ in range(3):
         quota.record(90)
-        throttles.append((quota.is_exceeded, quota.throttle_ms(client.clock.now_ms())))
+        throttles.append(quota.throttle_ms(client.clock.now_ms()))
     client.clock.advance(5000)
 
-    assert throttles == [(False, 0), (False, 8000), (False, 17_000)]
+    assert throttles == [0, 8000, 17_000]
     assert quota.throttle_ms(client.clock.now_ms()) == 12_000
 
 
@@ -148,7 +148,7 @@ def test_without_any_quota_nothing_is_recorded(strict: bool) -> None:
 
     quota.record(1_000_000)
     assert isinstance(quota, UnboundedControllerMutationQuota)
-    assert (quota.is_exceeded, quota.throttle_ms(client.clock.now_ms()), client.tokens()) == (False, 0, None)
+    assert (quota.throttle_ms(client.clock.now_ms()), client.tokens()) == (0, None)
 
 
 def test_the_request_version_selects_strict_or_permissive() -> None:

@@ -11,7 +11,6 @@ from odradek.metrics.avg import Avg
 from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.quota import Quota
 from odradek.metrics.rate import Rate
-from odradek.metrics.recording_level import RecordingLevel
 from odradek.metrics.registry import Metrics
 from odradek.metrics.sampled_stat import Sample, SampledStat
 from odradek.metrics.sensor import KafkaMetric, MetricName, QuotaViolation, Sensor, Stat
@@ -157,20 +156,6 @@ def test_alternating_checks_and_records_never_fail() -> None:
         sensor.check_quotas(START_MS + turn // 2)
 
     assert total.measure(START_MS + 70) == 200
-
-
-@pytest.mark.parametrize("kept", RecordingLevel)
-@pytest.mark.parametrize("level", RecordingLevel)
-def test_a_sensor_records_up_to_the_level_of_the_registry(
-    kept: RecordingLevel, level: RecordingLevel
-) -> None:
-    sensor = Metrics(level=kept).sensor("s", START_MS, level=level)
-    total = WindowedSum()
-    sensor.metrics.append(KafkaMetric(MetricName("m", "g"), total))
-
-    sensor.record(1, START_MS)
-
-    assert total.measure(START_MS) == (level <= kept)
 
 
 @pytest.mark.parametrize(("samples", "window_s"), [(1, 1), (1, 11), (11, 1), (11, 11)])

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from odradek.metrics.avg import Avg
-from odradek.metrics.max import Max
 from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.windowed_count import WindowedCount
+from support.max_stat import Max
 
 START_MS = 1_700_000_000_000
 CONFIG = MetricConfig(samples=2, time_window_ms=1000)

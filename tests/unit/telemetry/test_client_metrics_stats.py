@@ -5,11 +5,11 @@ import random
 
 from conformance.telemetry_broker import TelemetryBroker
 from odradek.metrics.avg import Avg
-from odradek.metrics.max import Max
 from odradek.metrics.meter import Meter
 from odradek.metrics.rate import Rate
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats, ExportTimes
 from odradek.wire.uuid_text import uuid_text
+from support.max_stat import Max
 
 START_MS = 1_700_000_000_000
 ID = bytes(range(16))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """An upper or lower bound. A value equal to the bound is acceptable."""
+    """An upper bound. A value equal to it is acceptable."""
 
     bound: float
-    upper: bool = True
 
     def acceptable(self, value: float) -> bool:
         """Whether a measured value is within the bound."""
-        return value <= self.bound if self.upper else value >= self.bound
+        return value <= self.bound

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
-from odradek.metrics.recording_level import RecordingLevel
 from odradek.metrics.sensor import NEVER_MS, KafkaMetric, MetricName, Sensor, Stat
 
 SWEEP_MS = 30_000
@@ -38,8 +36,6 @@ class Metrics:
     a new sensor evicts one that has been idle for long.
     """
 
-    config: MetricConfig = DEFAULT_CONFIG
-    level: RecordingLevel = RecordingLevel.INFO
     max_sensors: int = MAX_SENSORS
     sensors: dict[str, Sensor] = field(default_factory=dict)
     metrics: dict[MetricName, KafkaMetric] = field(default_factory=dict)
@@ -56,14 +52,12 @@ class Metrics:
         now_ms: int,
         *,
         expiry_ms: int = NEVER_MS,
-        level: RecordingLevel = RecordingLevel.INFO,
-        parents: Sequence[Sensor] = (),
     ) -> Sensor:
         """Return the sensor of this name; create it if it does not exist."""
         known = self.find(name)
         if known is not None:
             return known
-        sensor = Sensor(name, now_ms, expiry_ms, recording=level <= self.level, parents=parents)
+        sensor = Sensor(name, now_ms, expiry_ms)
         if expiry_ms == NEVER_MS:
             self.lasting[name] = sensor
         else:

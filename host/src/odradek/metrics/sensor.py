@@ -6,7 +6,7 @@ need no lock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -93,28 +93,22 @@ class Sensor:
     last_record_ms: int
     expiry_ms: int = NEVER_MS
     """A sensor that records nothing for longer than this is removed."""
-    recording: bool = True
-    parents: Sequence[Sensor] = ()
     metrics: list[KafkaMetric] = field(default_factory=list)
     removed: bool = False
     generation: int = 0
     """The generation of the owner's limits that the metrics are configured with."""
 
     def record(self, value: float, now_ms: int, check_quotas: bool = True) -> None:
-        """Record a value into every statistic, then into the parents.
+        """Record a value into every statistic.
 
         Raises:
             QuotaViolation: The value was recorded, and a metric is now beyond its bound.
         """
-        if not self.recording:
-            return
         self.last_record_ms = now_ms
         for metric in self.metrics:
             metric.stat.record(value, now_ms)
         if check_quotas:
             self.check_quotas(now_ms)
-        for parent in self.parents:
-            parent.record(value, now_ms, check_quotas)
 
     def check_quotas(self, now_ms: int) -> None:
         """Compare every metric with its bound.

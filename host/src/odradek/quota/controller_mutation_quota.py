@@ -19,10 +19,6 @@ MESSAGE = "The throttling quota has been exceeded."
 class ControllerMutationQuota(Protocol):
     """The quota of one request, which records each of its topics in order."""
 
-    @property
-    def is_exceeded(self) -> bool:
-        """Whether a topic was refused."""
-
     def record(self, permits: float) -> None:
         """Record partitions to be created or deleted.
 
@@ -36,8 +32,6 @@ class ControllerMutationQuota(Protocol):
 
 class UnboundedControllerMutationQuota:
     """The quota of a client without a limit."""
-
-    is_exceeded = False
 
     def record(self, permits: float) -> None:
         """Record nothing."""
@@ -71,10 +65,6 @@ class StrictControllerMutationQuota(ThrottledMutationQuota):
 
     __slots__ = ()
 
-    @property
-    def is_exceeded(self) -> bool:
-        return self.last_throttle_ms > 0
-
     def record(self, permits: float) -> None:
         now_ms = self.clock.now_ms()
         try:
@@ -89,8 +79,6 @@ class PermissiveControllerMutationQuota(ThrottledMutationQuota):
     """Never refuses, for clients that do not know the error. They are throttled nevertheless."""
 
     __slots__ = ()
-
-    is_exceeded = False
 
     def record(self, permits: float) -> None:
         now_ms = self.clock.now_ms()

@@ -1,4 +1,4 @@
-"""The largest recorded value; after org.apache.kafka.common.metrics.stats.Max."""
+"""The statistic with which `ExportTimes` is compared; after org.apache.kafka.common.metrics.stats.Max."""
 
 from __future__ import annotations
 
