@@ -181,8 +181,8 @@ class ClassicGroup:
 
     def candidate_protocols(self) -> set[str]:
         """The protocols that all members support."""
-        everybody = len(self.members)
-        return {name for name, members in self.protocol_support.items() if members == everybody}
+        everyone = len(self.members)
+        return {name for name, members in self.protocol_support.items() if members == everyone}
 
     def update_protocols(self, member: ClassicMember, protocols: Protocols) -> None:
         """Replace the protocols of a member."""

@@ -43,11 +43,11 @@ def sync(
 def check_sync(group: ClassicGroup, request: SyncGroupRequest) -> None:
     """Check member, generation and protocol, in this order."""
     check_generation(group, request.member_id, request.group_instance_id, request.generation_id)
-    for said, known in (
+    for received, known in (
         (request.protocol_type, group.protocol_type),
         (request.protocol_name, group.protocol_name),
     ):
-        if said is not None and known is not None and said != known:
+        if received is not None and known is not None and received != known:
             raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 

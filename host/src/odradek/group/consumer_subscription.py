@@ -16,10 +16,10 @@ from odradek.wire.messages.consumer_protocol import ConsumerProtocolAssignment, 
 CONSUMER_PROTOCOL_TYPE = "consumer"  # ConsumerProtocol.PROTOCOL_TYPE
 VERSION = struct.Struct(">h")
 
-Said = TypeVar("Said", ConsumerProtocolSubscription, ConsumerProtocolAssignment)
+Embedded = TypeVar("Embedded", ConsumerProtocolSubscription, ConsumerProtocolAssignment)
 
 
-def said(kind: type[Said], data: bytes) -> Said | None:
+def embedded(kind: type[Embedded], data: bytes) -> Embedded | None:
     """The message after the version prefix; None if the bytes cannot be read.
 
     From a newer version the known fields are read, because versions only add fields at the end.
@@ -37,5 +37,5 @@ def said(kind: type[Said], data: bytes) -> Said | None:
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
     """The topics of a ConsumerProtocolSubscription; None if the bytes cannot be read."""
-    subscription = said(ConsumerProtocolSubscription, metadata)
+    subscription = embedded(ConsumerProtocolSubscription, metadata)
     return None if subscription is None else frozenset(subscription.topics)

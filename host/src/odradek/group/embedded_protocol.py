@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from odradek.group.committed_offset import TopicPartition
-from odradek.group.consumer_subscription import VERSION, said
+from odradek.group.consumer_subscription import VERSION, embedded
 from odradek.group.topic_view import TopicView
 from odradek.wire import codec
 from odradek.wire.messages import consumer_protocol
@@ -20,18 +20,20 @@ ASSIGNMENT_VERSION = 0
 
 def subscription_of(metadata: bytes) -> ConsumerProtocolSubscription | None:
     """The subscription of a member; None if the bytes cannot be read."""
-    return said(ConsumerProtocolSubscription, metadata)
+    return embedded(ConsumerProtocolSubscription, metadata)
 
 
 def assignment_of(data: bytes) -> ConsumerProtocolAssignment | None:
     """The assignment from a leader, empty if it left the member out; None if the bytes cannot be read."""
-    return said(ConsumerProtocolAssignment, data) if data else ConsumerProtocolAssignment()
+    return embedded(ConsumerProtocolAssignment, data) if data else ConsumerProtocolAssignment()
 
 
-def partition_ids(topics: TopicView, said: Iterable[consumer_protocol.TopicPartition]) -> set[TopicPartition]:
+def partition_ids(
+    topics: TopicView, named: Iterable[consumer_protocol.TopicPartition]
+) -> set[TopicPartition]:
     """The existing ones of these partitions, by topic id."""
     found = set()
-    for topic in said:
+    for topic in named:
         topic_id, count = topics.topic_id(topic.topic), topics.partition_count(topic.topic)
         if topic_id is not None:
             found |= {(topic_id, index) for index in topic.partitions if 0 <= index < count}

@@ -37,7 +37,7 @@ def filtered(header: RecordBatchHeader, kept: Sequence[Record], horizon_ms: int 
     """The batch of ``header`` with only the records in ``kept``, compressed with the same codec."""
     if not kept:
         return emptied(header)
-        # The horizon takes the field of the base timestamp, so the records' deltas are relative to it.
+    # The horizon takes the field of the base timestamp, so the records' deltas are relative to it.
     base_ms = kept[0].timestamp_ms if horizon_ms is None else horizon_ms
     parts: list[bytes] = []
     for record in kept:

@@ -38,9 +38,9 @@ class CleanedTransactions:
         self._begin(header.last_offset)
         if marker is None:
             return True
-            # If any batch of the transaction is still in the log, consumers need the marker to tell how it
-            # ended. An aborted batch counts although it is removed in this pass: the marker goes in a later
-            # one.
+        # If any batch of the transaction is still in the log, consumers need the marker to tell how it
+        # ended. An aborted batch counts although it is removed in this pass: the marker goes in a later
+        # one.
         met = marker.producer_id in self._seen
         self._seen.discard(marker.producer_id)
         if marker.committed:

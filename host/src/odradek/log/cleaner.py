@@ -86,8 +86,8 @@ class Cleaner:
         for group in groups(segments, following, self.log.config.segment_bytes):
             if not (yield from self._clean(group)):
                 return  # the checkpoint stays: the next round reads the same part again
-                # Only now: after a crash before this point the next round compacts the same part again, which
-                # is harmless.
+        # Only now: after a crash before this point the next round compacts the same part again, which
+        # is harmless.
         self.log.cleaned_to(end_offset, self.transactions.discarded)
         log.info(
             "compacted",
@@ -197,7 +197,7 @@ class Cleaner:
         if last_data_offset is not None:
             # The batch with the last sequence: recovery rebuilds the producer's state from it.
             return emptied(header) if last_data_offset == header.last_offset else b""
-            # The producer has no data left, so a marker with its epoch is what fences older instances.
+        # The producer has no data left, so a marker with its epoch is what fences older instances.
         return emptied(header) if header.is_control and epoch == header.producer_epoch else b""
 
     def _kept_marker(self, batch: bytes, header: RecordBatchHeader) -> bytes:
@@ -209,8 +209,8 @@ class Cleaner:
             return self._kept_empty(header)
         if horizon_ms is not None:
             return batch  # the horizon is in the future
-            # The first round that finds the transaction empty: consumers that have read its records get
-            # delete.retention.ms to see how it ended (KIP-534).
+        # The first round that finds the transaction empty: consumers that have read its records get
+        # delete.retention.ms to see how it ended (KIP-534).
         found = parse_records(
             batch[HEADER_BYTES:], header.record_count, header.base_offset, header.base_timestamp_ms
         )

@@ -84,7 +84,7 @@ def validated(
         _check_records(found, config, now_ms)
         if _must_be_rebuilt(found, header, config):
             return _rebuilt(found, header, config, base_offset, now_ms)
-            # The header is the client's claim. Once the records are known, the index gets their real maximum.
+        # The header is the client's claim. Once the records are known, the index gets their real maximum.
         max_timestamp_ms = max(record.timestamp_ms for record in found)
     return _in_place(batch, header, config, base_offset, now_ms, max_timestamp_ms)
 

@@ -245,7 +245,7 @@ class Segment:
         """Write one batch, given in parts, to the page cache.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; the segment is what it was.
+            ApiError: KAFKA_STORAGE_ERROR; the segment is unchanged.
         """
         try:
             written = os.pwritev(self.descriptor, parts, self.size_bytes)
@@ -263,7 +263,7 @@ class Segment:
         """Write complete batches that already have their offsets; return the offset after them.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR; the segment is what it was.
+            ApiError: KAFKA_STORAGE_ERROR; the segment is unchanged.
         """
         start = self.size_bytes
         try:

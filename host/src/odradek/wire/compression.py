@@ -290,7 +290,7 @@ def _zstd_content(
     end, ceiling = _zstd_extent(data, max_bytes)
     if end > len(data):
         raise CorruptData("zstd: ends inside a frame")
-        # Nothing bounds the content yet: count it before any memory is taken for it.
+    # Nothing bounds the content yet: count it before any memory is taken for it.
     if not end or (declared < 0 and ceiling > max_bytes):
         _zstd_count(decompressor, data, max_bytes)
     if not end:

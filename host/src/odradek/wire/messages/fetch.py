@@ -186,7 +186,7 @@ class FetchResponse:
 
     throttle_time_ms: Int32 = 0
     error_code: Annotated[Int16, since(7)] = 0
-    """Of the session; partitions have their own."""
+    """The error of the session; partitions have their own."""
     session_id: Annotated[Int32, since(7)] = 0
     """0 if none was opened."""
     responses: list[FetchableTopicResponse] = field(default_factory=list)

@@ -21,7 +21,7 @@ class PushTelemetryRequest:
 
     client_instance_id: Uuid = NIL_UUID
     subscription_id: Int32 = 0
-    """As in the last GetTelemetrySubscriptionsResponse."""
+    """The id from the last GetTelemetrySubscriptionsResponse."""
     terminating: Bool = False
     """True on the last push before the client closes."""
     compression_type: Int8 = 0
