@@ -10,18 +10,18 @@ from odradek.wire.messages.join_group import JoinGroupResponse
 from odradek.wire.messages.sync_group import SyncGroupResponse
 
 Protocols = tuple[tuple[str, bytes], ...]
-"""Names and metadata, the preferred one first."""
+"""Names and metadata, in the member's order of preference."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ClassicMember:
-    """After ClassicGroupMember.java. Metadata and assignment are opaque bytes."""
+    """A member; after ClassicGroupMember.java. Metadata and assignment are opaque bytes."""
 
     member_id: str
     group_instance_id: str | None
     client_id: str
     client_host: str
-    """As Describe shows it: ``/127.0.0.1``."""
+    """The host as shown by Describe: ``/127.0.0.1``."""
     rebalance_timeout_ms: int
     session_timeout_ms: int
     protocols: Protocols
@@ -31,7 +31,9 @@ class ClassicMember:
     sync: Deferred[SyncGroupResponse] | None = None
     """The response to the SyncGroup that is parked."""
     is_new: bool = False
-    """Has not been in a generation yet: it does not know its id, so nobody would notice if it went away."""
+    """Whether the member has not been in a generation yet. It does not know its member id, so it cannot send
+    heartbeats, and the host cannot tell whether its client is still there.
+    """
     session: TimerTask | None = field(default=None, repr=False)
 
     @property
@@ -43,15 +45,15 @@ class ClassicMember:
         return {name for name, _ in self.protocols}
 
     def metadata(self, protocol: str) -> bytes:
-        """What the member says about itself under a protocol; empty if it does not speak it."""
+        """The member's metadata for a protocol; empty if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """The first protocol of the member that everybody can speak."""
+        """The first protocol of the member that is a candidate."""
         return next(name for name, _ in self.protocols if name in candidates)
 
     def end_session(self) -> None:
-        """Nobody waits for this member's heartbeat any more."""
+        """Stop the session timer."""
         if self.session is not None:
             self.session.cancel()
             self.session = None

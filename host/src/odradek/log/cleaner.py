@@ -189,7 +189,7 @@ class Cleaner:
         After checkBatchRetention of Cleaner's RecordFilter.
         """
         if header.next_offset == self.offsets.end_offset:
-            return emptied(header)  # the last batch of the round keeps the offsets contiguous
+            return emptied(header)  # keeps the last offset of the round
         last = self.active_producers.get(header.producer_id)
         if last is None:
             return b""  # the producer has expired or never was idempotent
