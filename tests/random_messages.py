@@ -1,8 +1,7 @@
-"""Messages filled at random, for whatever wants to see all of them.
+"""Messages with random contents, for tests of every message.
 
-Values are picked with a taste for edges: null, empty, smallest, largest, and sizes whose varint takes two
-bytes. Fields that a version does not have keep their defaults, so that a message equals what is read back
-from its bytes.
+Values favor edge cases: null, empty, smallest, largest, and sizes whose varint takes two bytes. Fields that a
+version does not have keep their defaults, so that a message equals its decoded copy.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from odradek.wire.types import NIL_UUID, Blob, Scalar
 STRINGS = ("", "a", "topic-1", "caffè", "名前", "🪡", "x" * 127, "y" * 300)
 BLOBS = (b"", b"\0", b"\xff" * 126, bytes(range(256)) * 3)
 LAST_MS = 253_402_300_799_000
-"""The end of the year 9999, where foreign implementations with calendar types stop."""
+"""The end of the year 9999, the limit of implementations with calendar types."""
 
 
 def declared_messages() -> list[type[Any]]:
@@ -47,24 +46,24 @@ def declared_versions() -> list[tuple[type[Any], int]]:
 
 @dataclass(slots=True)
 class MessageMaker:
-    """Makes messages from a source of randomness."""
+    """Creates messages from a source of randomness."""
 
     source: random.Random
     well_known: bool = False
-    """True keeps to error codes that exist and to times that a calendar can show."""
+    """If True, use only known error codes and times within the calendar."""
 
     def message(self, cls: type, version: int) -> Any:
-        """A message as it may come in ``version``."""
+        """A message as it may arrive in ``version``."""
         return self.structure(layout(cls, version))
 
     def structure(self, shape: StructOf) -> Any:
-        """A structure whose tagged fields are often left at their defaults."""
+        """A structure whose tagged fields often have their defaults."""
         values = {field.name: self.field(field) for field in shape.fields}
         values |= {field.name: self.field(field) for field in shape.tagged if self.source.random() < 0.6}
         return shape.cls(**values)
 
     def field(self, field: Field) -> Any:
-        """A value, or null where it may be."""
+        """A value, or null if allowed."""
         if field.nullable and self.source.random() < 0.25:
             return None
         return self.value(field.kind, field.name)
@@ -82,13 +81,13 @@ class MessageMaker:
         return self.source.choice(STRINGS if kind is Blob.STRING else BLOBS)
 
     def count(self, element: Kind) -> int:
-        """How many elements: few, now and then enough for a count of two bytes."""
+        """The number of elements: few, sometimes enough for a count of two bytes."""
         if isinstance(element, StructOf):
             return self.source.choice((0, 1, 1, 2, 3))
         return self.source.choice((0, 1, 2, 3, 130))
 
     def scalar(self, fixed: str, name: str) -> Any:
-        """A number of the format."""
+        """A number of the type."""
         if fixed == "?":
             return self.source.random() < 0.5
         if fixed == "d":

@@ -1,4 +1,4 @@
-"""Every example runs alone, ends by itself, and prints what it is about."""
+"""Every example runs alone, ends by itself, and prints its result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SAYS = {
         "drawn orders.png: True",
     ],
 }
-"""What each one prints, besides other things."""
+"""Part of each example's output."""
 WITH_SPARK = ("06_ask_the_tables",)
 """These start a Spark session."""
 
@@ -72,7 +72,7 @@ def test_every_example_is_known_here() -> None:
         for each in EXAMPLES
     ],
 )
-def test_an_example_runs_alone_and_says_what_it_shows(example: Path) -> None:
+def test_an_example_runs_alone_and_prints_its_result(example: Path) -> None:
     finished = run(example)
 
     assert finished.returncode == 0, finished.stderr

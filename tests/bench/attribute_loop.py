@@ -1,4 +1,6 @@
-"""Labeling the obvious way, as the peer of the bench: parse, set every Resource's attributes, serialize."""
+"""Labeling with protobuf attributes, the peer of the bench: parse, set every Resource's attributes,
+serialize.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Forwarding over OTLP: CPU per push for batches of 1, 10 and 40, over HTTP and gRPC; beside it a collector.
+"""Forwarding over OTLP: CPU per push for batches of 1, 10 and 40, over HTTP and gRPC, compared with a
+collector.
 
 The figure of *odradek* is the CPU time of a process that has labeled pushes in memory and hands them to the
 plugin's forwarder, one request at a time. The *collector* gets the same requests from that process over the
-same protocol and sends them on with its own exporter, without queue and batching: its figure is its own CPU
-time, receiving included. Both send to an endpoint that looks at nothing.
+same protocol and forwards them with its own exporter, without queue and batching: its figure is its own CPU
+time, receiving included. Both send to an endpoint that does not parse them.
 
 Usage, from the folder above: ``python -m bench.delivery [--rounds 3] [--seconds 1.5] [--payload java25k]``
 """
@@ -22,11 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.harness import UnavailableError, cores, cpu_ns, head, running, spread
-from integration.collector.conftest import BUILD, free_ports, wait_until_it_listens
+from integration.collector.conftest import BUILD, free_ports, wait_until_listening
 
 BATCHES = (1, 10, 40)
 GOAL = 10.0
-"""Times unary gRPC, at 40."""
+"""Required improvement over unary gRPC, at batches of 40."""
 PROTOCOLS = {"http": "http/protobuf", "grpc": "grpc"}
 CONFIG = """
 receivers:
@@ -56,12 +57,12 @@ service:
 """
 
 Row = tuple[str, str, int]
-"""Who, protocol, batch."""
+"""Sender, protocol, batch size."""
 
 
 @dataclass
 class Report:
-    """CPU microseconds per push of each row, a value for each round."""
+    """CPU microseconds per push of each row, one value per round."""
 
     rows: dict[Row, list[float]] = field(default_factory=dict)
 
@@ -73,7 +74,7 @@ class Report:
 
 
 def source(endpoint: str, protocol: str, batch: int, payload: str, seconds: float) -> tuple[int, float]:
-    """Run a source on the second core: pushes delivered, CPU microseconds for each."""
+    """Run a source on the second core; return delivered pushes and CPU microseconds per push."""
     arguments = [endpoint, PROTOCOLS[protocol], str(batch), payload, str(seconds)]
     done = subprocess.run(
         [sys.executable, "-m", "bench.delivery_source", *arguments],
@@ -89,7 +90,7 @@ def source(endpoint: str, protocol: str, batch: int, payload: str, seconds: floa
 
 @contextmanager
 def collector(program: Path, protocol: str, sink_port: int) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A collector between source and sink, and the endpoint to send to."""
+    """A collector between source and sink; yields the endpoint to send to."""
     grpc_port, http_port = free_ports(2)
     scheme = "http://" if protocol == "http" else ""
     with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +103,7 @@ def collector(program: Path, protocol: str, sink_port: int) -> Iterator[tuple[su
         process = subprocess.Popen([program, "--config", config], stderr=subprocess.DEVNULL, text=True)
         try:
             port = grpc_port if protocol == "grpc" else http_port
-            wait_until_it_listens(process, port)
+            wait_until_listening(process, port)
             yield process, f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
@@ -118,7 +119,7 @@ def collector_program() -> Path | None:
 
 
 def measure(report: Report, program: Path | None, payload: str, seconds: float) -> None:
-    """One round of everything."""
+    """Run one round of every row."""
     core, _ = cores()
     for protocol in PROTOCOLS:
         with ExitStack() as stack:

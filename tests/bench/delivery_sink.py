@@ -1,4 +1,4 @@
-"""An OTLP endpoint that takes everything at once and looks at nothing.
+"""An OTLP endpoint that accepts every request at once without parsing it.
 
 Usage: ``python -m bench.delivery_sink http|grpc``; prints ``ready port=N``, ends with its standard input.
 """

@@ -1,7 +1,7 @@
-"""Delivers labeled pushes of forty clients through odradek-otlp, and prints what that cost this process.
+"""Deliver labeled pushes of forty clients through odradek-otlp, and print the cost to this process.
 
-Usage: ``python -m bench.delivery_source ENDPOINT PROTOCOL BATCH PAYLOAD SECONDS``; prints payloads and CPU
-microseconds per payload, all threads included.
+Usage: ``python -m bench.delivery_source ENDPOINT PROTOCOL BATCH PAYLOAD SECONDS``; prints the number of
+payloads and CPU microseconds per payload, all threads included.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WARM_UP = 20
 
 
 def records(payload: str) -> list[TelemetryRecord]:
-    """A push of each client, as the host hands it to a forwarder."""
+    """One push of each client, as the host gives it to a forwarder."""
     raw = PAYLOADS[payload]().raw
     connection = ConnectionContext(
         connection_id="1",
@@ -54,7 +54,7 @@ def records(payload: str) -> list[TelemetryRecord]:
 async def delivered(
     endpoint: str, protocol: str, size: int, payload: str, seconds: float
 ) -> tuple[int, float]:
-    """Payloads, and CPU seconds."""
+    """The number of payloads, and CPU seconds."""
     forwarder = odradek_forwarder(
         PluginConfig("plugins.otlp", {"endpoint": endpoint, "protocol": protocol, "requests.in.flight": 1})
     )

@@ -1,6 +1,6 @@
-"""How long requests hold the loop that have as many array elements as the codec allows.
+"""The time that requests with the maximum number of array elements block the event loop.
 
-The rows are those that cost most of all requests, and two that clients send.
+The rows are the most expensive of all requests, and two that clients send.
 
 Usage, from the folder above: ``python -m bench.elements``
 """
@@ -29,7 +29,7 @@ from odradek.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 
 ROUNDS = 15
 MOST = MAX_ELEMENTS - 1
-"""Beside the one topic that the rows of partitions have."""
+"""In addition to the one topic that the rows of partitions have."""
 REQUESTS: dict[str, Any] = {
     "CreateTopics, topics": CreateTopicsRequest(topics=[CreatableTopic()] * MOST),
     "AlterUserScramCredentials, upsertions": AlterUserScramCredentialsRequest(
@@ -44,7 +44,7 @@ REQUESTS: dict[str, Any] = {
 
 
 def read_ms(request: Any) -> float:
-    """CPU milliseconds to read a request once."""
+    """CPU milliseconds to decode a request once."""
     version = request.VERSIONS.last
     data = encode(request, version)
     started_s = time.process_time()

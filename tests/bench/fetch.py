@@ -1,6 +1,7 @@
-"""CPU time of one fetched record: odradek beside librdkafka's mock broker and Apache Kafka, in one run.
+"""CPU time of one fetched record: odradek compared with librdkafka's mock broker and Apache Kafka, in one
+run.
 
-The client is librdkafka, assigned to one partition at offset 0, as fast as it gets.
+The client is librdkafka, assigned to one partition from offset 0, at full speed.
 
 Usage, from the folder above: ``python -m bench.fetch [--row mega] [--rounds 9] [--server NAME] [--json]``
 """
@@ -19,7 +20,7 @@ from bench.rows import MOCK, Goal
 SIZE = 1000
 RECORDS = 100_000
 KEPT_BY_THE_MOCK = 4_000
-"""The mock broker forgets all but the newest 5 MB of a partition; it is read again and again instead."""
+"""The mock broker keeps only the newest 5 MB of a partition; its records are read repeatedly instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ ROWS = {
 
 
 def fill(server: Server, topic: str, records: int, batch_bytes: int, core: int | None) -> None:
-    """Write the log that is to be read."""
+    """Write the log that the client will read."""
     client = {"linger.ms": 100, "batch.size": batch_bytes}
     settings = {"topic": topic, "records": records, "size": SIZE, "client": client, "warm": False}
     measure(server, "produce", settings, core)

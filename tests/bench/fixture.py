@@ -1,4 +1,4 @@
-"""How long a test waits for a host: the fixture's start and stop, and what the plugin costs a session.
+"""How long a test waits for a host: the fixture's start and stop, and the plugin's cost to a pytest session.
 
 Usage, from the folder above: ``python -m bench.fixture [--starts 100] [--runs 5]``
 """
@@ -54,7 +54,7 @@ def starts(count: int) -> tuple[list[float], list[float]]:
 
 
 def session(folder: Path, test: str, *options: str) -> tuple[float, str]:
-    """Seconds of a pytest session with one test file, and what it printed. Bytecode is kept in the folder."""
+    """Seconds of a pytest session with one test file, and its output. Bytecode is cached in the folder."""
     file = folder / "test_it.py"
     file.write_text(test)
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
@@ -68,7 +68,7 @@ def session(folder: Path, test: str, *options: str) -> tuple[float, str]:
 
 
 def first_start(folder: Path) -> float:
-    """Seconds of the first host of a session, which imports everything."""
+    """Seconds of the first host of a session, which imports all modules."""
     found = re.search(r"first=([\d.]+)", session(folder, FIRST)[1])
     assert found is not None, "pytest does not know the fixture: install odradek with pip"
     return float(found[1])

@@ -1,4 +1,4 @@
-"""The two requests of the start-up and memory benches, as bytes: no codec is measured along with the host."""
+"""The two requests of the start-up and memory benches, as bytes, so that no codec is measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NIL_UUID = bytes(16)
 
 
 def frame(api_key: int, version: int, body: bytes) -> bytes:
-    """A request with header v2, its length in front."""
+    """A request with header v2 and its length prefix."""
     header = struct.pack(">hhih", api_key, version, 1, len(CLIENT_ID)) + CLIENT_ID + b"\0"
     return struct.pack(">i", len(header) + len(body)) + header + body
 

@@ -14,7 +14,7 @@ from bench.harness import PATIENCE_S, Server, UnavailableError, build, close, cp
 
 
 class Window(TypedDict):
-    """What the generator counted since the mark before; see ``native/load.c``."""
+    """The generator's counts since the previous mark; see ``native/load.c``."""
 
     requests: int
     throttled: int
@@ -31,9 +31,9 @@ class Measurement:
     cpu_us: float
     """CPU time of the server for one request, microseconds."""
     requests_per_s: float
-    """Of wall time: only worth something on a machine that does nothing else."""
+    """Per second of wall time: meaningful only on an idle machine."""
     core: float
-    """Part of one core that the server used; far below 1, something else was the limit."""
+    """The part of one core that the server used; far below 1, the server was not the bottleneck."""
     p50_us: float
     p99_us: float
     requests: int
@@ -52,7 +52,7 @@ class Load:
 
 
 def measure(server: Server, load: Load, *, seconds: float, core: int | None = None) -> Measurement:
-    """Put a server under load, let it warm up for a third of the time, measure one window.
+    """Put a server under load, let it warm up for a third of the time, and measure one window.
 
     Raises:
         UnavailableError: The generator gave up.

@@ -1,7 +1,7 @@
-"""What the bench scripts share: building the C programs, starting servers, counting their CPU time.
+"""Common parts of the bench scripts: building the C programs, starting servers, counting their CPU time.
 
 CPU time is read from ``/proc/<pid>/task/*/schedstat``: nanoseconds on a core, of every thread of a process
-and of its children, kernel time (TCP over loopback, most of all) included.
+and of its children, including kernel time (mostly TCP over loopback).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PATIENCE_S = 20.0
 
 
 class UnavailableError(Exception):
-    """Something that this row needs is not on this machine; the message says what."""
+    """A row needs something that is not on this machine; the message names it."""
 
 
 def build(name: str) -> Path:
-    """Compile ``native/<name>.c`` into the cache, unless this very source is already there.
+    """Compile ``native/<name>.c`` into the cache, unless this version of the source is already there.
 
     Raises:
         UnavailableError: There is no gcc.
@@ -58,7 +58,7 @@ class Server:
     process: subprocess.Popen[str]
     port: int
     last_words: str = ""
-    """What it printed between being ready and its end."""
+    """Its output between being ready and its end."""
 
     @property
     def pid(self) -> int:
@@ -70,7 +70,7 @@ def running(command: Sequence[str | Path], *, core: int | None = None) -> Iterat
     """Start a server, pinned to ``core`` if one is given; close its standard input and wait at the end.
 
     Raises:
-        UnavailableError: It ended before it was ready; standard error has its last words.
+        UnavailableError: It ended before it was ready; standard error has its last output.
     """
     process = spawn(command, core)
     stdin, stdout = pipes(process)
@@ -132,16 +132,17 @@ def cpu_ns(pid: int) -> int:
 
 
 def rss_bytes(pid: int) -> int:
-    """Private memory of a process in RAM: what it would give back by ending."""
+    """The private memory of a process in RAM, which the machine would get back at its end."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Private_"))
 
 
 def touch_pages(size: int) -> None:
-    """Write and delete a file of ``size`` bytes, so that whoever writes the next one gets pages that exist.
+    """Write and delete a file of ``size`` bytes, so that the next writer gets pages that are already
+    allocated.
 
-    A virtual machine is given its memory at the first touch, and soon gives back what is free; that costs
-    ten times what the copy of the bytes costs, and would be charged to the server that happens to write then.
+    A virtual machine gets its memory at the first touch, and soon gives free memory back; that costs ten
+    times as much as copying the bytes, and would be charged to the server that happens to write then.
     """
     piece = bytes(1 << 20)
     with tempfile.TemporaryFile() as file:
@@ -150,13 +151,13 @@ def touch_pages(size: int) -> None:
 
 
 def cores() -> tuple[int | None, int | None]:
-    """A core for the server and another one for the load; (None, None) when there is only one."""
+    """A core for the server and another one for the load; (None, None) if there is only one."""
     available = sorted(os.sched_getaffinity(0))
     return (available[0], available[1]) if len(available) > 1 else (None, None)
 
 
 def head(bench: str) -> str:
-    """First line of a report: what, when, and on what kind of machine."""
+    """The first line of a report: bench, date, and kind of machine."""
     facts = Path("/proc/cpuinfo").read_text().splitlines()
     names = [line.partition(":")[2].strip() for line in facts if line.startswith("model name")]
     load = " ".join(Path("/proc/loadavg").read_text().split()[:3])

@@ -1,7 +1,7 @@
-"""The whole host in a process of its own for the benches: one subscription, one receiver, a clock that
-jumps unless the real one is asked for.
+"""The whole host in its own process for the benches: one subscription, one receiver, and a jumping clock
+unless the real one is requested.
 
-Prints ``ready port=N``; when standard input closes it stops and prints, as JSON, what the receiver was given.
+Prints ``ready port=N``; when standard input closes it stops and prints, as JSON, the receiver's counts.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ SETTINGS = (
     "listeners=PLAINTEXT://127.0.0.1:0",
     "subscriptions.bench.metrics=*",
     f"subscriptions.bench.interval.ms={SHORTEST_INTERVAL_MS}",
-    # with a clock that jumps every push would be a commit of its own; ``bench.spool`` measures the log
+    # with a jumping clock every push would be its own commit; ``bench.spool`` measures the log
     "telemetry.durability=memory",
 )
 
 
 class JumpingClock:
-    """A push interval passes between any two looks, so that the gate lets a closed loop of pushes through."""
+    """A push interval passes between two readings, so that a closed loop of pushes is never throttled."""
 
     def __init__(self) -> None:
         self.latest_ms = time.time_ns() // 1_000_000
@@ -53,7 +53,7 @@ class JumpingClock:
 
 
 class Counting:
-    """Takes a push and forgets it."""
+    """Receives a push and discards it."""
 
     def __init__(self) -> None:
         self.pushes = 0
@@ -65,7 +65,7 @@ class Counting:
 
 
 class Joining(Counting):
-    """Joins every 40 pushes into one body, as a forwarder would before it sends them."""
+    """Merges every 40 pushes into one body, as a forwarder would before it sends them."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Memory of an idle connection and of a client instance.
 
-Connections send ApiVersions once and stay; instances are made by GetTelemetrySubscriptions with the nil id,
-all on one connection. What counts is the private memory of the server process: sockets live in the kernel and
-are the same for everyone.
+Connections send ApiVersions once and stay open; GetTelemetrySubscriptions with the nil id creates all
+instances on one connection. Only the private memory of the server process counts: sockets are in the kernel
+and are the same for every server.
 
 Usage, from the folder above: ``python -m bench.idle_memory [--connections 10000] [--instances 16000]``
 """
@@ -24,7 +24,9 @@ from bench.rows import ASYNCIO, C_EPOLL, UVLOOP
 
 GOALS_BYTES = {"idle connection": 3000, "client instance": 1000}
 GOAL_TOGETHER_BYTES = 100 << 20
-"""For 10 000 connections and 16 000 instances, on top of what the server has before the first of them."""
+"""For 10 000 connections and 16 000 instances, in addition to the server's memory before the first of
+them.
+"""
 WARM_UP = 200
 SPARE_DESCRIPTORS = 200
 PATIENCE_S = 300
@@ -32,7 +34,7 @@ PATIENCE_S = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Private bytes of a server: before, with all connections, with all instances, too."""
+    """Private bytes of a server: before, with all connections, and with all instances too."""
 
     before: int
     connected: int
@@ -47,14 +49,14 @@ def command(server: str) -> list[str | Path]:
 
 
 def connect(server: Server, stack: ExitStack) -> socket.socket:
-    """A connection that has said its name."""
+    """A connection that has sent ApiVersions."""
     connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
     ask(connection, API_VERSIONS_V3)
     return connection
 
 
 def measure(server: Server, connections: int, instances: int) -> Memory:
-    """Open the connections, then make the instances."""
+    """Open the connections, then create the instances."""
     with ExitStack() as stack:
         for _ in range(WARM_UP):
             ask(connect(server, stack), GET_NEW_INSTANCE)
@@ -68,7 +70,7 @@ def measure(server: Server, connections: int, instances: int) -> Memory:
 
 
 def report(name: str, memory: Memory, connections: int, instances: int) -> None:
-    """What each connection and each instance takes, and all together."""
+    """Bytes of each connection and each instance, and in total."""
     figures = {
         "idle connection": (memory.connected - memory.before) / connections,
         "client instance": (memory.filled - memory.connected) / instances,
@@ -84,18 +86,18 @@ def report(name: str, memory: Memory, connections: int, instances: int) -> None:
 
 
 def verdict(name: str, size: float, goal: float) -> str:
-    """Nothing for the C server, which has no goals."""
+    """Empty for the C server, which has no goals."""
     if name == C_EPOLL:
         return ""
     return "reached: " if size <= goal else "MISSED: "
 
 
 def allow_descriptors(wanted: int) -> int:
-    """Raise the limit of open files, for servers started later, too; what it is then."""
+    """Raise the limit of open files, for servers started later too; return the new limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, max(wanted, hard)))
-    except (ValueError, OSError):  # only root may go beyond the hard limit
+    except (ValueError, OSError):  # only root may exceed the hard limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 

@@ -1,7 +1,8 @@
-"""One Apache Kafka node, the one golden bytes come from, as the Java peer of the produce and fetch benches.
+"""One Apache Kafka node, the same that golden bytes come from, as the Java peer of the produce and fetch
+benches.
 
-Prints ``ready port=N`` and ends when standard input closes. The node is a child process, so that what is
-said of this process (its core, its CPU time) holds for the node.
+Prints ``ready port=N`` and ends when standard input closes. The node is a child process, so the core and CPU
+time of this process include the node.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What exporting a push to a topic costs: records per CPU second of the plugin's forwarder, beside a bare
-confluent-kafka producer that sends the same records with the same options to the same broker.
+"""The cost of exporting a push to a topic: records per CPU second of the plugin's forwarder, compared with a
+bare confluent-kafka producer that sends the same records with the same options to the same broker.
 
-The broker is librdkafka's mock cluster in a process of its own. CPU time is that of this process with all
-its threads, so librdkafka's compression and sockets are in every figure. *Bare, waiting* sends a batch and
-flushes it, as a forwarder has to; *bare, streaming* never waits before the end.
+The broker is librdkafka's mock cluster in its own process. CPU time is that of this process with all its
+threads, so every figure includes librdkafka's compression and sockets. *Bare, waiting* sends a batch and
+flushes it, as a forwarder must; *bare, streaming* never waits before the end.
 
 Usage, from the folder above: ``python -m bench.kafka_export [--rounds 5] [--json]``
 """
@@ -37,7 +37,7 @@ from odradek_kafka.kafka_settings import Encoding, KafkaSettings, Key, read_sett
 
 BATCHES = (1, 10, 100)
 RECORDS = {1: 400, 10: 2_000, 100: 6_000}
-"""Of one window, by the size of its batches."""
+"""The values of one window, by batch size."""
 TOPIC = "client_telemetry"
 FLUSH_S = 30.0
 FORWARDER, JSON, WAITING, STREAMING = (
@@ -85,7 +85,7 @@ def record_of(number: int, data: bytes) -> TelemetryRecord:
 
 
 def settings_of(port: int, encoding: Encoding) -> KafkaSettings:
-    # The mock cluster makes topics when they are asked for, and knows no CreateTopics.
+    # The mock cluster creates topics on request and does not know CreateTopics.
     table = {"bootstrap.servers": f"127.0.0.1:{port}", "topic.create": False, "encoding": encoding.value}
     return read_settings(PluginConfig("plugins.kafka", table))
 
@@ -115,7 +115,7 @@ def forwarded(port: int, batch: int, encoding: Encoding = Encoding.PROTO) -> flo
 
 
 def bare(port: int, batch: int, wait: bool) -> float:
-    """Records per CPU second of a producer; fails when one is not acknowledged."""
+    """Records per CPU second of a producer; fails if a record is not acknowledged."""
     messages = [
         [export_message(record, TOPIC, Encoding.PROTO, Key.CLIENT_INSTANCE_ID) for record in records]
         for records in batches_of(batch)
@@ -159,7 +159,7 @@ SENDERS: dict[str, Callable[[int, int], float]] = {
 
 
 def measured(port: int, rounds: int) -> list[Row]:
-    """All rows, the rounds of all senders interleaved."""
+    """All rows; the rounds of all senders are interleaved."""
     rows = [Row(batch, sender, []) for batch in BATCHES for sender in SENDERS]
     for _round in range(rounds):
         for row in rows:

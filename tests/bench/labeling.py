@@ -1,7 +1,7 @@
-"""Labeling a payload: odradek's one pass over the bytes beside the obvious loop over protobuf attributes.
+"""Labeling a payload: odradek's single pass over the bytes compared with a loop over protobuf attributes.
 
 Both get the decompressed payload and the same eight labels, and both return bytes that parse to the same
-metrics with the same labels; that is checked before anything is timed.
+metrics with the same labels; the bench checks that before it measures.
 
 Usage, from the folder above: ``python -m bench.labeling [--rounds 5]``
 """
@@ -68,7 +68,7 @@ def cpu_us(work: Labeled) -> float:
 
 
 def compare(name: str, rounds: int) -> None:
-    """Rounds in turn; a ratio of medians."""
+    """Alternate the contestants; the ratio is one of medians."""
     raw = PAYLOADS[name]().raw
     works = contestants(raw)
     assert len({repr(seen(work())) for work in works.values()}) == 1, "the contestants disagree"

@@ -1,7 +1,8 @@
-"""How long a push takes from its client through the log to a collector, at a steady rate.
+"""The delay of a push from its client through the log to a collector, at a steady rate.
 
-``odradek serve`` with odradek-otlp as they come, many clients, an HTTP endpoint that looks for the time in
-each push. Usage, from the folder above: ``python -m bench.lag [--rate 1000] [--clients 200] [--seconds 20]``
+``odradek serve`` with odradek-otlp, both with default settings, many clients, and an HTTP endpoint that looks
+for the time in each push. Usage, from the folder above: ``python -m bench.lag [--rate 1000] [--clients 200]
+[--seconds 20]``
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ WARM_UP_S = 2.0
 
 
 class Lags:
-    """What arrives at the endpoint."""
+    """The delays that the endpoint measures."""
 
     def __init__(self) -> None:
         self.ms: list[float] = []
         self.accepted = 0
         self.early = 0
-        """Pushes that were refused: clients that were late once are early the next time."""
+        """Refused pushes: a client that was late once is early the next time."""
 
     async def take(self, request: web.Request) -> web.Response:
         body = await request.read()
@@ -58,7 +59,7 @@ class Lags:
 
 
 class Client:
-    """One connection, one client instance."""
+    """One connection with one client instance."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -73,7 +74,7 @@ class Client:
         return decode(answer_type(type(request)), 0, answer, start)
 
     async def push_on(self, raw: bytes, interval_s: float, begin_s: float, end_s: float, lags: Lags) -> None:
-        """Push at the interval; each push says when it was sent."""
+        """Push at the interval; each push contains its time."""
         told = await self.send(GetTelemetrySubscriptionsRequest())
         due_s = begin_s
         while due_s < end_s:
@@ -90,7 +91,7 @@ class Client:
 
 
 def stamp(sent_ns: int) -> bytes:
-    """A metric that says when its push was sent; behind other OTLP it is one more ResourceMetrics."""
+    """A metric with the time of its push; appended to other OTLP it is one more ResourceMetrics."""
     scope = ScopeMetrics(metrics=[Metric(name=f"sent.{sent_ns}")])
     return MetricsData(resource_metrics=[ResourceMetrics(scope_metrics=[scope])]).SerializeToString()
 

@@ -1,8 +1,8 @@
-"""librdkafka's mock broker as a process of its own: the C peer of the push bench.
+"""librdkafka's mock broker in its own process: the C peer of the push bench.
 
-The mock cluster lives in librdkafka itself; the copy that the confluent-kafka wheel carries is loaded through
-ctypes. For each push it looks at the ids, decompresses the payload and decodes it with nanopb; it has no
-labels, no gate and no receivers. It runs with ``log_level`` 0, so that it prints nothing.
+The mock cluster is part of librdkafka; the copy in the confluent-kafka wheel is loaded through ctypes. For
+each push it checks the ids, decompresses the payload and decodes it with nanopb; it has no labels, no
+throttling and no receivers. It runs with ``log_level`` 0, so that it prints nothing.
 
 Prints ``ready port=N`` and ends when standard input closes.
 """
@@ -21,7 +21,7 @@ PUSH_INTERVAL_MS = 1000
 
 
 def library_path() -> Path | None:
-    """The librdkafka of the installed confluent-kafka wheel, or None when there is none."""
+    """The librdkafka of the installed confluent-kafka wheel; None without one."""
     spec = importlib.util.find_spec("confluent_kafka")
     if spec is None or spec.origin is None:
         return None
@@ -45,7 +45,7 @@ def load(path: Path) -> ctypes.CDLL:
 
 
 def start(library: ctypes.CDLL) -> str:
-    """A cluster of one broker that asks for all metrics; returns its ``host:port``."""
+    """A cluster of one broker that requests all metrics; returns its ``host:port``."""
     reason = ctypes.create_string_buffer(512)
     settings = library.rd_kafka_conf_new()
     library.rd_kafka_conf_set(settings, b"log_level", b"0", reason, len(reason))

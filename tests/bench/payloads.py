@@ -52,14 +52,14 @@ class Payload:
 
     name: str
     raw: bytes
-    """MetricsData, not compressed."""
+    """MetricsData, uncompressed."""
     codec: int
     """Kafka's compression type: 0 none, 4 zstd."""
     wire: bytes
 
 
 def java25k() -> Payload:
-    """150 metrics, each in a ResourceMetrics of its own, all with the same Resource."""
+    """150 metrics, each in its own ResourceMetrics, all with the same Resource."""
     data = MetricsData()
     resource = resource_of(RACK)
     for metric in metrics(150, seed=25):
@@ -69,7 +69,7 @@ def java25k() -> Payload:
 
 
 def librd6k() -> Payload:
-    """40 metrics with descriptions in one ResourceMetrics and one scope. There is no Resource at all."""
+    """40 metrics with descriptions in one ResourceMetrics and one scope, without a Resource."""
     data = MetricsData()
     scope = data.resource_metrics.add().scope_metrics.add()
     scope.scope.name, scope.scope.version = "rdkafka#producer-1", "2.16.0"
@@ -81,7 +81,7 @@ def librd6k() -> Payload:
 
 
 def small(size_bytes: int = 500) -> Payload:
-    """Three metrics, filled up to ``size_bytes`` with a resource attribute."""
+    """Three metrics, padded to ``size_bytes`` with a resource attribute."""
     data = MetricsData()
     entry = data.resource_metrics.add(resource=resource_of(("client_rack", "")))
     entry.scope_metrics.add().metrics.extend(metrics(3, seed=5))
@@ -93,7 +93,9 @@ def small(size_bytes: int = 500) -> Payload:
 
 
 def compressed(name: str, data: MetricsData) -> Payload:
-    """As a stream: neither librdkafka nor the Java client puts the content size into the zstd frame."""
+    """Compress as a stream: neither librdkafka nor the Java client puts the content size into the zstd
+    frame.
+    """
     raw = data.SerializeToString()
     stream = zstandard.ZstdCompressor().compressobj()
     return Payload(name=name, raw=raw, codec=ZSTD, wire=stream.compress(raw) + stream.flush())
@@ -107,7 +109,7 @@ def resource_of(*labels: tuple[str, str]) -> Resource:
 
 
 def metrics(count: int, *, seed: int) -> Iterator[Metric]:
-    """Gauges and monotonic delta sums in turn, one data point each, every third about one node."""
+    """Gauges and monotonic delta sums alternately, one data point each; every third is about one node."""
     chance = random.Random(seed)
     for index in range(count):
         subject = SUBJECTS[index // len(AGGREGATES) % len(SUBJECTS)]

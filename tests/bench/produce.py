@@ -1,6 +1,7 @@
-"""CPU time of one produced record: odradek beside librdkafka's mock broker and Apache Kafka, in one run.
+"""CPU time of one produced record: odradek compared with librdkafka's mock broker and Apache Kafka, in one
+run.
 
-The client is librdkafka, idempotent, with acks=all, on one partition, as fast as it gets.
+The client is librdkafka, idempotent, with acks=all, on one partition, at full speed.
 
 Usage, from the folder above: ``python -m bench.produce [--row large] [--rounds 9] [--server NAME] [--json]``
 """

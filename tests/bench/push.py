@@ -1,4 +1,5 @@
-"""CPU time of one telemetry push: odradek beside a C epoll server and librdkafka's mock broker, in one run.
+"""CPU time of one telemetry push: odradek compared with a C epoll server and librdkafka's mock broker, in one
+run.
 
 Usage, from the folder above: ``python -m bench.push [--row small] [--rounds 5] [--seconds 1] [--json]``
 """
@@ -32,7 +33,7 @@ def command(server: str, row: Row) -> list[str | Path]:
 
 
 def start(stack: ExitStack, row: Row, names: Sequence[str], core: int | None) -> Iterator[tuple[str, Server]]:
-    """Start what can be started, and say what cannot."""
+    """Start the available servers, and print which are missing."""
     for name in names:
         try:
             yield name, stack.enter_context(running(command(name, row), core=core))
@@ -41,7 +42,7 @@ def start(stack: ExitStack, row: Row, names: Sequence[str], core: int | None) ->
 
 
 def run(row: Row, arguments: argparse.Namespace) -> dict[str, list[Measurement]]:
-    """Rounds in turn, so that a change of the machine's mood reaches every server."""
+    """Alternate the servers, so that a change of the machine's speed affects all of them."""
     server_core, load_core = cores()
     payload = PAYLOADS[row.payload]()
     windows: dict[str, list[Measurement]] = {}
@@ -61,7 +62,9 @@ def run(row: Row, arguments: argparse.Namespace) -> dict[str, list[Measurement]]
 
 
 def check_delivery(name: str, server: Server, windows: Sequence[Measurement]) -> None:
-    """What was answered was done: the host's receiver saw at least the pushes of the windows."""
+    """Check that answered pushes were processed: the host's receiver got at least the pushes of the
+    windows.
+    """
     if server.last_words:
         received = json.loads(server.last_words)["pushes"]
         if received < sum(window.requests for window in windows):

@@ -1,7 +1,7 @@
-"""What quotas cost a request, by how many levels have quotas: CPU time of recording into a manager, and of
-what the dispatcher does about it.
+"""The cost of quotas to a request, by the number of levels with quotas: CPU time of recording into a manager,
+and of the dispatcher's work.
 
-The loop around the calls is measured by itself and taken off, and so is a request without quotas from one
+The loop around the calls is measured separately and subtracted, and so is a request without quotas from one
 with them. Every budget has all of its windows in use.
 
 Usage, from the folder above: ``python -m bench.quota [--rounds 7]``
@@ -29,7 +29,7 @@ from support.broker import make_broker, make_connection
 CALLS = 50_000
 GOALS_US = {"a request's look": 0.3, "no quota set": 0.3, "one level": 3.0, "all levels": 3.0}
 ENOUGH = 1e12
-"""A quota that nobody reaches: the price of a violation is a row of its own."""
+"""A quota that is never reached: a violation has its own row."""
 ONE_LEVEL = (ClientQuotaEntity(client_id=DEFAULT),)
 ALL_LEVELS = (
     ClientQuotaEntity(user="u", client_id="c"),
@@ -60,7 +60,7 @@ def managers(
 
 
 def many_clients() -> Call:
-    """A thousand clients with a budget each, in turns."""
+    """A thousand clients with a budget each, in turn."""
     produce = managers(ONE_LEVEL)[0].produce
     clients = [f"client-{number}" for number in range(1000)]
     now_ms = MockClock().now_ms()
@@ -72,7 +72,7 @@ def many_clients() -> Call:
 
 
 def bandwidth(entities: tuple[ClientQuotaEntity, ...], bound: float = ENOUGH) -> Call:
-    """What a produce request records."""
+    """The records of one produce request."""
     made, clock = managers(entities, bound)
     record, now_ms = made.produce.record_and_throttle_ms, clock.now_ms()
     return lambda number: record("u", "c", 1000, now_ms)
@@ -97,7 +97,7 @@ def mutation() -> Call:
 
 
 def request(entities: tuple[ClientQuotaEntity, ...]) -> Call:
-    """A whole small request in the dispatcher: bytes in, bytes out."""
+    """A whole small request in the dispatcher, from bytes to bytes."""
     broker = make_broker()
     for entity in entities:
         broker.quotas.apply(entity, dict.fromkeys(broker.quotas.by_key, ENOUGH))
@@ -110,7 +110,7 @@ def request(entities: tuple[ClientQuotaEntity, ...]) -> Call:
 
 
 def dispatchers_look() -> Call:
-    """All that a request pays when no quota is set."""
+    """The cost of a request without any quota."""
     broker = make_broker()
     dispatcher = Dispatcher(broker, load_handlers())
 

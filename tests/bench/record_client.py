@@ -1,8 +1,8 @@
-"""The client of the produce and fetch benches: librdkafka, driven line by line on standard input.
+"""The client of the produce and fetch benches: librdkafka, controlled by lines on standard input.
 
-The first line is the server's port; it connects, sends what it needs to know, and answers ``ready``. ``go``
-lets it do its work, answered by ``done``; ``report`` is answered by what it counted, as JSON. It ends when
-standard input closes, or when the work takes longer than `PATIENCE_S`.
+The first line is the server's port; the client connects, makes its preparing requests, and answers ``ready``.
+``go`` runs the load and is answered by ``done``; ``report`` is answered by its counts, as JSON. The client
+ends when standard input closes, or when the load takes longer than `PATIENCE_S`.
 
 Usage: ``python -m bench.record_client produce|fetch SETTINGS_AS_JSON``
 """
@@ -51,7 +51,7 @@ class Statistics:
 
 
 class Produce:
-    """Send ``records`` values of ``size`` bytes to partition 0, wait until all are acknowledged."""
+    """Send ``records`` values of ``size`` bytes to partition 0, and wait until all are acknowledged."""
 
     def __init__(self, port: int, settings: dict[str, Any]) -> None:
         self.topic, self.records, self.size = settings["topic"], settings["records"], settings["size"]
@@ -98,7 +98,7 @@ class Produce:
         self.send(self.records)
 
     def settled_requests(self) -> int:
-        """Produce requests so far, from statistics that are younger than the last of them."""
+        """Produce requests so far, from statistics that are newer than the last request."""
         seen = self.statistics.seen
         while self.statistics.seen < seen + 2:
             self.producer.poll(0.02)
@@ -134,7 +134,7 @@ class Fetch:
                 "bootstrap.servers": f"127.0.0.1:{port}",
                 "group.id": "bench",
                 "enable.auto.commit": False,
-                # a pass that ends leaves a fetch waiting, which holds up the first of the next pass
+                # the end of a pass leaves a waiting fetch, which delays the first of the next pass
                 "fetch.wait.max.ms": 5,
                 "fetch.queue.backoff.ms": 5,
                 "stats_cb": self.statistics,

@@ -1,4 +1,4 @@
-"""The produce and fetch benches: the servers they compare, rounds in turn, and the report."""
+"""The produce and fetch benches: the compared servers, alternating rounds, and the report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def command(server: str) -> list[str | Path]:
 
 
 def start(stack: ExitStack, names: Sequence[str], core: int | None) -> Iterator[tuple[str, Server]]:
-    """Start what can be started, and say what cannot."""
+    """Start the available servers, and print which are missing."""
     for name in names:
         try:
             yield name, stack.enter_context(running(command(name), core=core))
@@ -55,7 +55,7 @@ def start(stack: ExitStack, names: Sequence[str], core: int | None) -> Iterator[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """How often what is measured."""
+    """The numbers of rounds of a measurement."""
 
     warm_up: int
     """Rounds that are not counted: a Java server is compiled while it runs."""
@@ -65,7 +65,7 @@ class Bench:
     def interleaved(
         self, servers: Mapping[str, Server], window: Callable[[str, Server], RecordWindow]
     ) -> Windows:
-        """Rounds in turn, so that a change of the machine's mood reaches every server."""
+        """Alternate the servers, so that a change of the machine's speed affects all of them."""
         windows: Windows = {name: [] for name in servers}
         for number in range(self.warm_up + self.rounds):
             for name, server in servers.items():

@@ -1,4 +1,4 @@
-"""One window of the produce and fetch benches: a librdkafka client at work, and the server's CPU time."""
+"""One window of the produce and fetch benches: a librdkafka client under load, and the server's CPU time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bench.generator import answer
 from bench.harness import PATIENCE_S, Server, close, cpu_ns, pipes, spawn, touch_pages
 
 TOUCHED = 3
-"""Times the bytes of a window: other processes take some of it first."""
+"""A multiple of the bytes of a window: other processes take some of it first."""
 
 
 class Report(TypedDict):
-    """What the client counted; see ``record_client.py``."""
+    """The client's counts; see ``record_client.py``."""
 
     records: int
     bytes: int
@@ -28,23 +28,23 @@ class Report(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordWindow:
-    """What one server spent on one client's records."""
+    """The cost to one server of one client's records."""
 
     cpu_us: float
     """CPU time of the server for one record, microseconds."""
     cpu_us_per_mb: float
-    """For a million bytes of values."""
+    """CPU time for a million bytes of values."""
     records_per_request: float
     core: float
-    """Part of one core that the server used; far below 1, the client was the limit."""
+    """The part of one core that the server used; far below 1, the client was the bottleneck."""
 
 
 def measure(server: Server, mode: str, settings: dict[str, Any], core: int | None) -> RecordWindow:
-    """Let a client of its own do its work once, and count what that costs the server.
+    """Let a new client run its load once, and measure the cost to the server.
 
     Raises:
-        UnavailableError: The client gave up; standard error says why.
-        SystemExit: A record was lost or refused: what was measured is not what was meant.
+        UnavailableError: The client gave up; standard error has the reason.
+        SystemExit: A record was lost or refused, so the measurement is invalid.
     """
     client = spawn([sys.executable, "-m", "bench.record_client", mode, json.dumps(settings)], core)
     stdin, stdout = pipes(client)

@@ -1,8 +1,8 @@
-"""How long a log of 1 GiB takes to open: after a proper close, and after kill -9.
+"""The time to open a log of 1 GiB: after a clean close, and after kill -9.
 
-After kill -9 every batch of the newest segment is read and its CRC compared, so one segment of 1 GiB is the
-worst there is. The file is in the page cache, as after a crash of the process; a cold disk adds its own time.
-For comparison the same bytes are read and put through the CRC without looking at them.
+After kill -9 every batch of the newest segment is read and its CRC checked, so one segment of 1 GiB is the
+worst case. The file is in the page cache, as after a crash of the process; a cold disk adds its own time. For
+comparison, the same bytes are read and checksummed without parsing.
 
 Usage, from the folder above: ``python -m bench.recovery [--mib 1024] [--batch-bytes 1000]``
 """
@@ -29,7 +29,7 @@ CHUNK_BYTES = 1 << 20
 
 
 def fill(log: PartitionLog, total_bytes: int, batch_bytes: int) -> int:
-    """Batches until the log is so large; how many."""
+    """Append batches until the log has this size; return their number."""
     batch = build_batch([Record(None, os.urandom(max(batch_bytes - 71, 0)), 0)])
     count = 0
     while log.size_bytes < total_bytes:
@@ -45,14 +45,14 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def checksum(path: Path) -> None:
-    """What reading and checking costs at least."""
+    """The minimum cost of reading and checking."""
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             crc32c(chunk)
 
 
 def measure(folder: Path, mib: int, batch_bytes: int) -> dict[str, float]:
-    """Seconds by what was done."""
+    """Seconds by step."""
     log = PartitionLog(folder, CONFIG, 0)
     batches = fill(log, mib << 20, batch_bytes)
     path = log.segments[-1].path

@@ -1,4 +1,4 @@
-"""The rows of the push bench: what is sent, what the host does with it, and which figures it is to reach."""
+"""The rows of the push bench: the payload, the host's work on it, and the goals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Medians = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """A figure to reach with 64 connections and one push in flight on each; NaN when a server was missing."""
+    """A goal with 64 connections and one push in flight on each; NaN if a server is missing."""
 
     text: str
     least: float
@@ -38,14 +38,14 @@ class Row:
     title: str
     payload: str
     receiver: str
-    """``noop`` counts pushes; ``joining`` joins every 40 of them, as a forwarder would."""
+    """``noop`` counts pushes; ``joining`` merges every 40 of them, as a forwarder would."""
     enrich: bool
     """Whether odradek-enrich labels the pushes."""
     goals: tuple[Goal, ...]
 
 
 def part_of(one: str, other: str) -> Callable[[Medians], float]:
-    """How many times the requests per CPU second of ``other`` one server reaches."""
+    """The requests per CPU second of one server, as a multiple of ``other``'s."""
     return lambda us: us.get(other, float("nan")) / us.get(one, float("nan"))
 
 

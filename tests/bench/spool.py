@@ -1,7 +1,7 @@
-"""CPU time that keeping a push in the log costs, beside the same push with ``telemetry.durability = memory``.
+"""CPU time of keeping a push in the log, compared with the same push with ``telemetry.durability = memory``.
 
-Frames go through dispatcher, gate, payload, group commit and log in this process, without sockets; the two
-take turns. Usage, from the folder above: ``python -m bench.spool [--clients 64] [--rounds 30]``
+Frames pass dispatcher, manager, payload, group commit and log in this process, without sockets; the two
+alternate. Usage, from the folder above: ``python -m bench.spool [--clients 64] [--rounds 30]``
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TURNS = 10
 
 
 class Clients:
-    """So many client instances of one host, each with its next push as a frame."""
+    """Client instances of one host, each with its next push as a frame."""
 
     def __init__(self, host: Host, payload: Payload, count: int) -> None:
         self.host = host
@@ -60,7 +60,7 @@ class Clients:
         return request_header(header, flexible_request_header(PushTelemetryRequest, 0)) + encode(request, 0)
 
     def turn(self, answered: Callable[[bytes], None]) -> None:
-        """One push of each, and what the end of a loop's turn brings."""
+        """Send one push of each, and do the work at the end of a loop turn."""
         for frame, of in zip(self.frames, self.connections, strict=True):
             answer = self.dispatcher.answer(frame, 0, of)
             if isinstance(answer, Deferred):
@@ -101,7 +101,7 @@ def cpu_us(clients: Clients) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, default=64, help="pushes that come in one turn of the loop")
+    parser.add_argument("--clients", type=int, default=64, help="pushes in one turn of the event loop")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--payload", choices=PAYLOADS, action="append")
     arguments = parser.parse_args()
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 async def measure(arguments: argparse.Namespace) -> None:
-    """A table per payload."""
+    """Print a table per payload."""
     print(f"{'payload':<10}{'memory':>10}{'log':>10}{'more':>10}   µs of CPU per push, best round")
     for name in arguments.payload or PAYLOADS:
         found: dict[str, list[float]] = {"memory": [], "log": []}
@@ -128,7 +128,7 @@ async def measure(arguments: argparse.Namespace) -> None:
 
 
 def clients_of(durability: str, folder: Path, payload: str, count: int) -> Clients:
-    """A host that is not listening, and its clients."""
+    """A host that does not listen, and its clients."""
     settings = (
         *SETTINGS,
         f"data.dir={folder / durability}",

@@ -1,4 +1,4 @@
-"""From ``odradek serve`` on the command line to the first answered request, and what the time goes into.
+"""The time from ``odradek serve`` on the command line to the first answered request, and its parts.
 
 Usage, from the folder above: ``python -m bench.startup [--runs 7]``
 """
@@ -19,7 +19,7 @@ from bench.frames import API_VERSIONS_V3, ask
 from bench.harness import UnavailableError, cpu_ns, head, pipes, spread
 
 GOAL_S = 0.5
-SERVE = "from odradek.cli.main import main; main()"  # what the console script does
+SERVE = "from odradek.cli.main import main; main()"  # as in the console script
 IMPORTS_SHOWN = 12
 
 

@@ -1,4 +1,4 @@
-"""``howto/authenticate-clients.md``, done as it is written."""
+"""The commands of ``howto/authenticate-clients.md`` do what the page says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PASSWORDS = {"admin": "admin-secret", "alice": "alice-secret", "new": "new-secre
 
 
 def text(language: str) -> str:
-    """The one block in a language."""
+    """The only block in a language."""
     (found,) = [text for name, text in blocks(PAGE) if name == language]
     return found
 
@@ -30,7 +30,7 @@ def commands() -> list[list[str]]:
 
 
 def run(lines: Sequence[str], folder: Path, port: str) -> list[str]:
-    """What the commands print."""
+    """The output of the commands."""
     printed = []
     for line in lines:
         arguments = [argument.replace(PORT, port) for argument in shlex.split(line)]
@@ -50,7 +50,7 @@ def run(lines: Sequence[str], folder: Path, port: str) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the reader works."""
+    """The folder in which the reader works."""
     for name, password in PASSWORDS.items():
         (tmp_path / f"{name}.password").write_text(f"{password}\n")
     (tmp_path / "admin.properties").write_text(text("properties"))

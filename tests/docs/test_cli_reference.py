@@ -17,7 +17,7 @@ WIDE = 200
 
 
 def printed(*command: str) -> set[str]:
-    """The options in a command's help, each with what it takes."""
+    """The options in a command's help, each with its argument."""
     result = CliRunner().invoke(cli, [*command, "--help"], terminal_width=WIDE, max_content_width=WIDE)
     assert result.exit_code == 0, result.output
     return {found["option"] for found in OPTION.finditer(result.output)}
@@ -37,13 +37,13 @@ def test_the_program_has_exactly_the_options_of_its_help() -> None:
     assert written("odradek") == printed()
 
 
-def test_no_command_is_missing_or_too_many() -> None:
+def test_every_command_and_no_other_is_on_the_page() -> None:
     titles = {title for title in SECTIONS if title.startswith("odradek ")}
 
     assert titles == {f"odradek {command}" for command in SUBCOMMANDS}
 
 
-def test_every_exit_status_is_there() -> None:
+def test_every_exit_status_is_on_the_page() -> None:
     statuses = {name for name in rows(page("reference/cli.md")) if name.isdigit()}
 
     assert statuses == {str(status) for status in (0, main.FAILED, main.UNUSABLE, main.INTERRUPTED)}

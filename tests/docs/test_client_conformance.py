@@ -1,4 +1,4 @@
-"""``reference/client-conformance.md`` says what the recorded clients did."""
+"""``reference/client-conformance.md`` shows the behavior of the recorded clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from odradek.testing.pushes import recorded_clients
 from support.reference_page import ROOT, page
 
 
-def test_the_page_is_that_of_the_recorded_pushes() -> None:
+def test_the_page_is_generated_from_the_recorded_pushes() -> None:
     command = [sys.executable, "-m", "contrib.docs.client_conformance", "--check"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 

@@ -1,4 +1,4 @@
-"""``contrib/compose``: nothing is started; files, ports, keys and versions have to agree with each other."""
+"""``contrib/compose``, without starting it: files, ports, keys and versions agree with each other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFIG = load_config(COMPOSE / "odradek.toml")
 
 
 def mounts(service: str) -> dict[str, str]:
-    """Path in the container to what stands there."""
+    """The host path of each path in the container."""
     found = {}
     for volume in SERVICES[service].get("volumes", []):
         source, target, *_ = volume.split(":")
@@ -38,14 +38,14 @@ def mounts(service: str) -> dict[str, str]:
 
 
 def port(service: str) -> str:
-    """The one port that the machine sees; the same inside and outside, and for this machine only."""
+    """The only published port; the same inside and outside, and for this machine only."""
     (published,) = SERVICES[service]["ports"]
     address, outside, inside = published.split(":")
     assert (address, outside) == ("127.0.0.1", inside)
     return str(inside)
 
 
-def test_every_file_that_is_mounted_or_built_from_exists() -> None:
+def test_every_mounted_or_built_file_exists() -> None:
     files = [source for service in SERVICES for source in mounts(service).values() if source.startswith(".")]
     build = SERVICES["odradek"]["build"]
 
@@ -64,14 +64,14 @@ def test_the_files_that_commands_name_are_mounted() -> None:
         assert argument.removeprefix("--config.file=") in mounts(service)
 
 
-def test_the_hosts_configuration_is_one_and_its_plugins_take_theirs() -> None:
+def test_the_hosts_configuration_is_valid_and_so_are_its_plugin_tables() -> None:
     plugins = activate(load_plugins(), CONFIG.plugins)
 
     active = {plugin.name for plugin in plugins if plugin.state is PluginState.ACTIVE}
     assert {"enrich", "kafka", "otlp"} <= active
 
 
-def test_clients_are_told_the_published_port() -> None:
+def test_clients_get_the_published_port() -> None:
     text = (COMPOSE / "odradek.toml").read_text(encoding="utf-8")
 
     assert f"PLAINTEXT://0.0.0.0:{port('odradek')}" in text
@@ -85,7 +85,7 @@ def test_the_image_installs_the_extras_that_the_configuration_needs() -> None:
     assert {"enrich", *CONFIG.plugins} <= set(found.split(","))
 
 
-def test_data_outlives_the_container() -> None:
+def test_data_survive_the_container() -> None:
     assert str(CONFIG.data_dir) in mounts("odradek")
 
 
@@ -97,33 +97,33 @@ def test_the_host_sends_to_the_collectors_port() -> None:
     assert environment["OTLP_HTTP"] == f"0.0.0.0:{endpoint.port}"
 
 
-def test_the_collectors_configuration_takes_these_variables() -> None:
+def test_the_collectors_configuration_uses_these_variables() -> None:
     text = (OTELCOL / "otlp.yaml").read_text(encoding="utf-8")
 
     assert set(SERVICES["otelcol"]["environment"]) == {name for name, _ in VARIABLE.findall(text)}
 
 
-def test_the_collector_writes_to_a_prometheus_that_takes_it() -> None:
+def test_the_collector_writes_to_a_prometheus_that_accepts_it() -> None:
     target = urlsplit(SERVICES["otelcol"]["environment"]["PROMETHEUS"])
 
     assert (target.hostname, target.port) == ("prometheus", int(port("prometheus")))
     assert "--web.enable-remote-write-receiver" in SERVICES["prometheus"]["command"]
 
 
-def test_the_image_of_the_collector_is_the_version_that_was_built_and_run() -> None:
+def test_the_collector_image_has_the_tested_version() -> None:
     modules = (OTELCOL / "builder.yaml").read_text(encoding="utf-8")
     (version,) = set(re.findall(r"v(0\.\d+\.\d+)$", modules, re.MULTILINE))
 
     assert SERVICES["otelcol"]["image"] == f"otel/opentelemetry-collector-contrib:{version}"
 
 
-def test_no_image_is_whatever_is_newest() -> None:
+def test_no_image_is_latest() -> None:
     images = [service["image"] for service in SERVICES.values() if "image" in service]
 
     assert [image for image in images if not re.search(r":v?\d+\.\d+\.\d+$", image)] == []
 
 
-def test_prometheus_asks_the_host_where_it_answers() -> None:
+def test_prometheus_scrapes_the_hosts_address() -> None:
     (job,) = read(COMPOSE / "prometheus.yml")["scrape_configs"]
     (target,) = job["static_configs"][0]["targets"]
     listener = (COMPOSE / "odradek.toml").read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def test_prometheus_asks_the_host_where_it_answers() -> None:
     assert f'metrics.listener = "http://0.0.0.0:{number}"' in listener
 
 
-def test_the_collector_reads_the_topic_and_the_encoding_that_the_plugin_writes_by_default() -> None:
+def test_the_collector_reads_the_plugins_default_topic_and_encoding() -> None:
     text = (OTELCOL / "kafka.yaml").read_text(encoding="utf-8")
     defaults = dict(VARIABLE.findall(text))
 

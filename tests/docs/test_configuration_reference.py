@@ -32,14 +32,14 @@ HEAD = "key"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One key as the code asks for it."""
+    """A key as the code reads it."""
 
     kind: str
     default: object
 
 
 class RecordingConfig(PluginConfig):
-    """Remembers what is asked for."""
+    """Records the keys that are read."""
 
     asked: dict[str, Asked]
 
@@ -83,7 +83,7 @@ def asked_by_host(monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Asked], se
 
 
 def compare(written: dict[str, list[str]], asked: dict[str, Asked]) -> list[str]:
-    """What the page says otherwise than the code."""
+    """The differences between page and code."""
     wrong = []
     for key, found in asked.items():
         if key not in written:
@@ -104,7 +104,7 @@ def test_every_key_of_the_host_has_its_type_and_default(monkeypatch: pytest.Monk
     assert compare(HOST, asked) == []
 
 
-def test_no_key_of_the_host_is_missing_or_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_key_of_the_host_and_no_other_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     _, known = asked_by_host(monkeypatch)
 
     assert (set(HOST) | set(TOPICS)) - {HEAD} == known
@@ -140,7 +140,7 @@ def test_every_key_of_a_forwarder_has_its_type_and_default() -> None:
 @pytest.mark.parametrize(
     "name", ["reference/configuration.md", "howto/enrich-labels.md", "howto/forward-otlp.md"]
 )
-def test_tables_on_the_pages_are_good_configuration(name: str, tmp_path: Path) -> None:
+def test_tables_on_the_pages_are_valid_configuration(name: str, tmp_path: Path) -> None:
     tables = [text for language, text in blocks(name) if language == "toml" and "entry-points" not in text]
     file = tmp_path / "odradek.toml"
 

@@ -1,4 +1,4 @@
-"""Decisions: one short page each, in one form, and a reason for every dependency."""
+"""Decisions: short pages of one form, and a reason for every dependency."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def names(requirements: list[str]) -> set[str]:
-    """Distributions without versions and markers; our own are left out."""
+    """Distributions without versions and markers, except our own."""
     found = {match[0] for requirement in requirements if (match := NAME.match(requirement))}
     return {name for name in found if not name.startswith("odradek")}
 
@@ -35,7 +35,7 @@ def required() -> dict[str, set[str]]:
 
 
 def justified() -> dict[str, set[str]]:
-    """The same, as page 8 has it."""
+    """The same, from page 8."""
     found: dict[str, set[str]] = {}
     heads = {"host", "extra", "plugin"}
     for line in page("decisions/0008-dependencies.md").splitlines():
@@ -54,7 +54,7 @@ def test_every_dependency_has_a_reason_and_every_reason_a_dependency() -> None:
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
-def test_a_decision_is_short_and_says_what_was_given_up(path: Path) -> None:
+def test_a_decision_is_short_and_names_its_cost(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
 
     prose = [line for line in text.splitlines() if not line.startswith("|")]

@@ -1,4 +1,4 @@
-"""``howto/export-to-topic.md``, done as it is written."""
+"""The commands of ``howto/export-to-topic.md`` do what the page says."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(arguments: list[str], folder: Path) -> str:
 
 
 def until_printed(command: str, expected: str, folder: Path) -> None:
-    """Run a command of the page until it prints what the page shows."""
+    """Repeat a command of the page until it prints the output on the page."""
     program, *arguments = shlex.split(command)
     assert program == "odradek"
     end_s = time.monotonic() + PATIENCE_S
@@ -79,7 +79,7 @@ def test_each_step_does_what_the_page_says(tmp_path: Path) -> None:
     assert elsewhere.startswith("[plugins.kafka]")
 
 
-def test_the_table_for_another_cluster_is_taken(tmp_path: Path) -> None:
+def test_the_table_for_another_cluster_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "odradek.toml"
     file.write_text(texts("toml")[1])
 

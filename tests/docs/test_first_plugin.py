@@ -1,6 +1,6 @@
-"""The tutorial "your first plugin", done as it is written: a new virtual environment, wheels built here.
+"""The tutorial "your first plugin", step by step: a new virtual environment, with wheels built here.
 
-The index is asked for what the host and the test need, not for the host.
+Only the dependencies come from the package index, not the host itself.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from support.reference_page import ROOT, blocks
 
 PAGE = "tutorial/first-plugin.md"
 BUILD_LIMIT_S, COMMAND_LIMIT_S = 300, 300
-# Pytest fits its summary to the terminal, but not where it takes itself to run in a build.
+# Pytest fits its summary to the terminal, except in what it takes for a CI build.
 TERMINAL_COLUMNS = 80
 NOT_A_READERS = ("PYTHON", "PYTEST", "CI", "BUILD_NUMBER")
 FILES = {"toml": "pyproject.toml", "odradek_census": "odradek_census.py", "test_census": "test_census.py"}
 
 
 class Reader:
-    """Somebody who does what the page says, in one folder."""
+    """A reader who follows the page in one folder."""
 
     def __init__(self, folder: Path, wheels: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Reader:
         }
 
     def run(self, command: str) -> str:
-        """What a line prints; the folder and the variables that it changes stay so for the next."""
+        """Run a line and return its output; its folder and variables stay for the next line."""
         script = f"{command}\nstatus=$?\necho; echo @@; pwd; env -0 | base64 -w0; exit $status"
         done = subprocess.run(
             ["bash", "-c", script],
@@ -78,7 +78,7 @@ def commands() -> list[list[str]]:
 
 
 def printed() -> list[str]:
-    """What the page says that is printed, block by block."""
+    """The expected output on the page, block by block."""
     return [text.strip() for text in code("")]
 
 
@@ -131,7 +131,7 @@ def test_every_command_does_what_the_page_says(tmp_path: Path, wheels: Path) -> 
 
 
 def served(reader: Reader, command: str) -> bool:
-    """It starts with the plugin, and the plugin writes when it stops."""
+    """The plugin starts with the line and writes when it stops."""
     with subprocess.Popen(
         ["bash", "-c", f"exec {command} --set listeners=PLAINTEXT://127.0.0.1:0"],
         cwd=reader.folder,

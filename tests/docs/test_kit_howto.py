@@ -1,4 +1,4 @@
-"""The tests in the page about testing a client, as tests."""
+"""The tests on the page about testing a client pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every relative link in a Markdown file leads somewhere, headings included."""
+"""Every relative link in a Markdown file has a target, headings included."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def prose(path: Path) -> str:
 
 
 def anchors(path: Path) -> set[str]:
-    """The anchors that GitHub makes of headings."""
+    """The anchors that GitHub creates for headings."""
     titles = (found["title"] for found in HEADING.finditer(prose(path)))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def broken(path: Path) -> list[str]:
-    """The links of a page that lead nowhere."""
+    """The links of a page without a target."""
     found = []
     for link in LINK.finditer(prose(path)):
         file, _, anchor = link["target"].partition("#")
@@ -52,7 +52,7 @@ def broken(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(path: Path) -> None:
+def test_every_link_has_a_target(path: Path) -> None:
     assert broken(path) == []
 
 

@@ -20,7 +20,7 @@ from support.reference_page import page, rows
 ROWS = rows(page("reference/metrics.md"))
 WRITTEN = {name: row for name, row in ROWS.items() if "." in name}
 WITHOUT_ROWS = {"odradek.up"}
-"""Made by the endpoint itself."""
+"""Added by the endpoint itself."""
 
 
 def labels(name: str) -> set[str]:
@@ -28,7 +28,7 @@ def labels(name: str) -> set[str]:
 
 
 def quota_metrics() -> Iterator[MetricRow]:
-    """The rows of quotas that were used."""
+    """The metric rows of quotas that were used."""
     clock = MockClock()
     quotas, now_ms = QuotaManagers(QuotaConfigs(), clock), clock.now_ms()
     for key in quotas.by_key:
@@ -42,7 +42,7 @@ def quota_metrics() -> Iterator[MetricRow]:
 
 
 def connection_metrics() -> Iterator[MetricRow]:
-    """The rows of limits of connections, with an address that has one."""
+    """The metric rows of connection limits, with an address that has one."""
     clock = MockClock()
     quotas = ConnectionQuotas(clock, clock.timer)
     quotas.add_listener("PLAINTEXT")

@@ -1,4 +1,4 @@
-"""``explanation/quotas-and-throttling.md``: its examples are what the managers compute."""
+"""``explanation/quotas-and-throttling.md``: the managers compute its examples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NS_PER_MS = 1_000_000
 
 
 class QuotaExample:
-    """Managers, and a clock that goes where an example wants it."""
+    """Quota managers, and a clock that an example sets."""
 
     def __init__(self, **quota: float) -> None:
         self.clock = MockClock()
@@ -34,7 +34,7 @@ class QuotaExample:
 
 
 def examples(head: str) -> list[list[str]]:
-    """The rows of the table whose first columns have these names."""
+    """The rows of the table whose first columns have these headings."""
     table = page(PAGE).split(f"| {head} |")[1].split("\n\n")[0]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
 

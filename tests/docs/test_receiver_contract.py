@@ -1,4 +1,6 @@
-"""``reference/receiver-contract.md`` has a paragraph for each rule: for whom it is and what it needs."""
+"""``reference/receiver-contract.md`` has a paragraph for each rule, with its kinds of plugin and its
+requirements.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def test_each_rule_is_a_heading_in_the_order_of_the_numbers() -> None:
 
 
 @pytest.mark.parametrize("title", RULES)
-def test_a_rule_says_for_whom_it_is(title: str) -> None:
+def test_a_rule_names_its_kinds_of_plugin(title: str) -> None:
     first = TITLES[title].strip().splitlines()[0]
 
     kinds = re.fullmatch(r"For: (?P<kinds>[a-z, ]+)\.(?: Needs: .+\.)?", first)
@@ -34,7 +36,7 @@ def test_a_rule_says_for_whom_it_is(title: str) -> None:
 
 
 @pytest.mark.parametrize("title", RULES)
-def test_a_rule_says_which_capabilities_it_needs(title: str) -> None:
+def test_a_rule_names_its_required_capabilities(title: str) -> None:
     first = TITLES[title].strip().splitlines()[0]
 
     named = {word for word in re.findall(r"\w+", first.partition("Needs:")[2]) if word in set(Capability)}
@@ -43,7 +45,7 @@ def test_a_rule_says_which_capabilities_it_needs(title: str) -> None:
 
 
 @pytest.mark.parametrize("title", RULES)
-def test_a_rule_says_what_breaks_it(title: str) -> None:
+def test_a_rule_has_an_example_of_breaking_it(title: str) -> None:
     assert "\n*Broken by:* " in TITLES[title]
 
 

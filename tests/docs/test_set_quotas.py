@@ -1,4 +1,4 @@
-"""How to set quotas, done as it is written, against ``odradek serve``."""
+"""The commands of "How to set quotas", against ``odradek serve``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ADDRESS = "localhost:9092"
 
 
 def steps() -> list[tuple[list[str], str]]:
-    """Each command of the page, without the program, and what the page says that it prints."""
+    """Each command of the page, without the program, and its output on the page."""
     found: list[tuple[list[str], str]] = []
     for _, text in blocks(PAGE):
         for part in text.split("$ odradek ")[1:]:

@@ -1,4 +1,4 @@
-"""The tutorial, done as it is written, against ``odradek serve``."""
+"""The tutorial, step by step, against ``odradek serve``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND, QUICK_SECOND = "time.sleep(1)", "time.sleep(0.1)"
 
 
 def commands() -> list[tuple[str, str]]:
-    """Each ``odradek client-metrics`` of the page and what the page says that it prints."""
+    """Each ``odradek client-metrics`` of the page and its output there."""
     found = blocks(PAGE)
     return [
         (text.replace("\\\n", " "), found[index + 1][1])
@@ -31,13 +31,13 @@ def commands() -> list[tuple[str, str]]:
 
 
 def only(language: str) -> str:
-    """The one block in a language."""
+    """The only block in a language."""
     (text,) = [text for found, text in blocks(PAGE) if found == language]
     return text
 
 
 def run(arguments: list[str]) -> str:
-    """What a program of the tutorial prints."""
+    """The output of a program of the tutorial."""
     finished = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, timeout=30, check=False
     )
@@ -63,7 +63,7 @@ def produce(serve: ServeProcess, folder: Path) -> None:
 
 
 def unlike(shown: dict[str, Any], real: dict[str, Any]) -> list[str]:
-    """Keys of the page's line that the real one does not have, or has with another type."""
+    """Keys of the page's line that the real one lacks, or has with another type."""
     return [key for key, value in shown.items() if type(real.get(key)) is not type(value)]
 
 
@@ -71,7 +71,7 @@ def test_each_step_prints_what_the_tutorial_says(tmp_path: Path) -> None:
     pytest.importorskip("confluent_kafka")
     shown = json.loads(only("json"))
 
-    # librdkafka that is closed while a push is not answered yet does not say goodbye: answer at once
+    # librdkafka sends no terminating push if it is closed while a push waits for its answer: answer at once
     with serving(tmp_path / "data", "--plugin", "stdout", "--set", "telemetry.linger.ms=0") as serve:
         subscribe(serve)
         produce(serve, tmp_path)

@@ -116,7 +116,8 @@ class Group:
     def read_all(self, timeout_s: float) -> None:
         """Wait until every record was read.
 
-        Raises: AssertionError: It took too long, or a member failed.
+        Raises:
+            AssertionError: It took too long, or a member failed.
         """
         deadline = time.monotonic() + timeout_s
         half, end = RECORDS // 2, RECORDS

@@ -27,7 +27,8 @@ MOST_WAITING = 20_000
 def until(wanted: Callable[[], bool], what: str) -> None:
     """Wait for a condition.
 
-    Raises: AssertionError: It did not become true in time.
+    Raises:
+        AssertionError: It did not become true in time.
     """
     end_s = time.monotonic() + TIMEOUT_S
     while not wanted():

@@ -1,4 +1,6 @@
-"""What pip sees: one version everywhere, extras that are folders here and pins in a release, a license."""
+"""Packaging as pip sees it: one version everywhere, extras that are folders here and pins in a release, a
+license.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def written_version(package: Path) -> str:
 
 
 class MetadataHookInterface:
-    """hatchling's base class, as far as the hook uses it: the tests do not need hatchling."""
+    """The part of hatchling's base class that the hook uses: the tests do not need hatchling."""
 
     def __init__(self, root: str, config: dict[str, Any]) -> None:
         self.root = root
@@ -41,7 +43,7 @@ class MetadataHookInterface:
 
 
 def optional_dependencies(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """What ``host/hatch_build.py`` makes of the root's pyproject.toml."""
+    """The extras that ``host/hatch_build.py`` adds to the root's pyproject.toml."""
     interface = ModuleType("hatchling.metadata.plugin.interface")
     vars(interface)["MetadataHookInterface"] = MetadataHookInterface
     for name in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin"):
@@ -69,7 +71,7 @@ def test_all_distributions_have_one_version(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=NAMES)
-def test_a_plugin_takes_every_patch_of_the_host_it_was_made_for(folder: Path) -> None:
+def test_a_plugin_accepts_every_patch_release_of_its_host(folder: Path) -> None:
     major, minor, _ = VERSION.split(".")
 
     requirements = toml(folder)["project"]["dependencies"]
@@ -113,11 +115,11 @@ def test_in_a_release_extras_are_pins_and_carry_no_path(monkeypatch: pytest.Monk
 def test_the_test_extra_leaves_the_plugins_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
     extras = optional_dependencies(monkeypatch)
 
-    # pip takes an editable folder and a direct reference to it for two distributions, which cannot both be
+    # pip takes an editable folder and a direct reference to it for two distributions, which conflict
     assert not [line for line in extras["test"] if line.startswith("odradek")]
 
 
-def test_tests_and_types_see_the_folders_not_the_installed_copies() -> None:
+def test_tests_and_mypy_use_the_folders_not_the_installed_copies() -> None:
     sources = {"host/src"} | {f"plugins/{name}/src" for name in NAMES}
 
     assert sources <= set(HOST["tool"]["pytest"]["ini_options"]["pythonpath"])
@@ -131,7 +133,7 @@ def test_every_package_is_under_the_import_contracts() -> None:
 
 
 @pytest.mark.parametrize("package", ["host/src/odradek", *(f"plugins/{n}/src/odradek_{n}" for n in NAMES)])
-def test_every_package_says_that_it_is_typed(package: str) -> None:
+def test_every_package_is_marked_as_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").is_file()
 
 

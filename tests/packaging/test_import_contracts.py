@@ -1,4 +1,4 @@
-"""The contracts of import-linter name every room of the host and every plugin, those of tomorrow too."""
+"""The contracts of import-linter name every room of the host and every plugin, future ones included."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PLUGINS = {path.name for path in ROOT.glob("plugins/*/src/*") if path.name.iside
 
 
 def rooms() -> set[str]:
-    """Packages and modules at the top of the host."""
+    """Packages and modules at the top level of the host."""
     package = ROOT / "host" / "src" / "odradek"
     folders = {path.parent.name for path in package.glob("*/__init__.py")}
     files = {path.stem for path in package.glob("*.py") if not path.stem.startswith("__")}
     return folders | files
 
 
-def test_a_plugin_may_import_no_room_but_its_own() -> None:
+def test_a_plugin_may_import_only_its_own_room() -> None:
     contract = CONTRACTS["a plugin imports the plugin room only"]
 
     assert set(contract["forbidden_modules"]) == {f"odradek.{room}" for room in rooms() - {"plugin"}}
@@ -43,5 +43,5 @@ def test_every_room_has_a_floor() -> None:
     ("name", "key"),
     [("plugins do not import each other", "modules"), ("no circles of imports in a plugin", "ancestors")],
 )
-def test_every_plugin_is_held(name: str, key: str) -> None:
+def test_every_plugin_has_a_contract(name: str, key: str) -> None:
     assert set(CONTRACTS[name][key]) >= PLUGINS

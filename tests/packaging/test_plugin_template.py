@@ -1,4 +1,4 @@
-"""The template of a plugin: in contrib once, in the wheel as it is, and a project like any other."""
+"""The plugin template: once in contrib, unchanged in the wheel, and an ordinary project."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMIT_S = 300
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Path to contents, without what Python and tools leave behind."""
+    """The contents by path, without caches of Python and tools."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
@@ -48,7 +48,7 @@ def test_wheel_and_source_distribution_take_it_from_contrib() -> None:
     assert "/contrib/plugin-template" in TARGETS["sdist"]["include"]
 
 
-def test_it_is_made_for_this_host() -> None:
+def test_it_requires_this_version_of_the_host() -> None:
     major, minor, _ = PROJECT["project"]["version"].split(".")
 
     requirements = tomllib.loads(files(TEMPLATE)["pyproject.toml"].decode())["project"]["dependencies"]

@@ -77,7 +77,7 @@ class ClassicConsumer:
         self.shares = {}
         takers: dict[str, list[str]] = {}
         for member in answer.members:
-            for name in groups.topics_said(member.metadata):
+            for name in groups.subscribed_topics(member.metadata):
                 takers.setdefault(name, []).append(member.member_id)
         parts: dict[str, dict[str, list[int]]] = {member.member_id: {} for member in answer.members}
         for name, members in takers.items():

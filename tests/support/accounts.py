@@ -1,4 +1,4 @@
-"""The accounting law: whatever happened, each push is in exactly one place."""
+"""The accounting law: each push is in exactly one place at all times."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Accounts = defaultdict[tuple[str, str], int]
 
 
 def assert_accounts_balance(host: Host) -> None:
-    """Every push was rejected, or accepted and kept; every record that was kept was delivered, is a dead
-    letter, has expired, or is still to be delivered. On the host's loop.
+    """Every push was rejected, or accepted and stored; every stored record was delivered, is a dead letter,
+    has expired, or is still to be delivered. Runs on the host's loop.
     """
     accounts = host.telemetry.accounts
     assert accounts.balanced, accounts
@@ -35,7 +35,7 @@ def assert_accounts_balance(host: Host) -> None:
 
 
 def assert_served_accounts_balance(metrics_url: str) -> Accounts:
-    """The same of a host in another process, as it tells Prometheus; pushes by metric and plugin."""
+    """The same for a host in another process, from its Prometheus metrics; pushes by metric and plugin."""
     with urllib.request.urlopen(metrics_url, timeout=SCRAPE_TIMEOUT_S) as page:
         text = page.read().decode()
     found: Accounts = defaultdict(int)

@@ -31,7 +31,7 @@ def batch_of(
 
 
 def values_from(log: PartitionLog, offset: int = 0) -> list[tuple[int, bytes | None]]:
-    """Offset and value of every record that can be read from ``offset`` on."""
+    """Offset and value of every readable record from ``offset`` on."""
     found: list[tuple[int, bytes | None]] = []
     while offset < log.log_end_offset:
         data = log.read(offset, 1 << 20)

@@ -1,4 +1,4 @@
-"""A broker in memory: all rooms, a clock that stands still, no socket."""
+"""A broker in memory: all rooms, a mock clock, no socket."""
 
 from __future__ import annotations
 
@@ -66,17 +66,17 @@ def make_broker(
     offsets: SqliteOffsetStore | None = None,
     transactions: SqliteTransactionStore | None = None,
 ) -> Broker:
-    """A broker with nothing in it.
+    """An empty broker.
 
     Args:
-        directory: Where the logs are; None for a folder that goes with the process.
-        settings: The broker's share of the configuration.
-        telemetry: The manager's share.
-        log_defaults: What topics are configured as where they do not say.
-        more_log_dirs: Directories of logs beside ``directory``.
-        metadata: A store that another broker has written; None for an empty one in memory.
-        groups: What groups are allowed.
-        offsets: A store that another broker has written; None for an empty one in memory.
+        directory: The log directory; None for a folder that is removed with the process.
+        settings: The broker's part of the configuration.
+        telemetry: The manager's part.
+        log_defaults: Default topic configuration.
+        more_log_dirs: Log directories in addition to ``directory``.
+        metadata: A store written by another broker; None for an empty one in memory.
+        groups: Limits of groups.
+        offsets: A store written by another broker; None for an empty one in memory.
         transactions: The same for transactional ids.
     """
     chosen = settings or BrokerSettings()
@@ -125,7 +125,7 @@ def make_transactions(
     clock: MockClock,
     metadata: MetadataStore,
 ) -> TransactionCoordinator:
-    """A coordinator that is running."""
+    """A started coordinator."""
     coordinator = TransactionCoordinator(
         config=TransactionConfig(),
         clock=clock,
@@ -165,7 +165,7 @@ class BrokerClient:
     connection: ConnectionContext = field(default_factory=make_connection)
     client_id: str | None = "test"
     throttled: Throttled | None = None
-    """The newest answer, if the client is throttled after it."""
+    """The newest answer, if it throttles the client."""
     dispatcher: Dispatcher = field(init=False)
 
     def __post_init__(self) -> None:
@@ -174,7 +174,7 @@ class BrokerClient:
     def send(self, request: Any, version: int | None = None) -> Any:
         """The response to a request; in the newest version if none is given.
 
-        An answer that is put off has to be there by the time the handler returns.
+        A deferred answer must exist by the time the handler returns.
         """
         chosen: int = request.VERSIONS.last if version is None else version
         header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)

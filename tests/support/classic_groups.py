@@ -1,4 +1,4 @@
-"""Classic groups on a clock that stands still: no broker, no bytes."""
+"""Classic groups on a mock clock: no broker, no bytes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FixedTopics:
 
 
 class Parked(Generic[R]):
-    """A request and, once it is there, its answer."""
+    """A request and, later, its answer."""
 
     def __init__(self) -> None:
         self.answers: list[R] = []
@@ -83,7 +83,7 @@ Synced = Parked[SyncGroupResponse]
 
 
 def refusal(action: Callable[[], object]) -> ErrorCode:
-    """The error code of something that may raise."""
+    """The error code of a call that may raise."""
     try:
         action()
     except ApiError as error:
@@ -92,7 +92,7 @@ def refusal(action: Callable[[], object]) -> ErrorCode:
 
 
 class GroupHost:
-    """One coordinator, and members that do as they are told, in group ``g`` unless it says so."""
+    """One coordinator, and members that the test directs, in group ``g`` by default."""
 
     def __init__(self, config: GroupConfig | None = None, store: SqliteOffsetStore | None = None) -> None:
         uuids = count(1)
@@ -145,13 +145,13 @@ class GroupHost:
         return parked
 
     def pending_id(self) -> str:
-        """A member id that was given out and not used."""
+        """An assigned member id that is not yet used."""
         answer = self.join().answer
         assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
         return answer.member_id
 
     def join_new(self, **options: object) -> Joined:
-        """Both steps of a new dynamic member; parked."""
+        """Both steps of a new dynamic member; the second one waits."""
         return self.join(self.pending_id(), **options)  # type: ignore[arg-type]  # as `join` takes them
 
     def sync(
@@ -160,7 +160,7 @@ class GroupHost:
         assignments: dict[str, bytes] | None = None,
         **fields: object,
     ) -> Synced:
-        """SyncGroup of a member that has joined."""
+        """SyncGroup of a joined member."""
         values: dict[str, object] = {
             "group_id": "g",
             "generation_id": member.generation_id,
@@ -188,7 +188,7 @@ class GroupHost:
         return refusal(lambda: self.groups.classic.heartbeat(request))
 
     def leave(self, *members: tuple[str, str | None], group_id: str = "g") -> list[int]:
-        """LeaveGroup of members, by member id and instance id; the error of each."""
+        """LeaveGroup of members, by member id and instance id; return the error code of each."""
         request = LeaveGroupRequest(
             group_id=group_id,
             members=[
@@ -204,13 +204,15 @@ class GroupHost:
         return [joined.answer for joined in parked]
 
     def stable(self, members: int = 1, **options: object) -> list[JoinGroupResponse]:
-        """Members of a stable generation, the leader first. The assignments are the bytes of their places."""
+        """Members of a stable generation, the leader first. Each assignment is the member's position in
+        bytes.
+        """
         joined = self.completing(members, **options)
         self.sync_all(joined)
         return joined
 
     def sync_all(self, joined: list[JoinGroupResponse]) -> None:
-        """Everybody sends SyncGroup, the leader last."""
+        """Every member sends SyncGroup, the leader last."""
         assignments = {member.member_id: b"%d" % place for place, member in enumerate(joined)}
         for member in joined:
             if member.member_id != member.leader:

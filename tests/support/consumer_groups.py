@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol without a broker: topics that a test makes up, and members that speak."""
+"""Groups of the consumer protocol without a broker: topics of the test, and members that it directs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from odradek.wire.messages.consumer_group_heartbeat import (
 
 GROUP = "readers"
 AT_ONCE = GroupConfig(consumer_assignment_interval_ms=0)
-"""Every heartbeat may have a new target."""
+"""A new target may be computed at every heartbeat."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class MadeUpTopics:
     serial: count[int] = field(default_factory=lambda: count(1))
 
     def put(self, name: str, partitions: int) -> bytes:
-        """Create a topic, or let it grow."""
+        """Create a topic, or add partitions."""
         self.ids.setdefault(name, next(self.serial).to_bytes(16))
         self.partitions[name] = partitions
         return self.ids[name]
@@ -57,7 +57,7 @@ class MadeUpTopics:
 
 
 class ConsumerGroups:
-    """A coordinator on a virtual clock."""
+    """A coordinator on a mock clock."""
 
     def __init__(self, config: GroupConfig = AT_ONCE, **topics: int) -> None:
         self.clock = MockClock()
@@ -121,7 +121,7 @@ class ConsumerGroups:
         topics: Iterable[str] | None = None,
         instance_id: str | None = None,
     ) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that leaves out what has not changed."""
+        """A heartbeat without the unchanged fields."""
         return self.send(
             ConsumerGroupHeartbeatRequest(
                 group_id=GROUP,
@@ -139,7 +139,7 @@ class ConsumerGroups:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
-    """As a request says it."""
+    """The partitions in the form of a request."""
     topics: dict[bytes, list[int]] = {}
     for topic_id, index in sorted(partitions):
         topics.setdefault(topic_id, []).append(index)
@@ -147,7 +147,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
 
 
 def assigned(response: ConsumerGroupHeartbeatResponse) -> set[TopicPartition] | None:
-    """What an answer assigns; None if it says that nothing has changed."""
+    """The assignment in an answer; None if it is unchanged."""
     if response.assignment is None:
         return None
     return {

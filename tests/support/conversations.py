@@ -1,4 +1,4 @@
-"""A client and a host in conversation, for conformance reports."""
+"""Conversations of a client and a host, for conformance reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ZSTD = 4
 
 
 class Conversation:
-    """Exchanges of one client; times are in intervals since the start."""
+    """The exchanges of one client; times are in intervals since the start."""
 
     def __init__(self, interval_ms: int = INTERVAL_MS, prefixes: tuple[str, ...] = ("*",)) -> None:
         self.interval_ms = interval_ms
@@ -86,13 +86,13 @@ class Conversation:
     def report(
         self, until: float | None = None, *, complete: bool = True, timed: bool = True
     ) -> ConformanceReport:
-        """What is said about it, when somebody looked until then."""
+        """The report of an observation until then."""
         until_ms = None if until is None else START_MS + round(until * self.interval_ms)
         seen = Observation(exchanges=self.exchanges, complete=complete, timed=timed, until_ms=until_ms)
         return conformance_report("me", seen)
 
     def rule(self, name: str, until: float | None = None, *, timed: bool = True) -> RuleRow:
-        """What is said about one rule."""
+        """The result of one rule."""
         (row,) = (row for row in self.report(until, timed=timed).rules if row.rule == name)
         return row
 

@@ -1,4 +1,6 @@
-"""What writes the coverage page. ``contrib`` is not installed, so it is found from the repository's root."""
+"""The generator of the coverage page. ``contrib`` is not installed, so it is found from the repository's
+root.
+"""
 
 from __future__ import annotations
 

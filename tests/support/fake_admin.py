@@ -1,4 +1,4 @@
-"""An `AdminClient` whose cluster is a few dictionaries: what the command line makes of answers."""
+"""An `AdminClient` whose cluster is a few dictionaries, for tests of the command line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NODE = Node(1, Address("h", 9092))
 def topic(
     name: str, *partitions: PartitionDescription, topic_id: bytes = NIL_UUID, is_internal: bool = False
 ) -> TopicDescription:
-    """A topic with one healthy partition, or with those given."""
+    """A topic with one healthy partition, or with the given ones."""
     return TopicDescription(
         name=name,
         topic_id=topic_id,
@@ -75,13 +75,13 @@ def member(member_id: str, *assignment: Partition, **facts: Any) -> MemberDescri
 
 
 def refused(code: ErrorCode, subject: str) -> RequestFailed:
-    """What a broker says."""
+    """The error of a broker."""
     return RequestFailed(code, subject=subject)
 
 
 @dataclass
 class FakeAdmin:
-    """The cluster, and what was asked of it; `client` takes the place of the class."""
+    """The cluster, and the requests it got; `client` replaces the class."""
 
     topics: dict[str, TopicDescription] = field(default_factory=dict)
     groups: dict[str, GroupDescription] = field(default_factory=dict)

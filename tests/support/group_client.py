@@ -1,4 +1,4 @@
-"""A client whose requests may be parked: for members of groups."""
+"""A client of group members, whose requests may wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DELAY_MS = 3_000
 
 
 class GroupClient(BrokerClient):
-    """Posts requests and collects the answers whenever they come."""
+    """Posts requests and collects their answers when they come."""
 
     @property
     def clock(self) -> MockClock:
@@ -35,7 +35,7 @@ class GroupClient(BrokerClient):
         return clock
 
     def post(self, request: Any, version: int | None = None) -> list[Any]:
-        """A list that has the answer once it is there."""
+        """A list that will contain the answer."""
         chosen: int = request.VERSIONS.last if version is None else version
         header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)
         frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
@@ -55,7 +55,7 @@ class GroupClient(BrokerClient):
     def joining(
         self, group_id: str = "g", member_id: str = "", metadata: bytes = b"m", **fields: Any
     ) -> JoinGroupRequest:
-        """A JoinGroup that is right, unless ``fields`` say otherwise."""
+        """A valid JoinGroup, except for ``fields``."""
         values: dict[str, Any] = {
             "group_id": group_id,
             "member_id": member_id,
@@ -67,13 +67,13 @@ class GroupClient(BrokerClient):
         return JoinGroupRequest(**(values | fields))
 
     def member_id(self, group_id: str = "g", **fields: Any) -> str:
-        """An id that the broker gave out, pending."""
+        """An assigned member id that is not yet used."""
         (answer,) = self.post(self.joining(group_id, **fields))
         member_id: str = answer.member_id
         return member_id
 
     def stable_group(self, group_id: str = "g", members: int = 1, **fields: Any) -> list[JoinGroupResponse]:
-        """Members of a new group, the leader first, all with an assignment: the bytes of their number."""
+        """Members of a new group, the leader first; each assignment is the member's number in bytes."""
         ids = [self.member_id(group_id) for _ in range(members)]
         parked = [self.post(self.joining(group_id, member_id, **fields)) for member_id in ids]
         self.clock.advance(2 * DELAY_MS)
@@ -92,7 +92,7 @@ class GroupClient(BrokerClient):
         assignments: list[SyncGroupRequestAssignment],
         group_id: str = "g",
     ) -> list[SyncGroupResponse]:
-        """SyncGroup of a member that has joined."""
+        """SyncGroup of a joined member."""
         request = SyncGroupRequest(
             group_id=group_id,
             generation_id=member.generation_id,

@@ -16,7 +16,7 @@ _FIXED = struct.Struct(">hhih")
 
 
 def peek_api(buffer: Buffer, offset: int = 0) -> tuple[int, int]:
-    """API key and version of the request at ``offset``: enough to tell whether its header is flexible.
+    """API key and version of the request at ``offset``: enough to know whether its header is flexible.
 
     Raises:
         Truncated: There are fewer than four bytes.
@@ -44,5 +44,5 @@ def read_request_header(buffer: Buffer, offset: int, flexible: bool) -> tuple[Re
 
 
 def response_header(correlation_id: int, flexible: bool) -> bytes:
-    """The bytes in front of a response; see `odradek.wire.header.flexible_response_header`."""
+    """The bytes before a response; see `odradek.wire.header.flexible_response_header`."""
     return struct.pack(">iB", correlation_id, 0) if flexible else struct.pack(">i", correlation_id)

@@ -21,7 +21,7 @@ from odradek.testing.host_thread import HostThread
 
 LOOPBACK = "PLAINTEXT://127.0.0.1:0"
 READY_TIMEOUT_S = 60
-"""A busy machine imports slowly."""
+"""Imports are slow on a busy machine."""
 EVERYTHING = ("subscriptions.all.metrics=*", "subscriptions.all.interval.ms=200")
 """A subscription for every client, short enough for a test."""
 
@@ -36,7 +36,7 @@ def running_host(
     before_start: Callable[[Host], object] | None = None,
     plugins: HostPluginManager | None = None,
 ) -> Iterator[ThreadedHost]:
-    """A host as `odradek serve` would make it, stopped at the end whatever happens."""
+    """A host as `odradek serve` creates it; always stopped at the end."""
     config = load_config(None, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides])
     thread = HostThread(config, plugins=plugins, before_start=before_start)
     thread.start()
@@ -47,7 +47,7 @@ def running_host(
 
 
 class ServeProcess:
-    """``odradek serve`` as a person starts it."""
+    """``odradek serve`` as a user starts it."""
 
     def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
@@ -79,7 +79,7 @@ class ServeProcess:
         """The ready line.
 
         Raises:
-            RuntimeError: The process ended without one, or took too long.
+            RuntimeError: The process ended without it, or took too long.
         """
         try:
             line = self.lines.get(timeout=READY_TIMEOUT_S)
@@ -95,21 +95,21 @@ class ServeProcess:
         return self.ready.split("listeners=")[1].split(" ")[0].split(",")[0].split("://")[1]
 
     def next_push(self, wanted: Callable[[dict[str, Any]], bool], timeout_s: float = 20) -> dict[str, Any]:
-        """The next line of the stdout plugin that is wanted."""
+        """The next line of the stdout plugin for which ``wanted`` is true."""
         while True:
             row: dict[str, Any] = json.loads(self.lines.get(timeout=timeout_s))
             if wanted(row):
                 return row
 
     def terminate(self, timeout_s: float = 15) -> int:
-        """SIGTERM; the exit status."""
+        """Send SIGTERM; return the exit status."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(timeout_s)
         self.join()
         return status
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.process.kill()
         self.process.wait(10)
         self.join()
@@ -124,7 +124,7 @@ class ServeProcess:
 
 @contextlib.contextmanager
 def serving(data_dir: Path, *arguments: str) -> Iterator[ServeProcess]:
-    """``odradek serve`` on a free port, ended at the end."""
+    """``odradek serve`` on a free port, stopped at the end."""
     serve = ServeProcess("--set", f"listeners={LOOPBACK}", "--set", f"data.dir={data_dir}", *arguments)
     try:
         yield serve

@@ -9,7 +9,7 @@ SECRET = b"of a test"
 
 
 class KnownUsers:
-    """Credentials of users by name, made of their passwords."""
+    """SCRAM credentials by user name, computed from their passwords."""
 
     def __init__(self, passwords: dict[str, str], *mechanisms: ScramMechanism) -> None:
         self.made = {

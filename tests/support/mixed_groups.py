@@ -1,4 +1,4 @@
-"""Members of the classic protocol beside those of the consumer protocol, without a broker."""
+"""Members of the classic protocol together with those of the consumer protocol, without a broker."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ REBALANCE_MS = 30_000
 
 
 class MixedGroups(ConsumerGroups):
-    """The same coordinator; here classic members speak to it, too."""
+    """The same coordinator, with classic members too."""
 
     def metadata(self, topics: Iterable[str], owned: Iterable[TopicPartition] = ()) -> bytes:
-        """What a consumer says about itself."""
+        """The subscription metadata of a consumer."""
         by_name: dict[str, list[int]] = {}
         for topic_id, index in sorted(owned):
             by_name.setdefault(self.topics.topic_name(topic_id) or "", []).append(index)
@@ -40,7 +40,7 @@ class MixedGroups(ConsumerGroups):
         return VERSION.pack(1) + encode(subscription, 1)
 
     def assignment(self, **topics: list[int]) -> bytes:
-        """What a leader assigns."""
+        """The assignment computed by a leader."""
         assigned = [
             consumer_protocol.TopicPartition(topic=name, partitions=indexes)
             for name, indexes in topics.items()
@@ -58,7 +58,7 @@ class MixedGroups(ConsumerGroups):
         protocol_type: str = "consumer",
         metadata: bytes | None = None,
     ) -> list[JoinGroupResponse]:
-        """A list that has the answer once it is there."""
+        """A list that will contain the answer."""
         said = self.metadata(topics, owned) if metadata is None else metadata
         request = JoinGroupRequest(
             group_id=GROUP,
@@ -76,7 +76,7 @@ class MixedGroups(ConsumerGroups):
     def classic_sync(
         self, member_id: str, generation: int, instance_id: str | None = None, **assignments: bytes
     ) -> list[SyncGroupResponse]:
-        """A list that has the answer once it is there."""
+        """A list that will contain the answer."""
         request = SyncGroupRequest(
             group_id=GROUP,
             member_id=member_id,
@@ -102,9 +102,9 @@ class MixedGroups(ConsumerGroups):
         return self.coordinator.classic.leave(LeaveGroupRequest(group_id=GROUP, members=list(members)))
 
     def classic_group(self, **assigned: dict[str, list[int]]) -> int:
-        """A stable classic group of members with these assignments; its generation.
+        """A stable classic group of members with these assignments; return its generation.
 
-        The members subscribe to the topics that they are assigned.
+        The members subscribe to the topics of their assignments.
         """
         parked = {name: self.classic_join("", *topics, version=3) for name, topics in assigned.items()}
         self.clock.advance(6_000)
@@ -115,14 +115,14 @@ class MixedGroups(ConsumerGroups):
             self.classic_sync(member_id, generation, None, **shares)
         return generation
 
-    def topics_said(self, metadata: bytes) -> list[str]:
-        """The topics that a member is subscribed to."""
+    def subscribed_topics(self, metadata: bytes) -> list[str]:
+        """The topics of a member's subscription."""
         subscription = subscription_of(metadata)
         assert subscription is not None
         return subscription.topics
 
     def told(self, response: SyncGroupResponse) -> set[TopicPartition]:
-        """What an answer assigns."""
+        """The assignment in an answer."""
         assignment = assignment_of(response.assignment)
         assert assignment is not None
         return partition_ids(self.topics, assignment.assigned_partitions)

@@ -1,4 +1,4 @@
-"""An OTLP/HTTP endpoint that does as it is told, and remembers the metrics that it took."""
+"""An OTLP/HTTP endpoint that the test directs; it records the metrics it accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HANGING_S = 20.0
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """One request. HTTP/1.0: a kept connection would be served on when the endpoint is down."""
+    """One request. HTTP/1.0: a kept-alive connection would be served while the endpoint is down."""
 
     server: Endpoint
 
@@ -33,7 +33,7 @@ class Exchange(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers["content-length"]))
 
     def take(self) -> None:
-        """Take the request."""
+        """Accept the request."""
         self.server.collector.taken(names_of(self.body()))
         self.answer(200)
 
@@ -45,7 +45,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *arguments: object) -> None:
-        """Quiet."""
+        """Write no access log."""
 
 
 class Endpoint(ThreadingHTTPServer):
@@ -56,7 +56,7 @@ class Endpoint(ThreadingHTTPServer):
         self.collector = collector
 
     def handle_error(self, *arguments: object) -> None:
-        """Whoever asked was killed."""
+        """The client was killed."""
 
 
 Mood = Callable[[Exchange], None]
@@ -72,7 +72,7 @@ def slow(exchange: Exchange) -> None:
 
 
 def hanging(exchange: Exchange) -> None:
-    """Reads, and never answers; takes nothing."""
+    """Reads, and never answers; accepts nothing."""
     exchange.body()
     exchange.server.collector.released.wait(HANGING_S)
 
@@ -94,7 +94,7 @@ def closing(exchange: Exchange) -> None:
 
 
 def picky(exchange: Exchange) -> None:
-    """Refuses a request that has poison in it."""
+    """Refuses a request that contains a poison metric."""
     body = exchange.body()
     names = names_of(body)
     if any(is_poison(name) for name in names):
@@ -127,7 +127,7 @@ class Collector:
     mood: Mood = well
     seen: Counter[str] = field(default_factory=Counter)
     asked: int = 0
-    """Requests that began."""
+    """Requests that started."""
     lock: threading.Lock = field(default_factory=threading.Lock)
     released: threading.Event = field(default_factory=threading.Event)
     running: tuple[Endpoint, threading.Thread] | None = None
@@ -138,7 +138,7 @@ class Collector:
 
     @property
     def duplicates(self) -> int:
-        """Metrics that came again."""
+        """Metrics that arrived again."""
         with self.lock:
             return sum(self.seen.values()) - len(self.seen)
 
@@ -173,7 +173,7 @@ def free_port() -> int:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """A collector that is up."""
+    """A running collector."""
     collector = Collector(free_port())
     collector.up()
     try:

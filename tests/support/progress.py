@@ -1,4 +1,4 @@
-"""How fast a client gets on that is held to a quota."""
+"""The progress of a client under a quota."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ PAUSE_S = 2
 
 @dataclass(slots=True)
 class Progress:
-    """Bytes that arrived, and when."""
+    """Received bytes, and their times."""
 
     arrivals: list[tuple[float, int]] = field(default_factory=list)
-    """Seconds, and all bytes so far."""
+    """Seconds, and the total of bytes so far."""
 
     def arrived(self, size: int) -> None:
-        """So many bytes more, now."""
+        """Add this many bytes at this time."""
         self.arrivals.append((time.monotonic(), self.total + size))
 
     @property
@@ -24,16 +24,16 @@ class Progress:
         return self.arrivals[-1][1] if self.arrivals else 0
 
     def rate_after(self, skipped_s: float) -> float:
-        """Bytes per second, without what was granted in the beginning."""
+        """Bytes per second, without the burst at the beginning."""
         late = [row for row in self.arrivals if row[0] >= self.arrivals[0][0] + skipped_s]
         (begin_s, begin), (end_s, end) = late[0], late[-1]
         return (end - begin) / (end_s - begin_s)
 
     def rate_between_bursts(self) -> float:
-        """Bytes per second from the first to the last time that something came after a pause.
+        """Bytes per second from the first to the last reception after a pause.
 
-        A fetch that is throttled costs nothing, so what was granted at once is granted at once again when it
-        has left the windows: consumers are held to their quota in bursts, eleven seconds apart.
+        A throttled fetch is not charged, so the initial burst is allowed again when it has left the windows:
+        consumers use their quota in bursts, eleven seconds apart.
         """
         pairs = zip(self.arrivals, self.arrivals[1:], strict=False)
         starts = [before[1] for before, after in pairs if after[0] - before[0] > PAUSE_S]

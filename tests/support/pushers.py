@@ -1,4 +1,4 @@
-"""Clients that push as fast as they are answered, whatever becomes of the host meanwhile."""
+"""Clients that push as fast as they are answered, through failures of the host."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from support.spooling import payload
 from support.wire_client import WireClient
 
 PUSHES_PER_CONNECTION = 50
-"""Each as a client instance of its own, which the host forgets with the connection."""
+"""Each push is from its own client instance, which the host forgets with the connection."""
 AGAIN_S = 0.01
 JOIN_S = 20
 
 
 @dataclass(eq=False)
 class Pushers:
-    """Threads that push numbers, each once: whether one that was not answered was accepted, nobody knows."""
+    """Threads that push numbers, each once: whether an unanswered push was accepted is unknown."""
 
     bootstrap: str | None = None
-    """Where the host is; None while there is none."""
+    """The address of the host; None while it is down."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
     accepted: set[str] = field(default_factory=set)
     refused: Counter[int] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ class Pushers:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def names(self) -> set[str]:
-        """Those that were accepted by now."""
+        """The numbers accepted so far."""
         with self.lock:
             return set(self.accepted)
 
@@ -44,13 +44,13 @@ class Pushers:
             thread.start()
 
     def stop(self) -> None:
-        """Push no more; what was pushed has been answered then."""
+        """Stop pushing; every push has been answered then."""
         self.stopping.set()
         for thread in self.running:
             thread.join(JOIN_S)
 
     def live(self) -> None:
-        """The life of a thread."""
+        """Run one thread."""
         while not self.stopping.is_set():
             if self.bootstrap is None:
                 time.sleep(AGAIN_S)
@@ -81,7 +81,7 @@ class Pushers:
 
 @contextmanager
 def pushing(threads: int) -> Iterator[Pushers]:
-    """Pushers that end with the block."""
+    """Pushers that are stopped at the end of the block."""
     pushers = Pushers()
     pushers.start(threads)
     try:

@@ -1,4 +1,4 @@
-"""A client whose requests are charged to quotas: an in-memory broker with a clock of the test."""
+"""A client under quotas: an in-memory broker on a mock clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.broker import BrokerClient, make_broker
 
 EVERY_CLIENT = ClientQuotaEntity(client_id=DEFAULT)
 SLOW_NS = 10_000_000
-"""A handler that takes so long uses a small quota of time up at once."""
+"""A handler of this length uses up a small request quota at once."""
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class QuotaClient:
 
     samples: int = 11
     handler_ns: int = 0
-    """What every part of a request takes, as the dispatcher sees it."""
+    """The duration of each part of a request, as the dispatcher measures it."""
     elapsed_ns: int = 1
     client: BrokerClient = field(init=False)
 
@@ -40,7 +40,7 @@ class QuotaClient:
         broker.topics.create("t", 1, {})
 
     def monotonic_ns(self) -> int:
-        """Time that passes whenever somebody looks."""
+        """Time that passes at each reading of the clock."""
         self.elapsed_ns += self.handler_ns
         return self.elapsed_ns
 
@@ -63,23 +63,23 @@ class QuotaClient:
 
     @property
     def muted_ms(self) -> int:
-        """How long the channel is not read after the newest answer."""
+        """How long the channel is muted after the newest answer, in ms."""
         return 0 if self.client.throttled is None else self.client.throttled.throttle.time_ms
 
     @property
     def muted_by(self) -> str:
-        """Which manager counts it."""
+        """The manager that is charged."""
         assert self.client.throttled is not None
         return self.client.throttled.throttle.manager.quota_type.value
 
     def produce(self, size: int = 1000, acks: int = -1, version: int = 12) -> Any:
-        """One batch of about that size."""
+        """Produce one batch of about this size."""
         batch = batch_of(b"v" * size, timestamp_ms=self.clock.now_ms())
         data = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])
         return self.send(ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[data]), version)
 
     def fetching(self, offset: int = 0, **fields: Any) -> FetchRequest:
-        """A request for one partition that does not wait."""
+        """Fetch one partition without waiting."""
         wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
         defaults: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20}
         topics = [FetchTopic(topic="t", partitions=[wanted])]
@@ -89,7 +89,7 @@ class QuotaClient:
         return self.send(self.fetching(offset, **fields), version)
 
     def metric(self, name: str, group: str) -> float:
-        """Of the only budget there is."""
+        """A metric of the only budget."""
         found = [
             row.value
             for row in self.quotas.measured(self.clock.now_ms())
@@ -100,5 +100,5 @@ class QuotaClient:
 
 
 def records_in(response: Any) -> int:
-    """Bytes of records that an answer to a fetch has."""
+    """The record bytes in the answer to a fetch."""
     return sum(len(row.records or b"") for topic in response.responses for row in topic.partitions)

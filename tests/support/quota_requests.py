@@ -1,4 +1,4 @@
-"""Client quotas over the wire, with entities and filters as short as a test wants them."""
+"""Client quotas over the wire, with entities and filters in a short form."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from support.broker import BrokerClient, make_broker
 Names = Mapping[str, str | None]
 Entity = frozenset[tuple[str, str | None]]
 Outcome = tuple[int, str | None]
-"""Error code and words."""
+"""Error code and message."""
 EXACT, DEFAULT, ANY = 0, 1, 2
 LOCALHOST = ("127.0.0.1", "::1")
 
 
 def look_up(host: str) -> Sequence[str]:
-    """The addresses of the hosts that tests know."""
+    """The addresses of known host names."""
     return LOCALHOST if host == "localhost" else ()
 
 
 def entity(user: str | None = "", client_id: str | None = "", ip: str | None = "") -> dict[str, str | None]:
-    """An entity with the parts that are given; None is the default."""
+    """An entity with the given parts; None is the default."""
     parts = {"user": user, "client-id": client_id, "ip": ip}
     return {kind: name for kind, name in parts.items() if name != ""}
 
@@ -59,7 +59,7 @@ def component(kind: str, match: str | int | None) -> ComponentData:
 
 
 def outcomes(response: AlterClientQuotasResponse) -> dict[Entity, Outcome]:
-    """What became of each entity."""
+    """The result for each entity."""
     found = {
         frozenset((part.entity_type, part.entity_name) for part in row.entity): (
             row.error_code,
@@ -82,18 +82,18 @@ class QuotaAdmin:
         self.broker.connection_quotas.hosts.lookup = lambda host, found: found(look_up(host))
 
     def send(self, *entries: RequestEntryData, validate_only: bool = False) -> dict[Entity, Outcome]:
-        """What became of each entity of a request."""
+        """Send a request; return the result for each entity."""
         request = AlterClientQuotasRequest(entries=list(entries), validate_only=validate_only)
         return outcomes(BrokerClient(self.broker).send(request, self.version))
 
     def alter(self, names: Names, /, **ops: float | None) -> Outcome:
-        """What became of one entity."""
+        """Alter one entity; return its result."""
         ((found, outcome),) = self.send(entry(names, *ops.items())).items()
         assert found == frozenset(names.items())
         return outcome
 
     def validate(self, names: Names, /, **ops: float | None) -> Outcome:
-        """What would become of one entity."""
+        """Validate the alteration of one entity; return its result."""
         (outcome,) = self.send(entry(names, *ops.items()), validate_only=True).values()
         return outcome
 
@@ -105,7 +105,7 @@ class QuotaAdmin:
         return response
 
     def describe(self, strict: bool = False, **matches: str | int | None) -> dict[Entity, dict[str, float]]:
-        """The quotas of the entities that match; ``client_id`` is the type client-id."""
+        """The quotas of the matching entities; ``client_id`` is the type client-id."""
         components = [component(kind.replace("_", "-"), match) for kind, match in matches.items()]
         response = self.answer(*components, strict=strict)
         assert response.error_code == 0
@@ -117,6 +117,6 @@ class QuotaAdmin:
         }
 
     def quotas_of(self, names: Names) -> dict[str, float]:
-        """The quotas of one entity; empty without any."""
+        """The quotas of one entity; empty if it has none."""
         matches = {kind.replace("-", "_"): name for kind, name in names.items()}
         return self.describe(strict=True, **matches).get(frozenset(names.items()), {})

@@ -1,4 +1,4 @@
-"""Pages of ``host/docs`` as a test reads them."""
+"""Pages of ``host/docs``, as tests read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def page(name: str) -> str:
 
 
 def sections(name: str) -> dict[str, str]:
-    """Heading to the text below it, up to the next heading of any level."""
+    """The text below each heading, up to the next heading of any level."""
     found: dict[str, str] = {}
     title = ""
     for line in page(name).splitlines():

@@ -1,4 +1,4 @@
-"""A broker that says what a test tells it to, on a real socket of this machine."""
+"""A broker with scripted answers, on a real loopback socket."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Asked:
 
 @dataclass(slots=True)
 class ScriptedBroker:
-    """Answers requests by their type; the answer to ApiVersions is made of ``offered``.
+    """Answers requests by their type; the answer to ApiVersions is derived from ``offered``.
 
     Args:
         answers: Request type to a function from request to response.
         offered: API key to versions; by default all versions of the APIs in ``answers``.
-        api_versions: What it knows of ApiVersions itself.
+        api_versions: The versions of ApiVersions itself.
     """
 
     answers: Mapping[type[Any], Answer] = field(default_factory=dict)
@@ -90,11 +90,11 @@ class ScriptedBroker:
         return [asked.request for asked in self.asked if isinstance(asked.request, request_type)]
 
     def versions_of(self, request_type: type[Any]) -> list[int]:
-        """The versions they came in."""
+        """The versions in which they came."""
         return [asked.version for asked in self.asked if isinstance(asked.request, request_type)]
 
     def accept(self) -> None:
-        """One connection after the other, each on a thread of its own."""
+        """Serve one connection after the other, each on its own thread."""
         workers: list[threading.Thread] = []
         while True:
             try:
@@ -108,7 +108,7 @@ class ScriptedBroker:
             worker.join(5)
 
     def serve(self, connection: socket.socket) -> None:
-        """Answer until the other side hangs up, or the script says so."""
+        """Answer until the client disconnects or the script ends."""
         with connection, contextlib.suppress(OSError, HangUp):
             stream = connection.makefile("rb")
             with stream:
@@ -137,13 +137,13 @@ class ScriptedBroker:
         return response_header(header.correlation_id, tagged) + encode(response, version)
 
     def response(self, request: Any) -> Any:
-        """What the script says to a request."""
+        """The script's answer to a request."""
         if type(request) in self.answers:
             return self.answers[type(request)](request)
         return ApiVersionsResponse(api_keys=[row(key, found) for key, found in self.all_offered().items()])
 
     def all_offered(self) -> dict[int, Versions]:
-        """What ApiVersions tells."""
+        """The answer to ApiVersions."""
         offered = self.offered
         if offered is None:
             offered = {request_type.API_KEY: request_type.VERSIONS for request_type in self.answers}

@@ -1,4 +1,4 @@
-"""A cluster of one scripted broker: it leads every partition, coordinates every group."""
+"""A cluster of one scripted broker, which leads every partition and coordinates every group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NODE_ID = 1
 
 
 class Now:
-    """Time for retries: pauses take none of it, and a little passes with each."""
+    """Time for retries: a pause takes no real time and advances the clock a little."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -48,9 +48,9 @@ def scripted_cluster(
     """The broker, and a client whose retries take no time.
 
     Args:
-        answers: What it says, beside Metadata and FindCoordinator.
-        topics: Its topics and their numbers of partitions.
-        versions: By the name of a request's module: what it offers of it instead of all versions.
+        answers: Its answers, besides Metadata and FindCoordinator.
+        topics: Its topics and their numbers of partitions. versions: By module name of a request: the
+            versions it offers, instead of all.
     """
     with ScriptedBroker() as broker:
         broker.answers = {
@@ -84,7 +84,7 @@ def metadata_of(
 
 
 def topic(name: str | None, partitions: int | None) -> MetadataResponseTopic:
-    """One topic; None for one that does not exist."""
+    """One topic; None if it does not exist."""
     if partitions is None:
         return MetadataResponseTopic(name=name, error_code=3)
     return MetadataResponseTopic(
@@ -101,7 +101,7 @@ def topic(name: str | None, partitions: int | None) -> MetadataResponseTopic:
 def coordinated_by(
     broker: ScriptedBroker,
 ) -> Callable[[FindCoordinatorRequest], FindCoordinatorResponse]:
-    """The one broker, in both shapes of the answer."""
+    """The one broker, in both formats of the answer."""
 
     def answer(request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         return FindCoordinatorResponse(

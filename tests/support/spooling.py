@@ -1,4 +1,4 @@
-"""A host whose forwarders do as they are told, and pushes with numbers."""
+"""A host with scripted forwarders, and numbered pushes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Behavior = Callable[[Sequence[TelemetryRecord]], object]
 
 @dataclass(eq=False)
 class FarSide:
-    """A forwarder that does as it is told, batch by batch."""
+    """A forwarder with a scripted reaction to each batch."""
 
     behavior: Behavior = lambda batch: None
     taken: list[TelemetryRecord] = field(default_factory=list)
@@ -40,7 +40,7 @@ class FarSide:
         self.taken += batch
 
     async def close(self) -> None:
-        """Nothing to let go."""
+        """Nothing to release."""
 
     @property
     def names(self) -> list[str]:
@@ -81,7 +81,7 @@ FAST = (
 
 @contextlib.contextmanager
 def hosting(data_dir: Path, *overrides: str, **far_sides: FarSide) -> Iterator[ThreadedHost]:
-    """A host whose forwarders are ``fake.<name>``; its accounts balance at the end."""
+    """A host with the forwarders ``fake.<name>``; its accounting is balanced at the end."""
     plugins = HostPluginManager()
     plugins.add("fake", Plugin(dict(far_sides)), "fake", "1")
     with running_host(data_dir, *FAST, *overrides, plugins=plugins) as host:
@@ -90,14 +90,14 @@ def hosting(data_dir: Path, *overrides: str, **far_sides: FarSide) -> Iterator[T
 
 
 def push_all(host: ThreadedHost, numbers: range) -> list[int]:
-    """Push each number as a client instance of its own; what each heard."""
+    """Push each number from its own client instance; return the error codes."""
     with WireClient(host.address) as client:
         client.introduce()
         return [client.push(payload(number)) for number in numbers]
 
 
 def until(host: ThreadedHost, condition: Callable[[], bool]) -> None:
-    """Wait, while the accounts balance at every look."""
+    """Wait for a condition; the accounting must be balanced at every check."""
     end_s = time.monotonic() + PATIENCE_S
     while not condition():
         host.call(lambda: assert_accounts_balance(host.host))
@@ -106,7 +106,7 @@ def until(host: ThreadedHost, condition: Callable[[], bool]) -> None:
 
 
 def until_last(condition: Callable[[], bool]) -> None:
-    """Wait, without a look at the accounts: two threads are about to agree on a new topic."""
+    """Wait without checking the accounting: two threads are about to agree on a new topic."""
     end_s = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < end_s

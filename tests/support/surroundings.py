@@ -1,7 +1,7 @@
-"""What tests shall not notice of the machine they run on: how busy it is, and how slow its disk.
+"""Keep the speed of the machine and its disk out of the tests.
 
-SQLite and the log wait for the disk where something has to survive a power failure. No test cuts the power,
-so that files may as well be in memory: a host starts and stops there in half of the time.
+SQLite and the log sync files that must survive a power failure. No test cuts the power, so files may as well
+be in memory: a host starts and stops there in half the time.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, settings
 
 SHARED_MEMORY = Path("/dev/shm")
 ROOM_BYTES = 4 << 30
-"""More than all tests together write. A container without further options has 64 MiB there."""
+"""More than all tests together write. A container has 64 MiB there by default."""
 
 
 def roomy(folder: Path) -> bool:
-    """Whether there is room for the files of all tests, and programs among them may be run."""
+    """Whether there is room for the files of all tests, and programs among them can be executed."""
     if not os.access(folder, os.W_OK | os.X_OK):
         return False
     found = os.statvfs(folder)
@@ -29,13 +29,13 @@ def roomy(folder: Path) -> bool:
 
 
 def keep_files_in_memory() -> None:
-    """For this process and its children, unless somebody has said where temporary files go."""
+    """Set the folder for this process and its children, unless the user has set one."""
     if "TMPDIR" not in os.environ and roomy(SHARED_MEMORY):
         os.environ["TMPDIR"] = tempfile.tempdir = str(SHARED_MEMORY)
 
 
 def be_patient() -> None:
-    """Let an example of Hypothesis take as long as it takes, whatever profile is in force."""
+    """Remove the time limit of Hypothesis examples, whatever profile is in force."""
     settings.register_profile(
         "patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
@@ -44,7 +44,7 @@ def be_patient() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Keep the thousands of tests, which stay to the end, out of every garbage collection."""
+    """Exclude the thousands of test objects, which live to the end, from every garbage collection."""
     gc.disable()
     try:
         return (yield)
@@ -55,7 +55,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_unconfigure() -> None:
-    """At the end they go like everything else: extension modules complain of what is left over."""
+    """Undo this at the end: extension modules complain of objects that are left over."""
     gc.unfreeze()
 
 

@@ -1,4 +1,4 @@
-"""Pushes as a forwarder is given them."""
+"""Telemetry records as a forwarder gets them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from odradek.plugin import ClientTelemetryPayload, ConnectionContext, RequestCon
 
 
 def push_request(client_id: str | None = "orders", received_ms: int = 0) -> RequestContext:
-    """The request of a client on this machine."""
+    """The request context of a client on this machine."""
     connection = ConnectionContext(
         connection_id="127.0.0.1:9092-127.0.0.1:40000-0",
         listener_name="PLAINTEXT",
@@ -31,5 +31,5 @@ REQUEST = push_request()
 def telemetry_record(
     data: bytes, instance_id: bytes = bytes(16), request: RequestContext = REQUEST
 ) -> TelemetryRecord:
-    """A push that is not the last one of its client instance, at an interval of a second."""
+    """A push that is not terminating, at an interval of a second."""
     return TelemetryRecord(request, 1_000, ClientTelemetryPayload(instance_id, terminating=False, data=data))

@@ -1,4 +1,4 @@
-"""A quota callback by which all users of a tenant share one budget; the tenant is the user's prefix."""
+"""A quota callback with one budget for all users of a tenant; the tenant is the user's prefix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 
 @dataclass
 class TenantQuotas:
-    """Limits by tenant; what operators set is remembered."""
+    """Limits by tenant; quotas set by operators are recorded."""
 
     limits: dict[str, float]
     reset_required: bool = False

@@ -12,7 +12,7 @@ from odradek.cli.main import run
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a command left behind."""
+    """The result of a command."""
 
     status: int
     out: list[str]
@@ -23,7 +23,7 @@ Tool = Callable[..., Done]
 
 
 def command_line(bootstrap: str, command: str, capsys: pytest.CaptureFixture[str]) -> Tool:
-    """Runs one command with the arguments given."""
+    """Runs one command with these arguments."""
 
     def tool(*arguments: str) -> Done:
         capsys.readouterr()

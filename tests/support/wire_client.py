@@ -1,4 +1,4 @@
-"""A raw connection to a host: frames in and out, and nothing in between."""
+"""A raw connection to a host that sends and receives frames."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Response = TypeVar("Response")
 
 
 class WireClient:
-    """One connection. Everything is bounded by ``timeout_s``."""
+    """One connection. Every operation is bounded by ``timeout_s``."""
 
     def __init__(
         self, address: tuple[str, int], client_id: str | None = "raw", timeout_s: float = 10
@@ -43,7 +43,7 @@ class WireClient:
         self.socket.close()
 
     def frame(self, request: Any, version: int) -> bytes:
-        """A request with its length in front."""
+        """A request with its length prefix."""
         self.correlation_id += 1
         header = RequestHeader(request.API_KEY, version, self.correlation_id, self.client_id)
         body = request_header(header, flexible_request_header(request, version)) + encode(request, version)
@@ -85,7 +85,7 @@ class WireClient:
         return decode(answer_type(type(request)), version, frame, start)
 
     def introduce(self, name: str = "raw-client", version: str = "1.0") -> None:
-        """ApiVersions, as every client begins."""
+        """Send ApiVersions, as every client does first."""
         response = self.send(
             ApiVersionsRequest(client_software_name=name, client_software_version=version), 3
         )
@@ -97,7 +97,7 @@ class WireClient:
         return response
 
     def push(self, metrics: bytes, codec: int = 0) -> int:
-        """Ask for the subscription as a new client instance and push once; the error code."""
+        """Get the subscription as a new client instance and push once; return the error code."""
         subscription = self.subscriptions()
         response = self.send(
             PushTelemetryRequest(

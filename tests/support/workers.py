@@ -1,4 +1,4 @@
-"""A run of all tests uses several processes: a test that waits for a socket leaves its core to another.
+"""The full test suite uses several processes: a test that waits for a socket leaves its core to another.
 
 Named paths run in one process, where a debugger and prints work. ``-n`` overrides both.
 """
@@ -20,7 +20,7 @@ def worker_count(cores: int | None) -> int:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Set the number of processes before pytest-xdist reads it, unless the command line says it."""
+    """Set the number of processes before pytest-xdist reads it, unless the command line sets it."""
     if not config.pluginmanager.hasplugin("xdist") or hasattr(config, "workerinput"):
         return
     option = config.option

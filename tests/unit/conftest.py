@@ -1,6 +1,6 @@
-"""A unit test sleeps nowhere, starts no thread or process and opens no connection.
+"""Unit tests do not sleep, start threads or processes, or open connections.
 
-It takes its time from a virtual clock. A test of real threads or sockets belongs in ``tests/integration``.
+They take their time from a mock clock. A test of real threads or sockets belongs in ``tests/integration``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ next_turn = asyncio.sleep
 
 
 def refuse(*arguments: object, **options: object) -> Never:
-    """Fail the test with an exception that no ``except Exception`` on the way catches."""
+    """Fail the test with an exception that no ``except Exception`` catches."""
     pytest.fail(
         "a unit test may not sleep, start a thread or process, or connect: see tests/unit/conftest.py"
     )

@@ -37,7 +37,7 @@ def test_a_cancelled_task_never_runs() -> None:
     assert clock.timer.next_deadline_ms() is None
 
 
-def test_the_places_of_cancelled_tasks_are_used_again() -> None:
+def test_the_slots_of_cancelled_tasks_are_reused() -> None:
     clock = MockClock()
     ran: list[str] = []
     clock.timer.schedule(clock.now_ms() + 900_000, lambda: ran.append("kept"))
@@ -80,7 +80,7 @@ def test_a_task_may_schedule_the_next_one() -> None:
     assert len(clock.timer) == 0
 
 
-def test_the_owner_is_woken_for_an_earlier_deadline_only() -> None:
+def test_the_owner_is_woken_only_for_an_earlier_deadline() -> None:
     clock = MockClock()
     woken: list[int] = []
     clock.timer.wake = woken.append
@@ -91,7 +91,7 @@ def test_the_owner_is_woken_for_an_earlier_deadline_only() -> None:
     assert woken == [50, 10]
 
 
-def test_what_is_due_can_be_run_in_portions() -> None:
+def test_due_tasks_can_be_run_in_portions() -> None:
     clock = MockClock()
     ran: list[int] = []
     for number in range(5):

@@ -1,4 +1,4 @@
-"""The guard of the unit tests refuses what it names."""
+"""The guard of the unit tests refuses sleeps, threads, processes and connections."""
 
 from __future__ import annotations
 

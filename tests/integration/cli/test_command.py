@@ -1,4 +1,4 @@
-"""The command as a process of its own."""
+"""The command in its own process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_module_can_be_run() -> None:
     assert done.stderr.startswith("odradek: No such command")
 
 
-def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
+def test_a_closed_pipe_gives_no_traceback() -> None:
     pipeline = f"{sys.executable} -m odradek --help | true; exit ${{PIPESTATUS[0]}}"
 
     done = subprocess.run(["bash", "-c", pipeline], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What ``odradek new-plugin`` writes passes its own tests."""
+"""The plugin written by ``odradek new-plugin`` passes its own tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odradek.cli.main import run
 ROOT = Path(__file__).parents[3]
 
 
-def test_its_tests_pass_as_they_are(tmp_path: Path) -> None:
+def test_its_tests_pass_unchanged(tmp_path: Path) -> None:
     run(["new-plugin", "ship", "--directory", str(tmp_path)])
 
     finished = subprocess.run(

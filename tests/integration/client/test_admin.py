@@ -135,7 +135,7 @@ def test_the_bootstrap_list_is_tried_in_order() -> None:
     assert metadata.cluster_id == "prague"
 
 
-def test_when_no_broker_answers_all_of_them_are_named() -> None:
+def test_an_unreachable_cluster_is_reported_with_every_broker() -> None:
     with ScriptedBroker() as one, ScriptedBroker() as two:
         dead = [one.address, two.address]
 
@@ -146,7 +146,7 @@ def test_when_no_broker_answers_all_of_them_are_named() -> None:
     assert "\n" not in str(failure.value)
 
 
-def test_a_bad_bootstrap_list_is_refused_before_anything_is_connected() -> None:
+def test_an_invalid_bootstrap_list_is_refused_before_connecting() -> None:
     with pytest.raises(ConfigError):
         AdminClient("nonsense")
 
@@ -170,7 +170,7 @@ def test_changes_go_to_the_controller() -> None:
         ]
 
 
-def test_without_a_known_controller_any_broker_takes_changes() -> None:
+def test_without_a_known_controller_changes_go_to_any_broker() -> None:
     with ScriptedBroker() as broker:
         broker.answers = {
             MetadataRequest: metadata_of(broker, controller=-1),
@@ -199,7 +199,7 @@ def test_a_controller_that_moved_is_looked_up_again() -> None:
         assert codes == []
 
 
-def test_a_refused_change_carries_the_brokers_words() -> None:
+def test_a_refused_change_has_the_brokers_message() -> None:
     def refused(request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
         row = AlterConfigsResourceResponse(
             error_code=ErrorCode.INVALID_CONFIG,
@@ -219,7 +219,7 @@ def test_a_refused_change_carries_the_brokers_words() -> None:
     assert str(failure.value) == "sub-1: INVALID_CONFIG: Illegal client matching pattern: 10"
 
 
-def test_an_error_code_of_the_future_is_told_by_its_number() -> None:
+def test_an_unknown_error_code_is_reported_by_number() -> None:
     def refused(request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
         return ListConfigResourcesResponse(error_code=999)
 
@@ -234,7 +234,7 @@ def test_an_error_code_of_the_future_is_told_by_its_number() -> None:
     assert "error code 999" in str(failure.value)
 
 
-def test_a_description_has_every_fact_of_a_key() -> None:
+def test_a_description_has_every_attribute_of_a_key() -> None:
     def described(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         row = DescribeConfigsResourceResult(
             name="interval.ms",
@@ -260,7 +260,7 @@ def test_a_description_has_every_fact_of_a_key() -> None:
     assert request.include_documentation
 
 
-def test_a_broker_is_asked_about_itself() -> None:
+def test_a_broker_describes_itself() -> None:
     def described(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
         return DescribeConfigsResponse(
             results=[
@@ -281,7 +281,7 @@ def test_a_broker_is_asked_about_itself() -> None:
         assert [row.resource_name for row in first.of(DescribeConfigsRequest)[0].resources] == ["sub-1", ""]
 
 
-def test_a_broker_that_is_not_there_is_said() -> None:
+def test_an_unknown_broker_is_reported() -> None:
     with ScriptedBroker() as broker:
         broker.answers = {MetadataRequest: metadata_of(broker)}
 
@@ -316,7 +316,7 @@ def test_other_types_need_a_newer_broker(types: tuple[ResourceType, ...]) -> Non
         assert broker.of(ListConfigResourcesRequest) == []
 
 
-def test_a_broker_without_the_api_is_said() -> None:
+def test_a_missing_api_is_reported() -> None:
     with (
         ScriptedBroker({}, {3: between(0, 12)}) as broker,
         pytest.raises(UnsupportedVersion, match="does not support ListConfigResources"),
@@ -379,7 +379,7 @@ def test_topics_are_created_by_the_controller() -> None:
         assert [(row.name, row.value) for row in wanted.configs] == [("cleanup.policy", "compact")]
 
 
-def test_a_topic_that_exists_is_told() -> None:
+def test_an_existing_topic_is_reported() -> None:
     def refused(request: CreateTopicsRequest) -> CreateTopicsResponse:
         row = CreatableTopicResult(name="t", error_code=ErrorCode.TOPIC_ALREADY_EXISTS, error_message="there")
         return CreateTopicsResponse(topics=[row])
@@ -428,7 +428,7 @@ def offsets(request: ListOffsetsRequest) -> ListOffsetsResponse:
     )
 
 
-def test_offsets_are_asked_of_the_leader() -> None:
+def test_offsets_are_requested_from_the_leader() -> None:
     with ScriptedBroker() as first, ScriptedBroker() as second:
         cluster_of_two(first, second, {ListOffsetsRequest: offsets}, leader=2)
 
@@ -450,7 +450,7 @@ def test_offsets_are_asked_of_the_leader() -> None:
         (("t", 0), -1, ErrorCode.LEADER_NOT_AVAILABLE),
     ],
 )
-def test_offsets_of_what_is_not_there_are_refused(
+def test_offsets_of_an_unknown_partition_are_refused(
     partition: tuple[str, int], leader: int, code: ErrorCode
 ) -> None:
     with ScriptedBroker() as broker:
@@ -464,7 +464,7 @@ def test_offsets_of_what_is_not_there_are_refused(
     assert failure.value.code is code
 
 
-def test_the_largest_timestamp_needs_a_broker_that_knows_it() -> None:
+def test_the_largest_timestamp_needs_a_broker_that_supports_it() -> None:
     with ScriptedBroker() as broker:
         broker.answers = {MetadataRequest: metadata_of(broker)}
         broker.offered = {3: between(0, 12), 2: between(1, 6)}

@@ -71,7 +71,7 @@ def test_groups_are_listed_with_their_types_and_states() -> None:
     assert (request.states_filter, request.types_filter) == (["Stable"], ["Consumer"])
 
 
-def test_a_broker_that_knows_no_states_is_asked_for_names_only() -> None:
+def test_a_broker_without_states_lists_names_only() -> None:
     with scripted_cluster({ListGroupsRequest: listed}, list_groups=between(0, 3)) as (_, admin):
         found = admin.list_groups()
 
@@ -83,7 +83,7 @@ def test_a_broker_that_knows_no_states_is_asked_for_names_only() -> None:
 def described_by_consumer_protocol(
     request: consumer.ConsumerGroupDescribeRequest,
 ) -> consumer.ConsumerGroupDescribeResponse:
-    """Knows the group ``new`` and no other."""
+    """A broker with the group ``new`` and no other."""
     assignment = consumer.Assignment(
         topic_partitions=[
             consumer.TopicPartitions(topic_name="t", partitions=[1, 0]),
@@ -127,7 +127,7 @@ def classic_assignment(version: int = 0) -> bytes:
 
 
 def described_by_classic_protocol(request: classic.DescribeGroupsRequest) -> classic.DescribeGroupsResponse:
-    """Knows the group ``old``; others are dead."""
+    """A broker with the group ``old``; others are dead."""
     member = classic.DescribedGroupMember(
         member_id="m", client_id="c", client_host="/h", member_assignment=classic_assignment()
     )
@@ -170,7 +170,7 @@ def test_groups_of_both_protocols_are_described() -> None:
     assert nope.code is ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_members_tell_what_they_have() -> None:
+def test_members_are_described_with_their_assignments() -> None:
     with scripted_cluster(BOTH) as (_, admin):
         found = admin.describe_groups(["old", "new"])
 
@@ -184,7 +184,7 @@ def test_members_tell_what_they_have() -> None:
     assert (former.target, former.epoch, former.upgraded, former.instance_id) == (None, None, None, None)
 
 
-def test_a_broker_before_the_consumer_protocol_is_asked_in_the_classic_one() -> None:
+def test_a_broker_before_the_consumer_protocol_gets_the_classic_request() -> None:
     answers = {classic.DescribeGroupsRequest: described_by_classic_protocol}
 
     with scripted_cluster(answers) as (_, admin):
@@ -203,7 +203,7 @@ def test_a_broker_before_the_consumer_protocol_is_asked_in_the_classic_one() -> 
         (classic_assignment(9), [("t", 0), ("t", 1)]),
     ],
 )
-def test_an_assignment_of_any_kind_does_no_harm(assignment: bytes, expected: list[tuple[str, int]]) -> None:
+def test_an_unreadable_assignment_is_ignored(assignment: bytes, expected: list[tuple[str, int]]) -> None:
     member = classic.DescribedGroupMember(member_id="m", member_assignment=assignment)
     group = classic.DescribedGroup(
         group_id="g", group_state="Stable", protocol_type="consumer", members=[member]
@@ -218,7 +218,7 @@ def test_an_assignment_of_any_kind_does_no_harm(assignment: bytes, expected: lis
 
 
 def deleted(request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    """The group ``busy`` is not deleted."""
+    """The group ``busy`` cannot be deleted."""
     return DeleteGroupsResponse(
         results=[
             DeletableGroupResult(group_id=name, error_code=ErrorCode.NON_EMPTY_GROUP if name == "busy" else 0)
@@ -228,7 +228,7 @@ def deleted(request: DeleteGroupsRequest) -> DeleteGroupsResponse:
 
 
 @pytest.mark.parametrize("version", [3, 4, 6])
-def test_coordinators_are_found_alone_or_together(version: int) -> None:
+def test_coordinators_are_found_one_by_one_or_together(version: int) -> None:
     with scripted_cluster({DeleteGroupsRequest: deleted}, find_coordinator=between(0, version)) as (
         broker,
         admin,
@@ -246,7 +246,7 @@ def test_coordinators_are_found_alone_or_together(version: int) -> None:
     )
 
 
-def test_a_coordinator_that_is_not_there_yet_is_waited_for() -> None:
+def test_a_missing_coordinator_is_waited_for() -> None:
     codes = [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE]
 
     with scripted_cluster({DeleteGroupsRequest: deleted}) as (broker, admin):
@@ -265,7 +265,7 @@ def test_a_coordinator_that_is_not_there_yet_is_waited_for() -> None:
 
 
 def fetched(request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """One offset, and one partition without; in both shapes."""
+    """One offset, and one partition without; in both formats."""
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
@@ -308,7 +308,7 @@ def test_offsets_are_fetched_by_name_in_every_version(last: int, used: int, part
     assert rows == (None if partitions is None else [("t", [0, 1])])
 
 
-def test_offsets_of_open_transactions_are_waited_for_on_demand() -> None:
+def test_stable_offsets_are_waited_for_on_request() -> None:
     codes = [ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.NONE]
 
     def answer(request: OffsetFetchRequest) -> OffsetFetchResponse:
@@ -363,7 +363,7 @@ def test_a_group_with_members_keeps_its_offsets() -> None:
         admin.offset_commit("g", {("t", 0): CommittedOffset(5)})
 
 
-def test_what_became_of_each_deleted_offset_is_told() -> None:
+def test_each_deleted_offset_has_a_result() -> None:
     def answer(request: OffsetDeleteRequest) -> OffsetDeleteResponse:
         rows = [
             OffsetDeleteResponsePartition(partition_index=0),
@@ -380,7 +380,7 @@ def test_what_became_of_each_deleted_offset_is_told() -> None:
     assert refused.code is ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
 
 
-def test_offsets_of_no_group_cannot_be_deleted() -> None:
+def test_offsets_of_an_unknown_group_cannot_be_deleted() -> None:
     def answer(request: OffsetDeleteRequest) -> OffsetDeleteResponse:
         return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
 

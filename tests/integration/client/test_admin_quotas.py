@@ -1,4 +1,4 @@
-"""Client quotas, and what exceeds them: asked again after the time that the broker told (KIP-599)."""
+"""Client quotas, and requests that exceed them: repeated after the broker's throttle time (KIP-599)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NAMES = ["a", "b"]
 
 @dataclass
 class Pauses:
-    """A clock that only pauses move."""
+    """A clock that only pauses advance."""
 
     now_s: float = 0.0
     taken: list[float] = field(default_factory=list)
@@ -65,13 +65,13 @@ class Pauses:
 
 @dataclass
 class Limited:
-    """Refuses ``b`` so many times, each time with a throttle."""
+    """Refuse ``b`` several times, each time with a throttle time."""
 
     throttles_ms: list[int]
     asked: list[list[str]] = field(default_factory=list)
 
     def outcomes(self, names: list[str]) -> tuple[dict[str, int], int]:
-        """Codes by name, and the throttle."""
+        """Codes by name, and the throttle time."""
         self.asked.append(names)
         throttle_ms = self.throttles_ms.pop(0) if self.throttles_ms else 0
         return {name: QUOTA if name == "b" and throttle_ms else 0 for name in names}, throttle_ms
@@ -112,7 +112,7 @@ each_call = pytest.mark.parametrize(
 
 
 @each_call
-def test_what_exceeds_a_quota_is_asked_again_after_the_throttle(call: Call) -> None:
+def test_a_request_above_a_quota_is_repeated_after_the_throttle(call: Call) -> None:
     limited, pauses = Limited([2_000, 1_500]), Pauses()
 
     with scripted_cluster(limited.answers) as (_, admin):
@@ -124,7 +124,7 @@ def test_what_exceeds_a_quota_is_asked_again_after_the_throttle(call: Call) -> N
 
 
 @each_call
-def test_it_is_told_when_the_throttle_is_longer_than_the_time(call: Call) -> None:
+def test_a_throttle_longer_than_the_timeout_is_reported(call: Call) -> None:
     limited, pauses = Limited([2_000, 3_500]), Pauses()
 
     with scripted_cluster(limited.answers) as (_, admin):
@@ -137,7 +137,7 @@ def test_it_is_told_when_the_throttle_is_longer_than_the_time(call: Call) -> Non
 
 
 @each_call
-def test_a_caller_may_want_to_know_at_once(call: Call) -> None:
+def test_a_caller_can_ask_not_to_retry(call: Call) -> None:
     limited, pauses = Limited([2_000]), Pauses()
 
     with scripted_cluster(limited.answers) as (_, admin):
@@ -163,7 +163,7 @@ def test_a_throttle_without_a_refusal_is_no_failure() -> None:
 
 
 def altering(code: int = 0) -> Callable[[AlterClientQuotasRequest], AlterClientQuotasResponse]:
-    """The same outcome for every entity, in another order than asked."""
+    """The same result for every entity, in another order than requested."""
 
     def answer(request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
         return AlterClientQuotasResponse(
@@ -200,7 +200,7 @@ def test_quotas_are_set_and_removed() -> None:
     ]
 
 
-def test_a_refused_quota_is_raised() -> None:
+def test_a_refused_quota_raises() -> None:
     answers = {AlterClientQuotasRequest: altering(42)}
     with scripted_cluster(answers) as (_, admin), pytest.raises(RequestFailed) as refusal:
         admin.alter_client_quotas({BOTH: {"bad": 1}})
@@ -232,7 +232,7 @@ def test_quotas_are_described_by_entity() -> None:
     ]
 
 
-def test_a_filter_that_is_refused_is_raised() -> None:
+def test_a_refused_filter_raises() -> None:
     def refused(request: DescribeClientQuotasRequest) -> DescribeClientQuotasResponse:
         return DescribeClientQuotasResponse(error_code=35, error_message="Unsupported", entries=None)
 

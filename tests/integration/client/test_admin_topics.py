@@ -80,7 +80,7 @@ def page(*topics: tuple[str, list[int]], following: Cursor | None = None) -> Des
     )
 
 
-def test_topics_are_described_page_by_page_in_the_order_asked_for() -> None:
+def test_topics_are_described_page_by_page_in_the_requested_order() -> None:
     pages = [
         page(("a", [0, 1]), ("b", [0]), following=Cursor(topic_name="b", partition_index=1)),
         page(("b", [1]), ("c", [0])),
@@ -101,7 +101,7 @@ def test_topics_are_described_page_by_page_in_the_order_asked_for() -> None:
     assert (second.cursor.topic_name, second.cursor.partition_index) == ("b", 1)
 
 
-def test_a_partition_says_who_leads_it_and_who_could() -> None:
+def test_a_partition_has_its_leader_and_eligible_leaders() -> None:
     with scripted_cluster({DescribeTopicPartitionsRequest: lambda _: page(("t", [0, 1]))}) as (_, admin):
         (topic,) = admin.describe_topics(["t"])
 
@@ -112,7 +112,7 @@ def test_a_partition_says_who_leads_it_and_who_could() -> None:
     assert (with_leader.eligible_leader_replicas, with_leader.last_known_eligible) == ((), [2])
 
 
-def test_pages_that_do_not_get_on_are_given_up() -> None:
+def test_pages_without_progress_end_the_request() -> None:
     stuck = page(("a", [0]), following=Cursor(topic_name="a", partition_index=0))
 
     with (
@@ -130,7 +130,7 @@ def test_an_older_broker_describes_topics_by_metadata() -> None:
     assert topic.partitions[0].eligible_leader_replicas is None
 
 
-def test_a_topic_that_does_not_exist_is_told_at_once() -> None:
+def test_an_unknown_topic_is_reported_at_once() -> None:
     with scripted_cluster({}, {}) as (broker, admin):
         with pytest.raises(RequestFailed) as refused:
             admin.describe_topics(["nope"])
@@ -139,7 +139,7 @@ def test_a_topic_that_does_not_exist_is_told_at_once() -> None:
         assert len(broker.asked) == 2
 
 
-def test_no_topics_need_no_request() -> None:
+def test_an_empty_list_of_topics_sends_no_request() -> None:
     with scripted_cluster({}) as (broker, admin):
         described = admin.describe_topics([])
 
@@ -162,7 +162,7 @@ def test_partitions_are_added_up_to_a_total() -> None:
     assert request.validate_only
 
 
-def test_of_several_topics_only_those_refused_for_now_are_created_again() -> None:
+def test_only_retriable_topics_are_created_again() -> None:
     busy = {"b": 1}
 
     def answer(request: CreateTopicsRequest) -> CreateTopicsResponse:
@@ -201,7 +201,7 @@ def listed(request: ListOffsetsRequest) -> ListOffsetsResponse:
     )
 
 
-def test_offsets_of_what_is_gone_can_be_left_out() -> None:
+def test_offsets_of_deleted_topics_can_be_left_out() -> None:
     wanted = {("t", 0): LATEST, ("t", 5): LATEST, ("gone", 0): LATEST}
 
     with scripted_cluster({ListOffsetsRequest: listed}, {"t": 1}) as (_, admin):
@@ -210,7 +210,7 @@ def test_offsets_of_what_is_gone_can_be_left_out() -> None:
     assert found == {("t", 0): Offset(7, -1)}
 
 
-def test_a_leader_that_moves_is_looked_up_again() -> None:
+def test_a_leader_that_moved_is_looked_up_again() -> None:
     moves = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NONE]
 
     def answer(request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -260,7 +260,7 @@ def test_records_out_of_range_are_refused() -> None:
         admin.delete_records({("t", 0): 5})
 
 
-def test_directories_tell_what_is_in_them_and_whether_they_work() -> None:
+def test_directories_are_described_with_their_contents_and_errors() -> None:
     replica = DescribeLogDirsPartition(partition_index=3, partition_size=10, offset_lag=2, is_future_key=True)
     results = [
         DescribeLogDirsResult(
@@ -287,7 +287,7 @@ def test_directories_tell_what_is_in_them_and_whether_they_work() -> None:
 
 
 def elected(request: ElectLeadersRequest) -> ElectLeadersResponse:
-    """Nobody needs an election."""
+    """No partition needs an election."""
     rows = [
         PartitionResult(partition_id=index, error_code=ErrorCode.ELECTION_NOT_NEEDED, error_message=None)
         for index in (0, 1)
@@ -298,7 +298,7 @@ def elected(request: ElectLeadersRequest) -> ElectLeadersResponse:
 
 
 @pytest.mark.parametrize("partitions", [None, [("t", 0), ("t", 1)]])
-def test_an_election_that_is_not_needed_is_an_answer(partitions: Any) -> None:
+def test_an_unneeded_election_is_a_result(partitions: Any) -> None:
     with scripted_cluster({ElectLeadersRequest: elected}) as (broker, admin):
         outcomes = admin.elect_leaders(ElectionType.PREFERRED, partitions)
 
@@ -320,7 +320,7 @@ def test_an_unclean_election_is_never_taken_for_a_preferred_one() -> None:
     assert broker.of(ElectLeadersRequest) == []
 
 
-def test_defaults_of_the_broker_need_a_broker_that_has_them() -> None:
+def test_broker_defaults_need_a_broker_that_supports_them() -> None:
     with (
         scripted_cluster({CreateTopicsRequest: elected}, create_topics=between(2, 3)) as (_, admin),
         pytest.raises(UnsupportedVersion, match="CreateTopics needs a version from 4"),

@@ -46,7 +46,7 @@ def free_port() -> int:
         return port
 
 
-def test_the_first_request_says_who_we_are_in_the_newest_version() -> None:
+def test_the_first_request_names_the_client_in_the_newest_version() -> None:
     with ScriptedBroker() as broker, connect(broker):
         asked = broker.asked[0]
 
@@ -56,7 +56,7 @@ def test_the_first_request_says_who_we_are_in_the_newest_version() -> None:
 
 
 @pytest.mark.parametrize(("known", "second"), [(between(0, 3), 3), (between(0, 2), 2), (only(0), 0)])
-def test_an_older_broker_is_asked_again_in_the_version_it_names(known: Versions, second: int) -> None:
+def test_an_older_broker_is_asked_again_in_a_version_it_supports(known: Versions, second: int) -> None:
     with (
         ScriptedBroker({DescribeClusterRequest: described}, api_versions=known) as broker,
         connect(broker) as it,
@@ -79,7 +79,7 @@ def test_a_refusal_without_a_range_means_version_0() -> None:
     assert broker.versions_of(ApiVersionsRequest) == [4, 0]
 
 
-def test_another_error_of_api_versions_is_told() -> None:
+def test_another_error_of_api_versions_is_reported() -> None:
     def refused(request: object) -> ApiVersionsResponse:
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
 
@@ -92,7 +92,7 @@ def test_another_error_of_api_versions_is_told() -> None:
 @pytest.mark.parametrize(
     ("theirs", "version"), [(between(0, 1), 1), (between(0, 9), 1), (only(0), 0), (between(1, 2), 1)]
 )
-def test_a_request_goes_out_in_the_highest_common_version(theirs: Versions, version: int) -> None:
+def test_a_request_is_sent_in_the_highest_common_version(theirs: Versions, version: int) -> None:
     with (
         ScriptedBroker({ListConfigResourcesRequest: listed}, {74: theirs}) as broker,
         connect(broker) as connection,
@@ -119,7 +119,7 @@ def test_without_a_common_version_nothing_is_sent(offered: dict[int, Versions], 
         assert not connection.broken
 
 
-def test_a_request_that_means_something_only_from_a_version_on_is_refused_below_it() -> None:
+def test_a_request_that_needs_a_newer_version_is_refused() -> None:
     with (
         ScriptedBroker({ListConfigResourcesRequest: listed}, {74: only(0)}) as broker,
         connect(broker) as connection,
@@ -128,25 +128,25 @@ def test_a_request_that_means_something_only_from_a_version_on_is_refused_below_
         connection.send(ListConfigResourcesRequest(resource_types=[2]), least_version=1)
 
 
-def test_nobody_listening_is_said_with_the_address() -> None:
+def test_a_refused_connection_is_reported_with_the_address() -> None:
     port = free_port()
 
     with pytest.raises(ConnectFailed, match=f"127.0.0.1:{port}: connection refused"):
         Connection("127.0.0.1", port, timeout_s=1)
 
 
-def test_an_unknown_host_is_said() -> None:
+def test_an_unknown_host_is_reported() -> None:
     with pytest.raises(ConnectFailed, match=r"no-such-host\.invalid:9092: "):
         Connection("no-such-host.invalid", 9092, timeout_s=1)
 
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".example"])
-def test_what_cannot_be_the_name_of_a_host_is_said(host: str) -> None:
+def test_an_invalid_host_name_is_reported(host: str) -> None:
     with pytest.raises(ConnectFailed, match="not a valid host name"):
         Connection(host, 9092)
 
 
-def test_a_silent_broker_is_given_up_after_the_timeout() -> None:
+def test_a_silent_broker_times_out() -> None:
     def silent(request: object) -> None:
         raise Silence
 
@@ -157,7 +157,7 @@ def test_a_silent_broker_is_given_up_after_the_timeout() -> None:
         assert connection.broken
 
 
-def test_a_broker_that_hangs_up_is_said() -> None:
+def test_a_closed_connection_is_reported() -> None:
     def rude(request: object) -> None:
         raise HangUp
 
@@ -192,7 +192,7 @@ def test_an_unreadable_answer_is_a_client_error() -> None:
         connection.send(DescribeClusterRequest())
 
 
-def test_a_server_that_does_not_speak_kafka_is_said() -> None:
+def test_a_server_that_does_not_speak_kafka_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         web = threading.Thread(target=answer_as_a_web_server, args=(server,))
         web.start()
@@ -203,7 +203,7 @@ def test_a_server_that_does_not_speak_kafka_is_said() -> None:
         web.join(5)
 
 
-def test_a_value_that_no_version_can_carry_is_a_client_error() -> None:
+def test_a_value_that_cannot_be_encoded_is_a_client_error() -> None:
     with (
         ScriptedBroker({ListConfigResourcesRequest: listed}) as broker,
         connect(broker) as connection,
@@ -212,7 +212,7 @@ def test_a_value_that_no_version_can_carry_is_a_client_error() -> None:
         connection.send(ListConfigResourcesRequest(resource_types=[1000]))
 
 
-def test_more_apis_than_we_know_do_no_harm() -> None:
+def test_unknown_apis_are_ignored() -> None:
     def offered(request: object) -> ApiVersionsResponse:
         return ApiVersionsResponse(api_keys=[ApiVersion(api_key=999, min_version=0, max_version=7)])
 

@@ -1,4 +1,4 @@
-"""Logging in at brokers that refuse, and at those that cheat."""
+"""Authentication with brokers that refuse, and with brokers that cheat."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_plain_is_one_token() -> None:
     assert token.auth_bytes == "\0alice\0sécret".encode()
 
 
-def test_a_mechanism_that_the_broker_does_not_have_is_said_with_those_it_has() -> None:
+def test_an_unsupported_mechanism_is_reported_with_the_supported_ones() -> None:
     refusal = SaslHandshakeResponse(
         error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=["GSSAPI", "PLAIN"]
     )
@@ -47,12 +47,12 @@ def test_a_mechanism_that_the_broker_does_not_have_is_said_with_those_it_has() -
         connect(broker)
 
 
-def test_a_broker_without_sasl_is_said() -> None:
+def test_a_broker_without_sasl_is_reported() -> None:
     with ScriptedBroker({}) as broker, pytest.raises(UnsupportedVersion, match="SaslHandshake"):
         connect(broker)
 
 
-def test_a_broker_that_knows_bare_tokens_only_is_too_old() -> None:
+def test_a_broker_with_bare_tokens_only_is_too_old() -> None:
     answers = {SaslHandshakeRequest: lambda _: SaslHandshakeResponse()}
     offered = {SaslHandshakeRequest.API_KEY: only(0)}
 
@@ -63,7 +63,7 @@ def test_a_broker_that_knows_bare_tokens_only_is_too_old() -> None:
 @pytest.mark.parametrize(
     "token", [b"", b"r=short,s=AAAA,i=4096", b"r=x,s=AAAA,i=1", b"v=AAAA", b"e=unknown-user", b"\xff"]
 )
-def test_a_broker_that_does_not_follow_the_exchange_is_not_trusted(token: bytes) -> None:
+def test_a_broker_that_violates_the_exchange_is_not_trusted(token: bytes) -> None:
     answers = {
         SaslHandshakeRequest: lambda _: SaslHandshakeResponse(mechanisms=["SCRAM-SHA-256"]),
         SaslAuthenticateRequest: lambda _: SaslAuthenticateResponse(auth_bytes=token),
@@ -73,7 +73,7 @@ def test_a_broker_that_does_not_follow_the_exchange_is_not_trusted(token: bytes)
         connect(broker)
 
 
-def test_a_broker_that_does_not_know_the_password_is_found_out() -> None:
+def test_a_broker_that_does_not_know_the_password_is_detected() -> None:
     def answer(request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
         if request.auth_bytes.startswith(b"n,,"):
             nonce = request.auth_bytes.partition(b",r=")[2]

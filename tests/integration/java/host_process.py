@@ -50,7 +50,8 @@ class HostProcess:
     def wait_for_push(self, wanted: Callable[[Push], bool], timeout_s: float = 20) -> Push:
         """The first push for which ``wanted`` is true, already read or still to come.
 
-        Raises: AssertionError: None came in time.
+        Raises:
+            AssertionError: None came in time.
         """
         deadline = time.monotonic() + timeout_s
         for push in self.pushes:

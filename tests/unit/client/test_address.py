@@ -27,7 +27,7 @@ def test_a_bootstrap_list_is_read_in_order(text: str, expected: list[Address]) -
     "text",
     ["", " , ", "h1", "h1:", ":9092", "h1:x", "h1:0", "h1:65536", "::1:9092", "h1:-1", "h1:9092,h2", "[]:1"],
 )
-def test_what_is_no_address_names_the_option(text: str) -> None:
+def test_an_invalid_address_is_refused_with_the_option(text: str) -> None:
     with pytest.raises(ConfigError) as refused:
         addresses(text, "--bootstrap-server")
 
@@ -35,7 +35,7 @@ def test_what_is_no_address_names_the_option(text: str) -> None:
     assert "expected host:port" in refused.value.problem
 
 
-def test_an_ipv6_address_prints_with_its_brackets() -> None:
+def test_an_ipv6_address_is_printed_in_brackets() -> None:
     text = str(Address("::1", 9092))
 
     assert text == "[::1]:9092"

@@ -13,7 +13,7 @@ GONE = RequestFailed(ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 class Watch:
-    """A clock that only pauses move."""
+    """A clock that only pauses advance."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -28,7 +28,7 @@ class Watch:
 
 
 def failing(*errors: RequestFailed) -> Callable[[], str]:
-    """An attempt that is refused so many times, then succeeds."""
+    """An attempt that is refused several times, then succeeds."""
     left = list(errors)
 
     def attempt() -> str:
@@ -39,7 +39,7 @@ def failing(*errors: RequestFailed) -> Callable[[], str]:
     return attempt
 
 
-def test_what_succeeds_is_asked_once() -> None:
+def test_a_successful_request_is_sent_once() -> None:
     watch = Watch()
 
     value = watch.retries(1).settle(failing())
@@ -47,7 +47,7 @@ def test_what_succeeds_is_asked_once() -> None:
     assert (value, watch.pauses) == ("done", [])
 
 
-def test_a_passing_refusal_is_asked_again_after_growing_pauses() -> None:
+def test_a_retriable_refusal_is_retried_after_growing_pauses() -> None:
     watch = Watch()
 
     value = watch.retries(30).settle(failing(*[LOADING] * 6))
@@ -56,7 +56,7 @@ def test_a_passing_refusal_is_asked_again_after_growing_pauses() -> None:
     assert watch.pauses == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
 
 
-def test_a_final_refusal_is_told_at_once() -> None:
+def test_a_final_refusal_is_reported_at_once() -> None:
     watch = Watch()
 
     with pytest.raises(RequestFailed) as refused:
@@ -66,7 +66,7 @@ def test_a_final_refusal_is_told_at_once() -> None:
     assert watch.pauses == []
 
 
-def test_nothing_is_asked_behind_the_deadline() -> None:
+def test_no_request_is_sent_after_the_deadline() -> None:
     watch = Watch()
 
     with pytest.raises(RequestFailed) as refused:
@@ -76,7 +76,7 @@ def test_nothing_is_asked_behind_the_deadline() -> None:
     assert watch.pauses == [0.1, 0.2]
 
 
-def test_time_that_the_broker_took_counts() -> None:
+def test_the_brokers_time_counts_towards_the_deadline() -> None:
     watch = Watch()
 
     def slow() -> str:
@@ -100,11 +100,11 @@ def test_time_that_the_broker_took_counts() -> None:
         (ErrorCode.TOPIC_ALREADY_EXISTS, False),
     ],
 )
-def test_what_an_administrator_must_decide_is_not_waited_for(code: ErrorCode, expected: bool) -> None:
+def test_an_error_for_an_administrator_is_not_retried(code: ErrorCode, expected: bool) -> None:
     assert is_temporary(RequestFailed(code)) is expected
 
 
-def test_only_items_refused_for_now_are_asked_again() -> None:
+def test_only_items_with_a_retriable_refusal_are_sent_again() -> None:
     watch = Watch()
     asked: list[list[str]] = []
 
@@ -119,7 +119,7 @@ def test_only_items_refused_for_now_are_asked_again() -> None:
     assert asked == [["c", "b", "a"], ["b"], ["b"]]
 
 
-def test_a_refusal_of_the_whole_attempt_is_that_of_every_item() -> None:
+def test_a_refusal_of_the_whole_attempt_applies_to_every_item() -> None:
     watch = Watch()
 
     def attempt(items: list[str]) -> Mapping[str, int | RequestFailed]:
@@ -131,7 +131,7 @@ def test_a_refusal_of_the_whole_attempt_is_that_of_every_item() -> None:
     assert watch.pauses == [0.1]
 
 
-def test_an_item_that_is_passed_over_in_silence_is_refused() -> None:
+def test_an_item_missing_from_the_answer_is_refused() -> None:
     outcomes = Watch().retries(1).settle_each(["a"], lambda items: {"b": 1})
 
     outcome = outcomes["a"]
@@ -139,7 +139,7 @@ def test_an_item_that_is_passed_over_in_silence_is_refused() -> None:
     assert str(outcome) == "a: UNKNOWN_SERVER_ERROR: missing in the broker's response"
 
 
-def test_nothing_is_asked_about_nothing() -> None:
+def test_an_empty_request_is_not_sent() -> None:
     def attempt(items: list[str]) -> Mapping[str, int | RequestFailed]:
         raise AssertionError(items)
 

@@ -13,7 +13,7 @@ ALICE = CredentialRow("alice", 1, b"salt", b"stored", b"server", 4096)
 ALICE_512 = CredentialRow("alice", 2, b"salt", b"stored", b"server", 8192)
 
 
-def test_credentials_are_there_after_a_restart(tmp_path: Path) -> None:
+def test_credentials_survive_a_restart(tmp_path: Path) -> None:
     first = MetadataStore(tmp_path / "metadata.db")
     CredentialStore(first).put_credential(ALICE)
     CredentialStore(first).put_credential(ALICE_512)
@@ -26,7 +26,7 @@ def test_credentials_are_there_after_a_restart(tmp_path: Path) -> None:
     assert rows == [ALICE, ALICE_512]
 
 
-def test_a_new_credential_takes_the_place_of_the_old() -> None:
+def test_a_new_credential_replaces_the_old_one() -> None:
     store = CredentialStore(MetadataStore(":memory:"))
     store.put_credential(ALICE)
     new = CredentialRow("alice", 1, b"other", b"stored", b"server", 5000)
@@ -36,7 +36,7 @@ def test_a_new_credential_takes_the_place_of_the_old() -> None:
     assert store.credentials() == [new]
 
 
-def test_one_mechanism_of_a_user_is_deleted() -> None:
+def test_one_mechanism_of_a_user_can_be_deleted() -> None:
     store = CredentialStore(MetadataStore(":memory:"))
     store.put_credential(ALICE)
     store.put_credential(ALICE_512)
@@ -46,7 +46,7 @@ def test_one_mechanism_of_a_user_is_deleted() -> None:
     assert store.credentials() == [ALICE_512]
 
 
-def test_a_transaction_of_the_file_takes_credentials_back() -> None:
+def test_rolling_back_the_file_restores_credentials() -> None:
     metadata = MetadataStore(":memory:")
     store = CredentialStore(metadata)
 

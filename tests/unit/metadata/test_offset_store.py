@@ -1,4 +1,4 @@
-"""Offsets in the metadata file: beside its other tables, through restarts, and when it cannot be written."""
+"""Offsets in the metadata file: together with its other tables, through restarts, and with a failing disk."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_later_commit_replaces_an_earlier_one(path: Path) -> None:
     store.close()
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     bad = tmp_path / "metadata.db"
     bad.write_bytes(b"not a database, and long enough to have a header that says otherwise" * 9)
 
@@ -69,7 +69,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         SqliteOffsetStore(bad)
 
 
-def test_what_cannot_be_written_is_refused_and_nothing_of_it_is_kept(path: Path) -> None:
+def test_a_failed_write_is_refused_and_stores_nothing(path: Path) -> None:
     store = SqliteOffsetStore(path)
     store.put_offsets([EXPIRING])
     store.connection.execute("pragma query_only = on")
@@ -82,7 +82,7 @@ def test_what_cannot_be_written_is_refused_and_nothing_of_it_is_kept(path: Path)
     store.close()
 
 
-def test_a_row_that_is_wrong_undoes_its_whole_request(path: Path) -> None:
+def test_a_wrong_row_rolls_back_its_whole_request(path: Path) -> None:
     store = SqliteOffsetStore(path)
 
     with pytest.raises(ApiError):

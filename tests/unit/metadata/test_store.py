@@ -27,7 +27,7 @@ def store(file: Path) -> Iterator[MetadataStore]:
 
 
 def reopened(store: MetadataStore) -> MetadataStore:
-    """The same file, as the next process finds it."""
+    """The same file, as the next process opens it."""
     store.close()
     return MetadataStore(store.path)
 
@@ -41,7 +41,7 @@ def test_a_new_store_is_empty(store: MetadataStore) -> None:
     assert store.value("cluster.id") is None
 
 
-def test_everything_is_there_after_a_restart(store: MetadataStore) -> None:
+def test_everything_survives_a_restart(store: MetadataStore) -> None:
     store.put_value("cluster.id", "prague")
     store.put_topic(TopicRow("t", ID_1, 3))
     store.put_resource(SUBSCRIPTION, "sub-1", {"metrics": "*", "interval.ms": "1000"})
@@ -62,7 +62,7 @@ def test_a_value_can_be_replaced(store: MetadataStore) -> None:
     assert store.value("k") == "2"
 
 
-def test_topics_come_by_name_and_can_grow_and_go(store: MetadataStore) -> None:
+def test_topics_are_sorted_by_name_and_can_grow_and_be_deleted(store: MetadataStore) -> None:
     store.put_topic(TopicRow("b", ID_1, 1))
     store.put_topic(TopicRow("a", ID_2, 1))
     store.put_topic(TopicRow("b", ID_1, 4))
@@ -72,7 +72,7 @@ def test_topics_come_by_name_and_can_grow_and_go(store: MetadataStore) -> None:
     assert store.topics() == [TopicRow("b", ID_1, 4)]
 
 
-def test_deleting_a_topic_that_is_not_there_does_nothing(store: MetadataStore) -> None:
+def test_deleting_an_unknown_topic_does_nothing(store: MetadataStore) -> None:
     store.delete_topic("nowhere")
 
     assert store.topics() == []
@@ -95,7 +95,7 @@ def test_a_resource_without_keys_is_not_listed(store: MetadataStore) -> None:
     assert store.resource_names(SUBSCRIPTION) == ["stays"]
 
 
-def test_types_keep_apart_what_has_the_same_name(store: MetadataStore) -> None:
+def test_equal_names_of_different_types_are_separate(store: MetadataStore) -> None:
     store.put_resource(SUBSCRIPTION, "x", {"metrics": "a"})
 
     store.put_resource(TOPIC, "x", {"retention.ms": "1"})
@@ -105,7 +105,7 @@ def test_types_keep_apart_what_has_the_same_name(store: MetadataStore) -> None:
 
 
 @pytest.mark.parametrize("name", ["with space", "a/b", "ä", "'; drop table configs; --", "x" * 10_000, ""])
-def test_any_text_is_a_name(store: MetadataStore, name: str) -> None:
+def test_any_string_is_a_name(store: MetadataStore, name: str) -> None:
     store.put_resource(SUBSCRIPTION, name, {name: name})
 
     found = store.resource(SUBSCRIPTION, name)
@@ -114,7 +114,7 @@ def test_any_text_is_a_name(store: MetadataStore, name: str) -> None:
     assert store.resource_names(SUBSCRIPTION) == [name]
 
 
-def test_a_failed_transaction_leaves_nothing(store: MetadataStore) -> None:
+def test_a_failed_transaction_leaves_nothing_behind(store: MetadataStore) -> None:
     store.put_resource(SUBSCRIPTION, "x", {"metrics": "a"})
 
     def half_done() -> None:
@@ -193,7 +193,7 @@ class FailingConnection:
 
 @pytest.mark.parametrize("statement", ["commit", "release part"])
 @pytest.mark.parametrize("rolls_back", [True, False])
-def test_a_transaction_that_cannot_be_committed_is_undone(
+def test_a_transaction_that_cannot_be_committed_is_rolled_back(
     store: MetadataStore, statement: str, rolls_back: bool
 ) -> None:
     connection = store.connection
@@ -214,7 +214,7 @@ def test_a_transaction_that_cannot_be_committed_is_undone(
     assert (store.value("k"), store.value("part")) == (None, None)
 
 
-def test_the_store_goes_on_after_a_failed_transaction(store: MetadataStore) -> None:
+def test_the_store_continues_after_a_failed_transaction(store: MetadataStore) -> None:
     with pytest.raises(ZeroDivisionError), store.transaction():
         raise ZeroDivisionError
 
@@ -223,7 +223,7 @@ def test_the_store_goes_on_after_a_failed_transaction(store: MetadataStore) -> N
     assert reopened(store).resource(SUBSCRIPTION, "x") == {"metrics": "a"}
 
 
-def test_an_unfinished_transaction_of_a_killed_process_never_happened(
+def test_an_unfinished_transaction_of_a_killed_process_is_rolled_back(
     store: MetadataStore, file: Path
 ) -> None:
     store.put_value("k", "before")
@@ -236,14 +236,14 @@ def test_an_unfinished_transaction_of_a_killed_process_never_happened(
     assert seen == ("before",)
 
 
-def test_producer_ids_go_up_and_are_written_in_blocks(store: MetadataStore) -> None:
+def test_producer_ids_increase_and_are_stored_in_blocks(store: MetadataStore) -> None:
     ids = [store.allocate_producer_id() for _ in range(PRODUCER_ID_BLOCK + 2)]
 
     assert ids == list(range(PRODUCER_ID_BLOCK + 2))
     assert store.value("next.producer.id") == str(2 * PRODUCER_ID_BLOCK)
 
 
-def test_a_producer_id_is_never_given_twice_across_a_restart(store: MetadataStore) -> None:
+def test_a_producer_id_is_never_reused_after_a_restart(store: MetadataStore) -> None:
     before = [store.allocate_producer_id() for _ in range(3)]
 
     after = reopened(store).allocate_producer_id()
@@ -261,7 +261,7 @@ def test_closing_twice_is_harmless(store: MetadataStore) -> None:
         store.topics()
 
 
-def test_a_file_that_is_no_database_is_refused(file: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(file: Path) -> None:
     file.write_bytes(b"not a database, but long enough to be looked at " * 100)
 
     with pytest.raises(StoreError, match=r"metadata\.db: "):
@@ -277,7 +277,7 @@ def test_a_file_of_a_newer_version_is_refused(store: MetadataStore) -> None:
         reopened(store)
 
 
-def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_a_folder_at_the_path_of_the_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError):
         MetadataStore(tmp_path)
 
@@ -290,7 +290,7 @@ def test_a_store_in_memory_needs_no_file() -> None:
     assert store.value("k") == "v"
 
 
-def test_what_was_written_is_on_the_disk_when_the_call_returns(store: MetadataStore) -> None:
+def test_a_write_is_on_disk_when_the_call_returns(store: MetadataStore) -> None:
     (mode,) = store.connection.execute("pragma journal_mode").fetchone()
     (synchronous,) = store.connection.execute("pragma synchronous").fetchone()
 

@@ -11,7 +11,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 
-def test_what_was_put_is_there_again(tmp_path: Path) -> None:
+def test_a_stored_transaction_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "metadata.db"
     metadata, store = MetadataStore(path), SqliteTransactionStore(path)
     store.put_transaction("one", "before")
@@ -27,7 +27,7 @@ def test_what_was_put_is_there_again(tmp_path: Path) -> None:
     metadata.close()
 
 
-def test_it_does_not_need_to_be_closed(tmp_path: Path) -> None:
+def test_a_store_that_was_not_closed_can_be_read(tmp_path: Path) -> None:
     store = SqliteTransactionStore(tmp_path / "metadata.db")
 
     store.put_transaction("one", "state")
@@ -39,7 +39,7 @@ def test_it_does_not_need_to_be_closed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["transactions", "put_transaction", "delete_transactions"])
-def test_trouble_with_the_file_is_to_be_tried_again(action: str) -> None:
+def test_an_error_of_the_file_is_retriable(action: str) -> None:
     store = SqliteTransactionStore(":memory:")
     store.connection.execute("drop table transactions")
     arguments = {"put_transaction": ("one", "state"), "delete_transactions": (["one"],)}.get(action, ())
@@ -52,7 +52,7 @@ def test_trouble_with_the_file_is_to_be_tried_again(action: str) -> None:
     store.close()
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "metadata.db"
     path.write_bytes(b"something else" * 100)
 

@@ -11,7 +11,7 @@ START_MS = 1_700_000_000_000
 QUOTA_WINDOWS = MetricConfig(samples=11, time_window_ms=1000)
 
 
-def test_fresh_rate_pretends_to_be_ten_windows_old() -> None:
+def test_a_new_rate_counts_as_ten_windows_old() -> None:
     rate = Rate(WindowedCount(QUOTA_WINDOWS))
     rate.record(1, START_MS)
 
@@ -20,7 +20,7 @@ def test_fresh_rate_pretends_to_be_ten_windows_old() -> None:
     assert size_ms == 10_000
 
 
-def test_rate_in_its_eleventh_window_divides_by_the_time_elapsed() -> None:
+def test_rate_in_its_eleventh_window_divides_by_the_elapsed_time() -> None:
     rate = Rate(WindowedCount(QUOTA_WINDOWS))
     for second in range(11):
         rate.record(1, START_MS + second * 1000)
@@ -40,7 +40,7 @@ def test_window_is_never_shorter_than_a_millisecond() -> None:
 
 
 @pytest.mark.parametrize("elapsed_ms", [0, 29_999])
-def test_young_rate_fills_up_with_one_window(elapsed_ms: int) -> None:
+def test_young_rate_counts_at_least_one_window_more(elapsed_ms: int) -> None:
     rate = Rate(WindowedCount())
     rate.record(1, START_MS)
 
@@ -49,7 +49,7 @@ def test_young_rate_fills_up_with_one_window(elapsed_ms: int) -> None:
     assert size_ms == 30_000 + elapsed_ms
 
 
-def test_rate_of_nothing_is_zero() -> None:
+def test_a_rate_without_records_is_zero() -> None:
     rate = Rate(WindowedCount())
 
     measured = rate.measure(START_MS)
@@ -67,7 +67,7 @@ def test_rate_is_per_second() -> None:
     assert measured == 2.0
 
 
-def test_meter_counts_for_ever_and_rates_by_window() -> None:
+def test_meter_counts_a_total_and_a_windowed_rate() -> None:
     meter = Meter()
     for at_ms in (0, 0, 30_000, 120_000):
         meter.record(START_MS + at_ms)
@@ -77,7 +77,7 @@ def test_meter_counts_for_ever_and_rates_by_window() -> None:
     assert (meter.total, measured) == (4, 1 / 30)
 
 
-def test_meter_records_as_its_windowed_count_would() -> None:
+def test_meter_records_like_a_windowed_count() -> None:
     meter, count = Meter(QUOTA_WINDOWS), WindowedCount(QUOTA_WINDOWS)
     times_ms = [START_MS + step * 370 for step in range(100)]
 

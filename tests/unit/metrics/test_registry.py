@@ -12,7 +12,7 @@ NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
 
 
-def test_a_sensor_is_made_once() -> None:
+def test_a_sensor_is_created_once() -> None:
     metrics = Metrics()
 
     first = metrics.sensor("s", NOW_MS, expiry_ms=HOUR_MS)
@@ -21,7 +21,7 @@ def test_a_sensor_is_made_once() -> None:
     assert metrics.sensor("other", NOW_MS) is not first
 
 
-def test_only_what_was_idle_for_longer_than_its_time_expires() -> None:
+def test_only_sensors_idle_for_longer_than_their_time_expire() -> None:
     metrics = Metrics()
     for name in ("idle", "busy", "edge"):
         sensor = metrics.sensor(name, NOW_MS, expiry_ms=HOUR_MS)
@@ -38,7 +38,7 @@ def test_only_what_was_idle_for_longer_than_its_time_expires() -> None:
     assert metrics.find("lasting") is not None
 
 
-def test_a_removed_sensor_says_so_and_its_name_is_free() -> None:
+def test_a_removed_sensor_is_marked_and_its_name_is_free() -> None:
     metrics = Metrics()
     sensor = metrics.sensor("s", NOW_MS)
     metrics.add(sensor, MetricName("m", "g"), Avg(), NOW_MS)
@@ -51,7 +51,7 @@ def test_a_removed_sensor_says_so_and_its_name_is_free() -> None:
     assert metrics.sensor("s", NOW_MS) is not sensor
 
 
-def test_names_without_end_make_the_idle_ones_go() -> None:
+def test_too_many_names_evict_idle_sensors() -> None:
     metrics = Metrics(max_sensors=100)
     busy = metrics.sensor("busy", NOW_MS, expiry_ms=HOUR_MS)
 
@@ -66,7 +66,7 @@ def test_names_without_end_make_the_idle_ones_go() -> None:
     assert metrics.find("busy") is busy
 
 
-def test_sensors_that_made_room_leave_nothing_behind() -> None:
+def test_evicted_sensors_leave_nothing_behind() -> None:
     metrics = Metrics(max_sensors=1000)
 
     for number in range(10_000):
@@ -75,7 +75,7 @@ def test_sensors_that_made_room_leave_nothing_behind() -> None:
     assert len(metrics.sensors) == len(metrics.ring) == 1000
 
 
-def test_long_names_make_the_idle_ones_go_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_names_evict_idle_sensors_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "MAX_NAME_CHARS", 1000)
     metrics = Metrics()
 
@@ -88,7 +88,7 @@ def test_long_names_make_the_idle_ones_go_sooner(monkeypatch: pytest.MonkeyPatch
     assert metrics.name_chars == 100
 
 
-def test_a_sweep_may_be_done_in_parts() -> None:
+def test_a_sweep_can_be_done_in_parts() -> None:
     metrics = Metrics()
     for number in range(10):
         metrics.sensor(str(number), NOW_MS + (number % 2) * HOUR_MS, expiry_ms=HOUR_MS)
@@ -100,7 +100,7 @@ def test_a_sweep_may_be_done_in_parts() -> None:
     assert [name for name in metrics.sensors if int(name) % 2 == 0] == []
 
 
-def test_sensors_that_last_are_not_counted() -> None:
+def test_permanent_sensors_are_not_counted() -> None:
     metrics = Metrics(max_sensors=1)
     metrics.sensor("a", NOW_MS)
     metrics.sensor("b", NOW_MS)

@@ -32,7 +32,7 @@ def test_sample_expires_by_its_last_event_and_not_by_its_start() -> None:
     assert measured == [2, 2, 0]
 
 
-def test_one_sample_more_than_configured_stays_alive() -> None:
+def test_one_sample_more_than_configured_stays_live() -> None:
     count = WindowedCount(CONFIG)
     for at_ms in (0, 999, 1000, 1999, 2000):
         count.record(1, START_MS + at_ms)
@@ -63,7 +63,7 @@ def test_reset_sample_becomes_the_youngest() -> None:
     assert count.samples[0].start_ms == START_MS + 2500
 
 
-def test_time_alone_makes_no_samples() -> None:
+def test_time_alone_creates_no_samples() -> None:
     count = WindowedCount(CONFIG)
 
     measured = count.measure(START_MS + 10_000)
@@ -81,7 +81,7 @@ def test_window_ends_after_its_number_of_events() -> None:
 
 
 @pytest.mark.parametrize("stat", [Avg, Max])
-def test_nothing_recorded_is_nan(stat: type[Avg | Max]) -> None:
+def test_without_records_the_value_is_nan(stat: type[Avg | Max]) -> None:
     empty = stat(CONFIG)
 
     measured = empty.measure(START_MS)
@@ -99,7 +99,7 @@ def test_average_is_over_all_windows() -> None:
     assert measured == 3.0
 
 
-def test_max_forgets_what_expired() -> None:
+def test_max_forgets_expired_samples() -> None:
     most = Max(CONFIG)
     most.record(9.0, START_MS)
     most.record(-4.0, START_MS + 1000)
@@ -109,7 +109,7 @@ def test_max_forgets_what_expired() -> None:
     assert measured == [9.0, -4.0]
 
 
-def test_max_of_values_that_all_expired_is_nan() -> None:
+def test_max_of_expired_samples_is_nan() -> None:
     most = Max(CONFIG)
     most.record(9.0, START_MS)
 

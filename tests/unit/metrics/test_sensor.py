@@ -16,7 +16,7 @@ def bounded(bound: float) -> MetricConfig:
     return MetricConfig(quota=Quota(bound))
 
 
-def test_the_bound_itself_is_acceptable() -> None:
+def test_the_bound_itself_is_no_violation() -> None:
     quota = Quota(5)
 
     acceptable = [quota.acceptable(value) for value in (4, 5, 6)]
@@ -24,7 +24,7 @@ def test_the_bound_itself_is_acceptable() -> None:
     assert acceptable == [True, True, False]
 
 
-def test_a_violating_record_has_been_recorded() -> None:
+def test_a_violating_value_is_recorded() -> None:
     metrics = Metrics()
     sensor, total = metrics.sensor("s", NOW_MS), WindowedSum(bounded(5))
     metrics.add(sensor, MetricName("m", "g"), total, NOW_MS)
@@ -46,7 +46,7 @@ def test_a_record_without_check_never_violates() -> None:
         sensor.check_quotas(NOW_MS)
 
 
-def test_a_bucket_without_a_quota_counts_nothing() -> None:
+def test_a_bucket_without_a_quota_records_nothing() -> None:
     bucket = TokenBucket()
 
     bucket.record(1e9, NOW_MS)
@@ -66,7 +66,7 @@ def test_a_new_quota_keeps_the_tokens_up_to_its_burst() -> None:
     assert seen == [80, 20]
 
 
-def test_a_clock_that_is_set_back_costs_no_tokens() -> None:
+def test_a_clock_that_is_set_back_removes_no_tokens() -> None:
     bucket = TokenBucket(MetricConfig(samples=10, time_window_ms=1000, quota=Quota(2)))
     bucket.record(15, NOW_MS)
 
@@ -75,7 +75,7 @@ def test_a_clock_that_is_set_back_costs_no_tokens() -> None:
     assert seen == [5, 5, 7]
 
 
-def test_a_bucket_is_full_at_first_whatever_the_clock_says() -> None:
+def test_a_new_bucket_is_full_whatever_the_time() -> None:
     bucket = TokenBucket(MetricConfig(samples=10, time_window_ms=1000, quota=Quota(2)))
 
     tokens = bucket.measure(0)

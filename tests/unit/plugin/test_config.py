@@ -1,4 +1,4 @@
-"""One table, key by key."""
+"""The keys of one configuration table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def config_of(**values: object) -> PluginConfig:
     return PluginConfig("plugins.x", {name.replace("__", "."): value for name, value in values.items()})
 
 
-def test_absent_keys_are_their_defaults() -> None:
+def test_absent_keys_have_their_defaults() -> None:
     config = config_of()
 
     values = [
@@ -31,7 +31,7 @@ def test_absent_keys_are_their_defaults() -> None:
 
 
 @pytest.mark.parametrize(("value", "expected"), [(5, 5), ("5", 5), ("-3", -3), (0, 0)])
-def test_a_number_may_be_text(value: object, expected: int) -> None:
+def test_a_number_may_be_a_string(value: object, expected: int) -> None:
     config = config_of(a=value)
 
     number = config.integer("a", 1, least=-10, most=10)
@@ -40,7 +40,7 @@ def test_a_number_may_be_text(value: object, expected: int) -> None:
 
 
 @pytest.mark.parametrize("value", [11, -11, "many", "", 1.5, True, [1], "0x5"])
-def test_a_number_out_of_range_or_of_another_kind_is_refused(value: object) -> None:
+def test_a_number_out_of_range_or_of_another_type_is_refused(value: object) -> None:
     config = config_of(a__b=value)
 
     with pytest.raises(ConfigError, match="expected a whole number from -10 to 10, found") as caught:
@@ -52,7 +52,7 @@ def test_a_number_out_of_range_or_of_another_kind_is_refused(value: object) -> N
 @pytest.mark.parametrize(
     ("value", "expected"), [(True, True), (False, False), ("true", True), ("FALSE", False)]
 )
-def test_a_boolean_may_be_text(value: object, expected: bool) -> None:
+def test_a_boolean_may_be_a_string(value: object, expected: bool) -> None:
     config = config_of(a=value)
 
     found = config.boolean("a", not expected)
@@ -64,7 +64,7 @@ def test_a_boolean_may_be_text(value: object, expected: bool) -> None:
     ("value", "expected"),
     [(["a", "b"], ["a", "b"]), ("a, b", ["a", "b"]), ("a", ["a"]), ("", []), ([], [])],
 )
-def test_a_list_may_be_text_with_commas(value: object, expected: list[str]) -> None:
+def test_a_list_may_be_a_string_with_commas(value: object, expected: list[str]) -> None:
     config = config_of(a=value)
 
     found = config.texts("a", ("default",))
@@ -72,7 +72,7 @@ def test_a_list_may_be_text_with_commas(value: object, expected: list[str]) -> N
     assert found == expected
 
 
-def test_a_table_is_what_stands_below_its_key() -> None:
+def test_a_table_is_read_below_its_key() -> None:
     config = config_of(headers__a="1", headers__b__c="2", header="3")
 
     table = config.table("headers")
@@ -80,7 +80,7 @@ def test_a_table_is_what_stands_below_its_key() -> None:
     assert table == {"a": "1", "b.c": "2"}
 
 
-def test_a_file_has_to_be_there(tmp_path: Path) -> None:
+def test_a_file_must_exist(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text("secret")
     config = config_of(good=str(path), bad=str(tmp_path / "other"), folder=str(tmp_path))
@@ -105,7 +105,7 @@ READERS: list[tuple[Callable[[PluginConfig], object], object]] = [
 
 
 @pytest.mark.parametrize(("read", "value"), READERS)
-def test_a_value_of_another_kind_names_the_key_and_what_was_expected(
+def test_a_value_of_another_type_is_refused_with_the_key_and_the_expected_type(
     read: Callable[[PluginConfig], object], value: object
 ) -> None:
     config = config_of(a=value)
@@ -116,7 +116,7 @@ def test_a_value_of_another_kind_names_the_key_and_what_was_expected(
     assert caught.value.problem.startswith("expected ")
 
 
-def test_a_key_that_nobody_asked_for_is_a_mistake() -> None:
+def test_an_unread_key_is_refused() -> None:
     config = config_of(known="1", stray="2", headers__a="3")
     config.text("known")
     config.table("headers")
@@ -127,7 +127,7 @@ def test_a_key_that_nobody_asked_for_is_a_mistake() -> None:
     assert str(caught.value) == "plugins.x.stray: unknown key; known here: headers.a, known"
 
 
-def test_a_misspelled_key_is_told_the_right_name() -> None:
+def test_a_misspelled_key_is_refused_with_the_nearest_name() -> None:
     config = config_of(labelz="1")
     config.text("labels")
 
@@ -135,7 +135,7 @@ def test_a_misspelled_key_is_told_the_right_name() -> None:
         config.finish()
 
 
-def test_a_table_that_was_read_to_the_end_is_finished() -> None:
+def test_a_completely_read_table_is_accepted() -> None:
     config = config_of(known="1", headers__a="3")
     config.text("known")
     config.text("absent")

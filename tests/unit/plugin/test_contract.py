@@ -1,4 +1,4 @@
-"""The room that plugins import: complete, and what it says of itself is so."""
+"""The public interface for plugins is complete, and its docstrings are true."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from odradek.plugin import (
 
 
 class Everything:
-    """Offers and is all that a plugin can be."""
+    """Offers and implements every kind of plugin."""
 
     def client_receiver(self) -> None:
         return None
@@ -94,7 +94,7 @@ def test_everything_public_is_importable() -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_object_with_the_methods_is_one(protocol: type) -> None:
+def test_an_object_with_the_methods_fulfills_the_protocol(protocol: type) -> None:
     plugin = Everything()
 
     found = isinstance(plugin, protocol)
@@ -104,7 +104,7 @@ def test_an_object_with_the_methods_is_one(protocol: type) -> None:
 
 
 @pytest.mark.parametrize("hook", HOOKS)
-def test_every_hook_takes_the_configuration_and_says_when_it_raises(hook: str) -> None:
+def test_every_hook_takes_the_configuration_and_documents_its_errors(hook: str) -> None:
     specification = getattr(hookspecs, hook)
 
     parameters = list(inspect.signature(specification).parameters)
@@ -122,7 +122,7 @@ def test_there_are_no_other_hooks() -> None:
     assert documented == names
 
 
-def test_the_errors_of_a_forwarder_carry_what_the_host_needs() -> None:
+def test_the_errors_of_a_forwarder_have_the_fields_the_host_needs() -> None:
     retry, reject = Retry("busy", 2.5), Reject("bad")
 
     found = (str(retry), retry.after_s, str(reject), list(reject.records))

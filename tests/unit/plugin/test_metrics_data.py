@@ -1,4 +1,4 @@
-"""MetricsData merged and taken apart as bytes, and messages in pools of their own."""
+"""MetricsData merged and split as bytes, and messages in their own descriptor pools."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DATA = MetricsData(resource_metrics=ENTRIES).SerializeToString()
 RESOURCE = ENTRIES[0].resource.SerializeToString()
 
 
-def test_resources_are_merged_and_their_scopes_stay_apart() -> None:
+def test_resources_are_merged_and_their_scopes_stay_separate() -> None:
     whole = merged_resources(DATA)
 
     assert list(whole.resource) == [RESOURCE, RESOURCE]
@@ -61,7 +61,7 @@ def test_scopes_are_merged_too() -> None:
     assert [metric_name(metric) for metric in scopes.metrics] == [b"a", b"b", b"c"]
 
 
-def test_what_is_merged_is_written_in_the_order_of_its_fields() -> None:
+def test_merged_messages_are_written_in_field_order() -> None:
     written = merged_scopes(DATA).scope_metrics.SerializeToString()
 
     read = ScopeMetrics.FromString(written)
@@ -69,7 +69,7 @@ def test_what_is_merged_is_written_in_the_order_of_its_fields() -> None:
     assert (read.scope.name, [metric.name for metric in read.metrics]) == ("java", ["a", "b", "c"])
 
 
-def test_entries_are_taken_apart_one_by_one() -> None:
+def test_entries_are_split_one_by_one() -> None:
     found = [
         (
             list(whole.resource),
@@ -86,7 +86,7 @@ def names_of(scope: bytes) -> list[bytes]:
     return list(shallow_scope_metrics(scope).metrics)
 
 
-def test_nothing_in_the_data_is_nothing_in_the_result() -> None:
+def test_empty_data_give_an_empty_result() -> None:
     assert list(merged_resources(b"").resource) == []
     assert list(merged_scopes(b"").scope_metrics.metrics) == []
     assert list(resource_metrics(b"")) == []
@@ -104,7 +104,7 @@ def test_nothing_in_the_data_is_nothing_in_the_result() -> None:
         metric_name,
     ],
 )
-def test_other_bytes_are_refused(parse: Callable[[bytes], object]) -> None:
+def test_invalid_bytes_are_refused(parse: Callable[[bytes], object]) -> None:
     with pytest.raises(NotOtlp, match="not MetricsData"):
         parse(b"\x0a\x05cut")
 

@@ -1,4 +1,4 @@
-"""The record format: what is written is read back, and what nobody has written is refused."""
+"""The record format: written records are read back, and malformed ones are refused."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def fields_of(record: TelemetryRecord) -> dict[str, object]:
 
 @settings(max_examples=200)
 @given(RECORDS)
-def test_what_is_written_is_read_back(record: TelemetryRecord) -> None:
+def test_a_written_record_is_read_back(record: TelemetryRecord) -> None:
     key, headers = record_key(record.payload.client_instance_id), encode_headers(record)
 
     read = decode_record(key, record.payload.data, headers)
@@ -82,7 +82,7 @@ EXAMPLE = TelemetryRecord(
 )
 
 
-def test_the_format_is_text_that_any_tool_shows() -> None:
+def test_the_format_is_text_that_any_tool_can_print() -> None:
     headers = encode_headers(EXAMPLE)
 
     assert record_key(EXAMPLE.payload.client_instance_id) == b"AAECAwQFBgcICQoLDA0ODw"
@@ -133,7 +133,7 @@ def test_a_record_without_an_instance_id_is_malformed(key: bytes | None) -> None
 @pytest.mark.parametrize(
     ("name", "value"), [("codec", b"brotli"), ("client_source_port", b"http"), ("received_ms", b"")]
 )
-def test_a_header_that_is_no_number_or_codec_is_malformed(name: str, value: bytes) -> None:
+def test_a_header_that_is_not_a_number_or_codec_is_malformed(name: str, value: bytes) -> None:
     with pytest.raises(MalformedTelemetry):
         decode_record(record_key(bytes(16)), b"", [*encode_headers(EXAMPLE), (name, value)])
 

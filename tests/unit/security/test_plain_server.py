@@ -16,7 +16,7 @@ def server() -> PlainSaslServer:
 
 
 @pytest.mark.parametrize("token", [b"\0alice\0secret", b"alice\0alice\0secret"])
-def test_the_right_password_lets_a_user_in(server: PlainSaslServer, token: bytes) -> None:
+def test_the_right_password_authenticates_a_user(server: PlainSaslServer, token: bytes) -> None:
     answer = server.evaluate(token)
 
     assert answer == b""
@@ -24,7 +24,7 @@ def test_the_right_password_lets_a_user_in(server: PlainSaslServer, token: bytes
 
 
 @pytest.mark.parametrize("mechanism", list(ScramMechanism))
-def test_one_credential_of_any_kind_is_enough(mechanism: ScramMechanism) -> None:
+def test_one_credential_of_any_mechanism_is_enough(mechanism: ScramMechanism) -> None:
     server = PlainSaslServer(KnownUsers({"alice": "secret"}, mechanism), SECRET)
 
     server.evaluate(b"\0alice\0secret")
@@ -33,7 +33,7 @@ def test_one_credential_of_any_kind_is_enough(mechanism: ScramMechanism) -> None
 
 
 @pytest.mark.parametrize("token", [b"\0alice\0wrong", b"\0nobody\0secret", b"root\0alice\0wrong"])
-def test_a_wrong_name_or_password_is_one_message(server: PlainSaslServer, token: bytes) -> None:
+def test_a_wrong_name_or_password_has_one_message(server: PlainSaslServer, token: bytes) -> None:
     with pytest.raises(SaslFailure) as failure:
         server.evaluate(token)
 
@@ -54,7 +54,7 @@ def test_another_authorization_id_is_refused(server: PlainSaslServer) -> None:
     "token",
     [b"", b"alice", b"\0alice", b"\0alice\0", b"\0\0secret", b"\0alice\0secret\0", b"\0al\xffice\0secret"],
 )
-def test_bytes_that_are_no_login_fail(server: PlainSaslServer, token: bytes) -> None:
+def test_malformed_tokens_fail(server: PlainSaslServer, token: bytes) -> None:
     with pytest.raises(SaslFailure) as failure:
         server.evaluate(token)
 

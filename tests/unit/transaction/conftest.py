@@ -1,4 +1,4 @@
-"""A coordinator on a virtual clock, with partitions and a store that remember what they were told."""
+"""A coordinator on a mock clock, with recording partitions and a recording store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemoryStore:
 
     rows: dict[str, str] = field(default_factory=dict)
     failures: int = 0
-    """So many calls fail from now on."""
+    """The number of further calls that fail."""
 
     def fail_when_told(self) -> None:
         if self.failures:
@@ -66,7 +66,7 @@ class Partitions:
 
 @dataclass
 class TransactionHost:
-    """Everything around one coordinator; `restart` makes another one of what is stored."""
+    """A coordinator with its clock, store and partitions; `restart` creates a new one from the store."""
 
     clock: MockClock = field(default_factory=MockClock)
     store: MemoryStore = field(default_factory=MemoryStore)
@@ -91,7 +91,7 @@ class TransactionHost:
         return coordinator
 
     def restart(self) -> None:
-        """As after kill -9: nothing is left but the store."""
+        """Restart as after kill -9: only the store remains."""
         self.coordinator.close()
         self.coordinator = self.started()
 
@@ -107,7 +107,7 @@ class TransactionHost:
         return producer
 
     def in_epoch(self, epoch: int) -> ProducerIdAndEpoch:
-        """A producer that has got as far as this epoch."""
+        """A producer at this epoch."""
         producer = self.producer()
         stored = self.coordinator.transactions["tx"].with_epoch(epoch, -1, 60_000, self.clock.now_ms())
         self.coordinator.transactions["tx"] = stored

@@ -1,4 +1,4 @@
-"""Each state, error and way out of the transaction coordinator, on a virtual clock."""
+"""Every state, error and outcome of the transaction coordinator, on a mock clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EPOCH_BUMPS = pytest.mark.parametrize("version_2", [False, True], ids=["v1", "v2
 
 
 def code_of(action: Callable[[], object]) -> ErrorCode:
-    """NONE if it works."""
+    """The error code of a call; NONE if it succeeds."""
     try:
         action()
     except ApiError as error:
@@ -44,14 +44,14 @@ def end(
 # InitProducerId
 
 
-def test_a_new_id_begins_in_epoch_0_and_is_empty(host: TransactionHost) -> None:
+def test_a_new_id_starts_empty_in_epoch_0(host: TransactionHost) -> None:
     producer = host.producer()
 
     assert producer == ProducerIdAndEpoch(0, 0)
     assert state_of(host) is TransactionState.EMPTY
 
 
-def test_the_next_incarnation_fences_the_one_before(host: TransactionHost) -> None:
+def test_the_next_incarnation_fences_the_previous_one(host: TransactionHost) -> None:
     before = host.producer()
 
     after = host.producer()
@@ -62,7 +62,7 @@ def test_the_next_incarnation_fences_the_one_before(host: TransactionHost) -> No
     )
 
 
-def test_two_ids_do_not_know_each_other(host: TransactionHost) -> None:
+def test_two_ids_are_independent(host: TransactionHost) -> None:
     one = host.ongoing(P0, transactional_id="one")
 
     two = host.ongoing(P0, transactional_id="two")
@@ -81,7 +81,7 @@ def test_two_ids_do_not_know_each_other(host: TransactionHost) -> None:
         ("tx", 900_000, ErrorCode.NONE),
     ],
 )
-def test_what_init_producer_id_refuses(
+def test_init_producer_id_refuses_invalid_arguments(
     host: TransactionHost, transactional_id: str, timeout_ms: int, code: ErrorCode
 ) -> None:
     found = code_of(lambda: host.coordinator.init_producer_id(transactional_id, timeout_ms))
@@ -99,7 +99,7 @@ def test_an_open_transaction_is_aborted_first(host: TransactionHost) -> None:
     assert host.producer() == ProducerIdAndEpoch(0, 2)
 
 
-def test_a_producer_that_goes_on_gets_the_next_epoch(host: TransactionHost) -> None:
+def test_a_continuing_producer_gets_the_next_epoch(host: TransactionHost) -> None:
     producer = host.producer()
 
     goes_on = host.coordinator.init_producer_id("tx", 1_000, producer)
@@ -107,7 +107,7 @@ def test_a_producer_that_goes_on_gets_the_next_epoch(host: TransactionHost) -> N
     assert goes_on == ProducerIdAndEpoch(0, 1)
 
 
-def test_a_lost_answer_is_given_again(host: TransactionHost) -> None:
+def test_a_lost_answer_is_repeated(host: TransactionHost) -> None:
     producer = host.producer()
     first = host.coordinator.init_producer_id("tx", 1_000, producer)
 
@@ -116,7 +116,7 @@ def test_a_lost_answer_is_given_again(host: TransactionHost) -> None:
     assert again == first == ProducerIdAndEpoch(0, 1)
 
 
-def test_a_producer_whose_transaction_was_aborted_for_it_goes_on(host: TransactionHost) -> None:
+def test_a_producer_whose_transaction_timed_out_can_continue(host: TransactionHost) -> None:
     producer = host.ongoing()
     code = code_of(lambda: host.coordinator.init_producer_id("tx", 60_000, producer))
 
@@ -131,7 +131,7 @@ def test_a_producer_whose_transaction_was_aborted_for_it_goes_on(host: Transacti
     [ProducerIdAndEpoch(0, 0), ProducerIdAndEpoch(7, 1), ProducerIdAndEpoch(0, 5)],
     ids=["an old epoch", "another id", "a future epoch"],
 )
-def test_who_is_not_the_producer_cannot_go_on(host: TransactionHost, expected: ProducerIdAndEpoch) -> None:
+def test_another_producer_cannot_continue(host: TransactionHost, expected: ProducerIdAndEpoch) -> None:
     host.producer()
     host.producer()
 
@@ -140,13 +140,13 @@ def test_who_is_not_the_producer_cannot_go_on(host: TransactionHost, expected: P
     assert code is ErrorCode.PRODUCER_FENCED
 
 
-def test_an_id_that_nobody_knows_takes_anyone(host: TransactionHost) -> None:
+def test_an_unknown_id_accepts_any_producer(host: TransactionHost) -> None:
     producer = host.coordinator.init_producer_id("tx", 1_000, ProducerIdAndEpoch(99, 4))
 
     assert producer == ProducerIdAndEpoch(0, 0)
 
 
-def test_exhausted_epochs_bring_a_new_producer_id(host: TransactionHost) -> None:
+def test_exhausted_epochs_give_a_new_producer_id(host: TransactionHost) -> None:
     host.in_epoch(EXHAUSTED_EPOCH)
 
     producer = host.producer()
@@ -154,7 +154,7 @@ def test_exhausted_epochs_bring_a_new_producer_id(host: TransactionHost) -> None
     assert producer == ProducerIdAndEpoch(1, 0)
 
 
-def test_a_lost_answer_with_a_new_producer_id_is_given_again(host: TransactionHost) -> None:
+def test_a_lost_answer_with_a_new_producer_id_is_repeated(host: TransactionHost) -> None:
     exhausted = host.in_epoch(EXHAUSTED_EPOCH)
     first = host.coordinator.init_producer_id("tx", 1_000, exhausted)
 
@@ -166,7 +166,7 @@ def test_a_lost_answer_with_a_new_producer_id_is_given_again(host: TransactionHo
 # Partitions
 
 
-def test_the_first_partition_begins_the_transaction(host: TransactionHost) -> None:
+def test_the_first_partition_starts_the_transaction(host: TransactionHost) -> None:
     producer = host.producer()
 
     host.coordinator.add_partitions("tx", producer, frozenset({P0}))
@@ -176,7 +176,7 @@ def test_the_first_partition_begins_the_transaction(host: TransactionHost) -> No
     assert known.partitions == {P0}
 
 
-def test_a_partition_that_is_there_costs_no_write(host: TransactionHost) -> None:
+def test_adding_a_partition_again_writes_nothing(host: TransactionHost) -> None:
     producer = host.ongoing(P0, P1)
     host.store.failures = 1
 
@@ -195,7 +195,7 @@ def test_a_partition_that_is_there_costs_no_write(host: TransactionHost) -> None
         ("tx", ProducerIdAndEpoch(0, 0), ErrorCode.NONE),
     ],
 )
-def test_who_may_add_and_verify_partitions(
+def test_adding_and_verifying_partitions_checks_the_producer(
     host: TransactionHost, transactional_id: str, producer: ProducerIdAndEpoch, code: ErrorCode
 ) -> None:
     host.ongoing(P0)
@@ -237,7 +237,7 @@ def test_the_end_writes_markers_and_settles_offsets(
 
 @EPOCH_BUMPS
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
-def test_the_end_may_be_repeated_and_not_turned_around(
+def test_the_end_can_be_repeated_and_not_reversed(
     host: TransactionHost, committed: bool, version_2: bool
 ) -> None:
     producer = host.ongoing(P0)
@@ -260,7 +260,7 @@ def test_the_end_may_be_repeated_and_not_turned_around(
         (False, True, ErrorCode.NONE),
     ],
 )
-def test_the_end_of_what_never_began(
+def test_ending_without_a_transaction_is_refused_or_harmless(
     host: TransactionHost, committed: bool, version_2: bool, code: ErrorCode
 ) -> None:
     producer = host.producer()
@@ -294,7 +294,7 @@ def test_in_version_2_the_current_epoch_asks_for_the_next_end(host: TransactionH
         ("tx", ProducerIdAndEpoch(0, 2), ErrorCode.PRODUCER_FENCED),
     ],
 )
-def test_who_may_not_end_a_transaction(
+def test_ending_checks_the_producer(
     host: TransactionHost,
     transactional_id: str,
     producer: ProducerIdAndEpoch,
@@ -321,7 +321,7 @@ def test_in_version_2_an_empty_id_does_not_know_the_epoch_before(host: Transacti
     assert code is ErrorCode.PRODUCER_FENCED
 
 
-def test_an_end_that_exhausts_the_epochs_brings_a_new_producer_id(host: TransactionHost) -> None:
+def test_an_end_that_exhausts_the_epochs_gives_a_new_producer_id(host: TransactionHost) -> None:
     producer = host.in_epoch(EXHAUSTED_EPOCH)
     host.coordinator.add_partitions("tx", producer, frozenset({P0}))
 
@@ -335,7 +335,7 @@ def test_an_end_that_exhausts_the_epochs_brings_a_new_producer_id(host: Transact
 # While markers are missing
 
 
-def test_a_producer_with_its_next_id_waits_for_the_markers_of_the_one_before(host: TransactionHost) -> None:
+def test_a_producer_with_its_next_id_waits_for_the_markers_of_the_previous_one(host: TransactionHost) -> None:
     producer = host.in_epoch(EXHAUSTED_EPOCH)
     host.coordinator.add_partitions("tx", producer, frozenset({P0}))
     host.partitions.failures = 1
@@ -351,7 +351,7 @@ def test_a_producer_with_its_next_id_waits_for_the_markers_of_the_one_before(hos
 
 
 @EPOCH_BUMPS
-def test_while_markers_are_missing_everything_has_to_wait(host: TransactionHost, version_2: bool) -> None:
+def test_while_markers_are_missing_every_request_must_wait(host: TransactionHost, version_2: bool) -> None:
     producer = host.ongoing(P0)
     host.partitions.failures = 1
 
@@ -368,7 +368,7 @@ def test_while_markers_are_missing_everything_has_to_wait(host: TransactionHost,
     assert state_of(host) is TransactionState.PREPARE_COMMIT
 
 
-def test_a_marker_that_could_not_be_written_is_written_later(host: TransactionHost) -> None:
+def test_a_failed_marker_is_written_later(host: TransactionHost) -> None:
     producer = host.ongoing(P0, P1)
     host.partitions.failures = 3
     end(host, producer, True, version_2=True)
@@ -390,7 +390,7 @@ def test_many_markers_take_several_turns(host: TransactionHost) -> None:
     assert state_of(host) is TransactionState.COMPLETE_COMMIT
 
 
-def test_an_end_that_cannot_be_stored_has_not_happened(host: TransactionHost) -> None:
+def test_an_end_that_cannot_be_stored_did_not_happen(host: TransactionHost) -> None:
     producer = host.ongoing(P0)
     host.store.failures = 1
 
@@ -404,7 +404,7 @@ def test_an_end_that_cannot_be_stored_has_not_happened(host: TransactionHost) ->
 
 
 @pytest.mark.parametrize("written", [0, 1, 2])
-def test_after_a_crash_what_was_decided_is_completed(host: TransactionHost, written: int) -> None:
+def test_after_a_crash_a_decided_end_is_completed(host: TransactionHost, written: int) -> None:
     producer = host.ongoing(P0, P1)
     prepared = host.coordinator.transactions["tx"].prepared(
         committed=True, bump_epoch=True, next_producer_id=-1, now_ms=host.clock.now_ms()
@@ -445,7 +445,7 @@ def test_a_transaction_that_is_open_for_too_long_is_aborted_and_its_producer_fen
     assert code_of(lambda: end(host, producer, True, version_2=False)) is ErrorCode.PRODUCER_FENCED
 
 
-def test_a_transaction_within_its_time_is_left_alone(host: TransactionHost) -> None:
+def test_a_transaction_within_its_timeout_is_not_aborted(host: TransactionHost) -> None:
     host.ongoing(P0)
 
     host.clock.advance(60_000)
@@ -453,7 +453,7 @@ def test_a_transaction_within_its_time_is_left_alone(host: TransactionHost) -> N
     assert state_of(host) is TransactionState.ONGOING
 
 
-def test_time_outs_of_many_leave_turns_to_others(host: TransactionHost) -> None:
+def test_many_timeouts_leave_turns_to_others(host: TransactionHost) -> None:
     names = [f"tx-{number}" for number in range(3 * MARKERS_PER_STEP)]
     for name in names:
         host.ongoing(P0, transactional_id=name)
@@ -466,7 +466,7 @@ def test_time_outs_of_many_leave_turns_to_others(host: TransactionHost) -> None:
     assert {state_of(host, name) for name in names} == {TransactionState.COMPLETE_ABORT}
 
 
-def test_a_time_out_that_cannot_be_stored_comes_later(host: TransactionHost) -> None:
+def test_a_timeout_that_cannot_be_stored_is_tried_again(host: TransactionHost) -> None:
     host.ongoing(P0)
     host.store.failures = 1
 
@@ -499,7 +499,7 @@ def test_ids_that_cannot_be_removed_stay_until_they_can(host: TransactionHost) -
     assert list(host.coordinator) == []
 
 
-def test_a_closed_coordinator_leaves_nothing_in_the_timer(host: TransactionHost) -> None:
+def test_a_closed_coordinator_has_no_timers(host: TransactionHost) -> None:
     producer = host.ongoing(P0)
     host.partitions.failures = 1
     end(host, producer, True, version_2=True)

@@ -39,7 +39,7 @@ HEADLESS_FETCH = bytes.fromhex("00000000 00000000 7fffffff 00 00000000 ffffffff 
 """FetchRequest v15 up to its tagged section."""
 
 
-def test_a_flexible_request_is_read() -> None:
+def test_a_flexible_request_is_decoded() -> None:
     data = PUSH_BYTES
 
     message = decode(PushTelemetryRequest, 0, data)
@@ -47,7 +47,7 @@ def test_a_flexible_request_is_read() -> None:
     assert message == PUSH
 
 
-def test_a_flexible_request_is_written() -> None:
+def test_a_flexible_request_is_encoded() -> None:
     message = PUSH
 
     data = encode(message, 0)
@@ -55,7 +55,7 @@ def test_a_flexible_request_is_written() -> None:
     assert data == PUSH_BYTES
 
 
-def test_a_response_of_fixed_width_is_written() -> None:
+def test_a_response_of_fixed_width_is_encoded() -> None:
     message = PushTelemetryResponse(throttle_time_ms=256, error_code=117)
 
     data = encode(message, 0)
@@ -80,7 +80,7 @@ def test_lengths_are_compact_from_the_first_flexible_version(version: int, data:
     assert decode(HeartbeatRequest, version, written) == message
 
 
-def test_a_length_of_two_bytes() -> None:
+def test_a_length_can_take_two_bytes() -> None:
     message = HeartbeatRequest(group_id="g" * 300)
 
     data = encode(message, 4)
@@ -118,7 +118,7 @@ def test_records_are_a_view_into_the_frame() -> None:
     assert bytes(records) == b"batch"
 
 
-def test_fields_of_other_versions_have_their_defaults_when_read() -> None:
+def test_missing_fields_of_a_version_have_their_defaults() -> None:
     data = encode(FetchRequest(replica_state=ReplicaState(replica_id=3), session_id=7, rack_id="r"), 4)
 
     message = decode(FetchRequest, 4, data)
@@ -126,7 +126,7 @@ def test_fields_of_other_versions_have_their_defaults_when_read() -> None:
     assert message == FetchRequest()
 
 
-def test_fields_of_other_versions_are_left_out_when_written() -> None:
+def test_missing_fields_of_a_version_are_not_written() -> None:
     message = MetadataRequest(topics=None, allow_auto_topic_creation=False)
 
     data = encode(message, 1)
@@ -145,7 +145,7 @@ def test_a_structure_may_be_null(assignment: Assignment | None) -> None:
     assert marker == (0xFF if assignment is None else 1)
 
 
-def test_floats_and_unsigned_numbers() -> None:
+def test_floats_and_unsigned_numbers_are_encoded() -> None:
     quota = AlterClientQuotasRequest(entries=[RequestEntryData(ops=[OpData(key="k", value=0.1)])])
     quorum = DescribeQuorumResponse(nodes=[Node(listeners=[Listener(port=65_535)])])
 
@@ -183,7 +183,7 @@ def test_null_is_refused_where_a_version_does_not_allow_it() -> None:
         (SyncGroupResponse(assignment=7), 0),  # type: ignore[arg-type]
     ],
 )
-def test_what_cannot_be_written_is_a_wire_error(message: object, version: int) -> None:
+def test_a_value_that_cannot_be_encoded_is_a_wire_error(message: object, version: int) -> None:
     write = writer(type(message), version)
 
     with pytest.raises(WireError):
@@ -249,7 +249,7 @@ def test_tags_of_nested_structures_are_skipped() -> None:
     )
 
 
-def test_a_tagged_field_is_written_once_it_differs_from_its_default() -> None:
+def test_a_tagged_field_is_written_only_if_it_differs_from_its_default() -> None:
     feature = SupportedFeatureKey(name="f", min_version=0, max_version=1)
     message = ApiVersionsResponse(supported_features=[feature], finalized_features_epoch=0)
 
@@ -260,7 +260,7 @@ def test_a_tagged_field_is_written_once_it_differs_from_its_default() -> None:
 
 
 @pytest.mark.parametrize("size", range(len(PUSH_BYTES)))
-def test_a_cut_message_is_truncated(size: int) -> None:
+def test_a_truncated_message_is_truncated(size: int) -> None:
     data = PUSH_BYTES[:size]
 
     with pytest.raises(Truncated):
@@ -279,14 +279,14 @@ def test_a_cut_message_is_truncated(size: int) -> None:
         (0, "8000"),
     ],
 )
-def test_bad_lengths_and_bad_text_are_wire_errors(version: int, data: str) -> None:
+def test_bad_lengths_and_bad_strings_are_wire_errors(version: int, data: str) -> None:
     cls = HeartbeatRequest
 
     with pytest.raises(WireError):
         decode(cls, version, bytes.fromhex(data))
 
 
-def test_a_count_is_compared_with_what_is_left() -> None:
+def test_a_count_is_compared_with_the_remaining_bytes() -> None:
     data = bytes.fromhex("7fffffff") + bytes(100)
 
     with pytest.raises(Truncated, match="need 4294967294 bytes at 4, have 100"):
@@ -297,7 +297,7 @@ def many_strings(count: int) -> bytes:
     return count.to_bytes(4, "big") + bytes(2 * count)
 
 
-def test_as_many_elements_as_allowed_are_read() -> None:
+def test_the_maximum_number_of_elements_is_accepted() -> None:
     data = many_strings(MAX_ELEMENTS)
 
     message = decode(DeleteGroupsRequest, 0, data)
@@ -326,7 +326,7 @@ def test_a_response_may_have_more_elements_than_a_request() -> None:
         decode(DeleteGroupsResponse, 0, bytes(4) + one_more + groups + bytes(4))
 
 
-def test_what_requests_carry_has_the_bound_of_requests() -> None:
+def test_structures_in_requests_have_the_bound_of_requests() -> None:
     topics = many_strings(MAX_ELEMENTS + 1) + b"\xff\xff\xff\xff"
 
     with pytest.raises(WireError, match="topics"):

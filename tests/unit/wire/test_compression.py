@@ -1,4 +1,4 @@
-"""Five codecs, both directions; bombs, torn and foreign bytes."""
+"""Five codecs, both directions; bombs, truncated and foreign bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENOUGH = 1 << 24
 
 
 def zstd_stream(content: bytes) -> bytes:
-    """As zstd-jni's output stream does it: no content size in the header."""
+    """Compress like zstd-jni's output stream: no content size in the header."""
     stream = zstandard.ZstdCompressor().compressobj()
     return stream.compress(content) + stream.flush()
 
@@ -44,7 +44,7 @@ def snappy_raw(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("content", [b"", b"x", TEXT, bytes(1 << 20)], ids=["empty", "one", "text", "zeros"])
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_is_compressed_comes_back(codec: Codec, content: bytes) -> None:
+def test_compressed_content_is_restored(codec: Codec, content: bytes) -> None:
     packed = compress(codec, content)
 
     unpacked = decompress(codec, packed, ENOUGH)
@@ -53,7 +53,7 @@ def test_what_is_compressed_comes_back(codec: Codec, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("codec", Codec)
-def test_what_is_compressed_fast_comes_back(codec: Codec) -> None:
+def test_fast_compressed_content_is_restored(codec: Codec) -> None:
     packed = compress(codec, TEXT, fast=True)
 
     unpacked = decompress(codec, packed, ENOUGH)
@@ -72,7 +72,7 @@ def test_what_is_compressed_fast_comes_back(codec: Codec) -> None:
     ],
 )
 @pytest.mark.parametrize("content", [b"", b"x", TEXT, bytes(1 << 20)], ids=["empty", "one", "text", "zeros"])
-def test_what_other_clients_send_is_read(
+def test_streams_of_other_clients_are_decompressed(
     codec: Codec, packer: Callable[[bytes], bytes], content: bytes
 ) -> None:
     packed = memoryview(packer(content))
@@ -91,7 +91,7 @@ def test_several_members_are_one_content(codec: Codec) -> None:
     assert unpacked == b"one,two"
 
 
-def test_zstd_frames_without_a_size_and_skippable_frames_are_read() -> None:
+def test_zstd_frames_without_a_size_and_skippable_frames_are_decompressed() -> None:
     packed = struct.pack("<II", 0x184D2A53, 5) + b"hello" + zstd_stream(b"one,") + zstd_checksummed(b"two")
 
     unpacked = decompress(Codec.ZSTD, packed, 7)
@@ -110,7 +110,7 @@ def test_a_snappy_stream_has_blocks_of_32_kb() -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_content_exactly_at_the_limit_passes(codec: Codec) -> None:
+def test_content_exactly_at_the_limit_is_accepted(codec: Codec) -> None:
     packed = compress(codec, TEXT)
 
     unpacked = decompress(codec, packed, len(TEXT))
@@ -127,7 +127,7 @@ def test_one_byte_more_than_the_limit_is_too_large(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("packer", [zstd_stream, zstd_checksummed])
-def test_zstd_that_does_not_declare_its_size_is_counted(packer: Callable[[bytes], bytes]) -> None:
+def test_zstd_without_a_declared_size_is_counted(packer: Callable[[bytes], bytes]) -> None:
     packed = packer(TEXT)
 
     with pytest.raises(TooLarge):
@@ -163,7 +163,7 @@ def test_a_bomb_is_stopped_within_its_bound(codec: Codec, packed: bytes) -> None
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    # Inputs are kept by zlib and lz4 as an unconsumed tail, up to their own length.
+    # zlib and lz4 keep their input as an unconsumed tail, up to its own length.
     assert peak_bytes < 2 * limit_bytes + 128 * 1024 + len(packed)
 
 
@@ -182,7 +182,7 @@ def test_a_truncated_input_is_corrupt_or_a_shorter_stream_of_whole_blocks(
 
     shorter = [content for cut in cuts if (content := content_or_none(codec, packed[:cut])) is not None]
 
-    # The xerial stream has no end mark: cut between two blocks it is a valid stream.
+    # The xerial stream has no end mark: truncated between two blocks it is a valid stream.
     assert all(codec is Codec.SNAPPY and TEXT.startswith(content) for content in shorter)
     assert len(shorter) <= 2
 
@@ -204,7 +204,7 @@ def test_bytes_after_the_end_are_corrupt(codec: Codec, tail: bytes) -> None:
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)
-def test_no_bytes_are_no_stream(codec: Codec) -> None:
+def test_an_empty_input_is_corrupt(codec: Codec) -> None:
     packed = b""
 
     with pytest.raises(CorruptData):
@@ -212,7 +212,7 @@ def test_no_bytes_are_no_stream(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)
-def test_content_that_was_never_compressed_is_corrupt(codec: Codec) -> None:
+def test_uncompressed_content_is_corrupt(codec: Codec) -> None:
     packed = TEXT
 
     with pytest.raises(CorruptData):
@@ -275,7 +275,7 @@ def test_hostile_structure_is_corrupt(codec: Codec, packed: bytes) -> None:
         decompress(codec, packed, limit_bytes)
 
 
-def test_a_decompressor_that_failed_leaves_nothing_behind() -> None:
+def test_a_failed_decompressor_leaves_nothing_behind() -> None:
     good, bad = zstd_stream(TEXT), zstd_stream(TEXT)[:-3] + b"\xff\xff\xff"
     content_or_none(Codec.ZSTD, bad)
 

@@ -1,4 +1,4 @@
-"""Headers: the one of each version, and Kafka's two oddities."""
+"""Headers: the header version of each API version, and Kafka's two exceptions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADER = RequestHeader(72, 0, 7, "cli")
 
 
 @pytest.mark.parametrize(("data", "flexible"), [(PLAIN, False), (FLEXIBLE, True), (TAGGED, True)])
-def test_a_request_header_is_read(data: bytes, flexible: bool) -> None:
+def test_a_request_header_is_decoded(data: bytes, flexible: bool) -> None:
     frame = b"size" + data + b"body"
 
     header, offset = read_request_header(frame, 4, flexible)
@@ -34,7 +34,7 @@ def test_a_request_header_is_read(data: bytes, flexible: bool) -> None:
 
 
 @pytest.mark.parametrize("flexible", [False, True])
-def test_a_request_header_is_written(flexible: bool) -> None:
+def test_a_request_header_is_encoded(flexible: bool) -> None:
     header = HEADER
 
     data = request_header(header, flexible)
@@ -52,7 +52,7 @@ def test_null_and_empty_client_ids_are_different(client_id: str | None, length: 
     assert request_header(header, True) == data
 
 
-def test_a_header_in_a_memoryview() -> None:
+def test_a_header_can_be_in_a_memoryview() -> None:
     data = memoryview(FLEXIBLE)
 
     header, _ = read_request_header(data, 0, True)
@@ -60,7 +60,7 @@ def test_a_header_in_a_memoryview() -> None:
     assert header == HEADER
 
 
-def test_key_and_version_can_be_seen_before_the_header_is_read() -> None:
+def test_key_and_version_can_be_read_before_the_header() -> None:
     data = PLAIN[:4]
 
     key, version = peek_api(data)
@@ -69,7 +69,7 @@ def test_key_and_version_can_be_seen_before_the_header_is_read() -> None:
 
 
 @pytest.mark.parametrize("size", range(len(TAGGED)))
-def test_a_cut_header_is_truncated(size: int) -> None:
+def test_a_truncated_header_is_truncated(size: int) -> None:
     data = TAGGED[:size]
 
     with pytest.raises(Truncated):
@@ -103,7 +103,7 @@ def test_a_broken_header_is_a_wire_error(broken: str) -> None:
     ],
     ids=["correlation id", "long client id", "no text"],
 )
-def test_a_header_that_cannot_be_written_is_a_wire_error(header: RequestHeader) -> None:
+def test_a_header_that_cannot_be_encoded_is_a_wire_error(header: RequestHeader) -> None:
     flexible = True
 
     with pytest.raises(WireError):
@@ -111,7 +111,7 @@ def test_a_header_that_cannot_be_written_is_a_wire_error(header: RequestHeader) 
 
 
 @pytest.mark.parametrize(("flexible", "data"), [(False, "00000007"), (True, "00000007 00")])
-def test_response_headers(flexible: bool, data: str) -> None:
+def test_response_headers_are_encoded(flexible: bool, data: str) -> None:
     correlation_id = 7
 
     written = response_header(correlation_id, flexible)
@@ -121,14 +121,14 @@ def test_response_headers(flexible: bool, data: str) -> None:
 
 
 @pytest.mark.parametrize("data", ["000000", "00000007", "00000007 01"])
-def test_a_cut_response_header_is_truncated(data: str) -> None:
+def test_a_truncated_response_header_is_truncated(data: str) -> None:
     flexible = True
 
     with pytest.raises(Truncated):
         read_response_header(bytes.fromhex(data), 0, flexible)
 
 
-def test_the_version_decides_which_header_comes() -> None:
+def test_the_version_selects_the_header() -> None:
     requests = [
         (PushTelemetryRequest, 0),
         (SaslHandshakeRequest, 1),

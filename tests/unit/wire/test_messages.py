@@ -84,7 +84,7 @@ def test_versions_are_those_of_kafka(
 
 
 @pytest.mark.parametrize("name", ["ConsumerProtocolSubscription", "ConsumerProtocolAssignment"])
-def test_what_consumers_exchange_has_versions_of_its_own(name: str) -> None:
+def test_consumer_protocol_data_has_its_own_versions(name: str) -> None:
     cls = MESSAGES[name]
 
     facts = cls.VERSIONS, cls.FLEXIBLE
@@ -92,7 +92,7 @@ def test_what_consumers_exchange_has_versions_of_its_own(name: str) -> None:
     assert facts == (Versions(0, 3), NEVER)
 
 
-def test_nothing_else_is_declared() -> None:
+def test_no_other_message_is_declared() -> None:
     expected = {name + kind for _, name, *_ in APIS for kind in ("Request", "Response")}
 
     names = set(MESSAGES)
@@ -101,7 +101,7 @@ def test_nothing_else_is_declared() -> None:
 
 
 @pytest.mark.parametrize(("cls", "version"), declared_versions())
-def test_defaults_travel(cls: type, version: int) -> None:
+def test_defaults_are_encoded_and_decoded(cls: type, version: int) -> None:
     message = cls()
 
     data = encode(message, version)

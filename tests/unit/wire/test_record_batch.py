@@ -1,4 +1,4 @@
-"""RecordBatch of magic 2: layout, checks of Produce, stamping, and what aiokafka makes of it."""
+"""RecordBatch of magic 2: layout, checks of Produce, stamping, and compatibility with aiokafka."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def crc_renewed(batch: bytearray) -> bytes:
 
 
 def changed(position: int, layout: str, value: int, batch: bytes = BATCH) -> bytes:
-    """A batch with another value in one field and a CRC that holds."""
+    """A batch with another value in one field and a correct CRC."""
     other = bytearray(batch)
     struct.pack_into(layout, other, position, value)
     return crc_renewed(other)
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_records_come_back_as_they_were(codec: Codec) -> None:
+def test_records_are_read_back(codec: Codec) -> None:
     batch = build_batch(RECORDS, codec=codec)
 
     found = list(records(batch))
@@ -58,7 +58,7 @@ def test_records_come_back_as_they_were(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_aiokafka_reads_what_is_built(codec: Codec) -> None:
+def test_aiokafka_reads_our_batches(codec: Codec) -> None:
     batch = build_batch(
         RECORDS, codec=codec, producer_id=4711, producer_epoch=2, base_sequence=17, base_offset=100
     )
@@ -77,7 +77,7 @@ def test_aiokafka_reads_what_is_built(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", list(Codec))
-def test_what_aiokafka_builds_is_read(codec: Codec) -> None:
+def test_batches_of_aiokafka_are_read(codec: Codec) -> None:
     builder = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=int(codec),
@@ -99,7 +99,7 @@ def test_what_aiokafka_builds_is_read(codec: Codec) -> None:
     assert list(records(batch)) == RECORDS
 
 
-def test_the_header_says_what_was_built() -> None:
+def test_the_header_describes_the_batch() -> None:
     batch = build_batch(
         RECORDS,
         codec=Codec.LZ4,
@@ -157,7 +157,7 @@ def test_stamping_keeps_the_crc() -> None:
     assert is_intact(batch, parse_header(batch))
 
 
-def test_restamping_renews_the_crc() -> None:
+def test_restamping_updates_the_crc() -> None:
     header = parse_header(BATCH)
 
     batch = restamped(BATCH, header, 5, 0, TimestampType.LOG_APPEND_TIME, 42) + BATCH[HEADER_BYTES:]
@@ -219,7 +219,7 @@ def test_restamping_renews_the_crc() -> None:
         "transactional",
     ],
 )
-def test_a_batch_that_produce_refuses(data: bytes, code: ErrorCode) -> None:
+def test_an_invalid_batch_is_refused(data: bytes, code: ErrorCode) -> None:
     received = memoryview(data)
 
     with pytest.raises(ApiError) as refusal:
@@ -237,7 +237,7 @@ def test_a_torn_second_batch_is_dropped_as_kafka_does() -> None:
 
 
 @pytest.mark.parametrize("produce_version", [3, 6, 7])
-def test_zstd_came_with_produce_7(produce_version: int) -> None:
+def test_zstd_needs_produce_version_7(produce_version: int) -> None:
     batch = build_batch(RECORDS, codec=Codec.ZSTD)
 
     code = code_of(lambda: check_batch(batch, produce_version=produce_version))
@@ -245,7 +245,7 @@ def test_zstd_came_with_produce_7(produce_version: int) -> None:
     assert code == (ErrorCode.NONE if produce_version >= 7 else ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 
 
-def test_size_limits() -> None:
+def test_size_limits_are_enforced() -> None:
     size_bytes = len(BATCH)
 
     codes = [
@@ -265,7 +265,7 @@ def code_of(check: Callable[[], object]) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def test_transactional_batches_pass_where_they_are_taken() -> None:
+def test_transactional_batches_are_accepted_on_request() -> None:
     batch = build_batch(RECORDS, producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
 
     header = check_batch(batch, transactions=True)
@@ -274,7 +274,7 @@ def test_transactional_batches_pass_where_they_are_taken() -> None:
 
 
 def body_of(*raw_records: bytes, count: int = 1) -> bytes:
-    """A batch with a right CRC around records that may be wrong."""
+    """A batch with a correct CRC around records that may be wrong."""
     batch = bytearray(build_batch([Record(None, None, 0)])[:HEADER_BYTES] + b"".join(raw_records))
     struct.pack_into(">i", batch, 8, len(batch) - 12)
     struct.pack_into(">i", batch, 23, count - 1)
@@ -309,7 +309,7 @@ NULLS = b"\x00\x00\x00\x01\x01\x00"
         ),
     ],
 )
-def test_records_that_do_not_hold_together(batch: bytes) -> None:
+def test_inconsistent_records_are_refused(batch: bytes) -> None:
     header = parse_header(batch)
 
     with pytest.raises(WireError):
@@ -335,7 +335,7 @@ def test_header_keys_that_are_not_utf_8_survive_a_rebuild() -> None:
 @pytest.mark.parametrize(
     "value", [0, -1, 63, 64, -64, -65, 8191, 8192, -8193, 0x7FFFFFFF, -0x80000000, (1 << 63) - 1, -(1 << 63)]
 )
-def test_varints_come_back(value: int) -> None:
+def test_varints_are_read_back(value: int) -> None:
     encoded = encoded_varint(value)
 
     decoded = varlong(encoded, 0)
@@ -343,7 +343,7 @@ def test_varints_come_back(value: int) -> None:
     assert decoded == (value, len(encoded))
 
 
-def test_batches_back_to_back_are_read_up_to_the_torn_one() -> None:
+def test_consecutive_batches_are_read_up_to_the_torn_one() -> None:
     data = BATCH + build_batch(RECORDS, base_offset=4) + BATCH[:100]
 
     found = [(header.base_offset, bytes(batch)) for header, batch in record_batches(data)]
@@ -351,7 +351,7 @@ def test_batches_back_to_back_are_read_up_to_the_torn_one() -> None:
     assert found == [(0, BATCH), (4, build_batch(RECORDS, base_offset=4))]
 
 
-def test_bytes_that_are_no_batches_are_refused() -> None:
+def test_bytes_that_are_not_batches_are_refused() -> None:
     data = BATCH + bytes(100)
 
     with pytest.raises(WireError):

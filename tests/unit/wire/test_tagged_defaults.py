@@ -1,4 +1,5 @@
-"""Defaults of tagged fields, which no comparison of bytes can see: a field at its default is not on the wire.
+"""Defaults of tagged fields, which no comparison of bytes can show: a field with its default is not on the
+wire.
 
 The table holds the facts of Kafka 4.3's JSON files.
 """
@@ -20,7 +21,7 @@ from random_messages import declared_messages
 
 LEADER = {"leader_id": -1, "leader_epoch": -1}
 FACTS: list[tuple[type, type, str, int, int, Any, Any]] = [
-    # message, structure, field, tag, first version, default, something else
+    # message, structure, field, tag, first version, default, another value
     (
         produce.ProduceResponse,
         produce.PartitionProduceResponse,
@@ -162,7 +163,7 @@ def test_a_new_structure_has_the_default(
 
 
 @each_fact
-def test_a_structure_without_the_tag_is_read_with_the_default(
+def test_a_structure_without_the_tag_is_decoded_with_the_default(
     message: type, structure: type, field: str, tag: int, first: int, default: Any, other: Any
 ) -> None:
     layout_of_structure = shape(message, structure)
@@ -176,7 +177,7 @@ def test_a_structure_without_the_tag_is_read_with_the_default(
 
 
 @each_fact
-def test_any_other_value_is_written_under_the_tag(
+def test_any_other_value_is_written_with_the_tag(
     message: type, structure: type, field: str, tag: int, first: int, default: Any, other: Any
 ) -> None:
     layout_of_structure = shape(message, structure)
@@ -189,7 +190,7 @@ def test_any_other_value_is_written_under_the_tag(
     assert compile_reader(layout_of_structure, "test")(data, 0) == (changed, len(data))
 
 
-def test_defaults_made_by_a_reader_are_not_shared() -> None:
+def test_defaults_of_decoded_messages_are_not_shared() -> None:
     layout_of_structure = shape(fetch.FetchRequest, fetch.FetchRequest)
     data = compile_writer(layout_of_structure, "test")(fetch.FetchRequest())
     read = compile_reader(layout_of_structure, "test")
