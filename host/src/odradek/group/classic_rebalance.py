@@ -182,14 +182,16 @@ class ClassicRebalance:
         )
 
     def answer_sync(self, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
-        """Answer a parked SyncGroup, if there is one. Its session has run on unheeded: it starts anew."""
+        """Answer a parked SyncGroup, if any, and restart the session, which ran while the member could not
+        send.
+        """
         parked, member.sync = member.sync, None
         if parked is not None:
             self.outbox.put(parked, response)
             self.arm_session(group, member)
 
     def fence_sync(self, member: ClassicMember) -> None:
-        """Another client has taken the member's place: answer a SyncGroup that the former one has parked."""
+        """Answer a SyncGroup parked by a former client whose place another client has taken."""
         parked, member.sync = member.sync, None
         self.outbox.put(parked, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
 

@@ -16,7 +16,7 @@ from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 def sync(
     rebalance: ClassicRebalance, group: ClassicGroup, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
-    """Answer with the member's assignment, or park until the leader has sent it.
+    """Return the member's assignment, or park the request until the leader has sent it.
 
     Raises:
         ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, INCONSISTENT_GROUP_PROTOCOL,

@@ -179,7 +179,7 @@ class ReplicaMove:
                 flushes, flushed = flushes + 1, True
                 yield self._segments[-1].flusher()
                 continue
-            flushed = False  # appends have outrun the flush
+            flushed = False  # appends may have outrun a flush
             self._copy_piece()
             yield None
 

@@ -272,7 +272,7 @@ class TransactionCoordinator:
 
     def _complete(self, prepared: TransactionMetadata) -> None:
         self.participants.complete_offsets(prepared.producer_id, prepared.is_commit)
-        # Stored last: after a crash before this point all markers are written again, which changes nothing.
+        # Stored last: after a crash before this point all markers are written again, which is harmless.
         self._put(prepared.completed(self.clock.now_ms()))
         del self.unmarked[prepared.transactional_id]
 
