@@ -1,4 +1,4 @@
-"""The contract of the host's kit."""
+"""The contract kit of the host, run on this plugin."""
 
 from __future__ import annotations
 

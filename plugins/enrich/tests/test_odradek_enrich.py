@@ -1,4 +1,4 @@
-"""The labels of KIP-714 and the table that chooses them."""
+"""The labels of KIP-714, and the table that selects them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_each_label_can_be_the_only_one(name: str) -> None:
     assert list(labels) == [name]
 
 
-def test_a_client_without_a_client_id_has_no_such_label() -> None:
+def test_a_client_without_a_client_id_has_no_client_id_label() -> None:
     enricher = enricher_of(labels=["client_id", "node_id"])
 
     labels = enricher.labels(INSTANCE, request_of(client_id=None))
@@ -77,7 +77,7 @@ def test_a_client_without_a_client_id_has_no_such_label() -> None:
     assert labels == {"node_id": "7"}
 
 
-def test_an_empty_client_id_is_a_client_id() -> None:
+def test_an_empty_client_id_is_a_label() -> None:
     enricher = enricher_of(labels=["client_id"])
 
     labels = enricher.labels(INSTANCE, request_of(client_id=""))
@@ -85,7 +85,7 @@ def test_an_empty_client_id_is_a_client_id() -> None:
     assert labels == {"client_id": ""}
 
 
-def test_static_labels_are_set_beside_the_others() -> None:
+def test_static_labels_are_set_in_addition() -> None:
     enricher = enricher_of(labels="principal", static__team="payments", static__region="eu")
 
     labels = enricher.labels(INSTANCE, request_of())
@@ -93,7 +93,7 @@ def test_static_labels_are_set_beside_the_others() -> None:
     assert labels == {"principal": "User:alice", "team": "payments", "region": "eu"}
 
 
-def test_a_label_that_is_off_may_be_static() -> None:
+def test_a_disabled_label_may_be_static() -> None:
     enricher = enricher_of(labels=["client_id"], static__node_id="edge")
 
     labels = enricher.labels(INSTANCE, request_of())
@@ -109,7 +109,7 @@ def test_the_client_instance_id_is_base64url_without_padding() -> None:
     assert labels == {"client_instance_id": "_____________________w"}
 
 
-def test_nothing_to_set_stays_out() -> None:
+def test_without_labels_the_plugin_offers_nothing() -> None:
     config = PluginConfig("plugins.enrich", {"labels": []})
 
     enricher = odradek_enricher(config)
@@ -127,7 +127,7 @@ def test_nothing_to_set_stays_out() -> None:
         ({"static.": "5"}, "plugins.enrich.static"),
     ],
 )
-def test_a_broken_table_names_its_key(table: dict[str, object], path: str) -> None:
+def test_an_invalid_table_is_refused_with_its_key(table: dict[str, object], path: str) -> None:
     config = PluginConfig("plugins.enrich", table)
 
     with pytest.raises(ConfigError) as caught:

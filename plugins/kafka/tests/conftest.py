@@ -1,4 +1,4 @@
-"""A producer that does what a script says, and pushes to send with it."""
+"""A scripted producer, and pushes to send with it."""
 
 from __future__ import annotations
 
@@ -83,24 +83,28 @@ class Sent:
 
 
 Judge = Callable[[Sent, list[Sent]], Any]
-"""Given a message and all that are polled with it: None, a KafkaError, or ``HANG``."""
+"""The result of a message, given the message and all that are polled with it: None, a KafkaError, or
+``HANG``.
+"""
 HANG = object()
 
 
 @dataclass
 class FakeProducer:
-    """Reports in ``poll``, as confluent-kafka does, what the judge says of everything produced until then."""
+    """Reports in ``poll``, as confluent-kafka does, the script's result for everything produced until
+    then.
+    """
 
     judge: Judge = lambda sent, together: None
     refuse: Callable[[Sent], Exception | None] = lambda sent: None
-    """What ``produce`` itself raises."""
+    """The exception that ``produce`` itself raises."""
     sent: list[Sent] = field(default_factory=list)
     waiting: list[Sent] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
     callbacks: dict[str, Any] = field(default_factory=dict)
     purged: int = 0
     batch: int = 0
-    """How many messages make a poll; 0: as many as there are."""
+    """The number of messages per poll; 0 for all."""
 
     def __call__(self, options: dict[str, str], **callbacks: Any) -> FakeProducer:
         self.options, self.callbacks = options, callbacks
@@ -135,7 +139,7 @@ def error(name: str, **flags: bool) -> KafkaError:
 
 @dataclass(frozen=True)
 class Kit:
-    """What the tests need; tests do not import each other's files."""
+    """Helpers for the tests; tests do not import each other's files."""
 
     data: Callable[..., bytes] = data_of
     record: Callable[..., TelemetryRecord] = record_of

@@ -1,4 +1,4 @@
-"""The contract of the host's kit, with a cluster that can be turned."""
+"""The contract kit of the host, with a cluster that can be stopped."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from odradek_kafka.kafka_settings import Encoding, KafkaSettings
 from odradek_kafka.producer_session import ProducerSession
 
 Kit = Any
-"""Of conftest."""
+"""From conftest."""
 ERRORS = {FarSideState.DOWN: "_MSG_TIMED_OUT", FarSideState.REFUSING: "MSG_SIZE_TOO_LARGE"}
 
 
 class ClusterSide:
-    """What the producers of all sessions talk to."""
+    """The cluster that the producers of all sessions use."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
@@ -47,7 +47,7 @@ class ClusterSide:
 
 
 class Forgetful(list[Any]):
-    """The fake's own memory would be taken for the forwarder's."""
+    """The fake's own memory would count as the forwarder's."""
 
     def append(self, item: Any) -> None:
         return None

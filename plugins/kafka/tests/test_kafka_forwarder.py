@@ -1,4 +1,4 @@
-"""What is sent, what the reports mean, and what the host is told."""
+"""Sent records, the handling of delivery reports, and the result for the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from odradek_kafka.producer_session import ProducerSession
 from odradek_kafka.topic_names import read_template
 
 Kit = Any
-"""Of conftest."""
+"""From conftest."""
 
 
 def settings_of(**fields: Any) -> KafkaSettings:
@@ -29,7 +29,7 @@ def forwarder_of(producer: Any, **fields: Any) -> KafkaForwarder:
 
 
 def delivered(producer: Any, *batches: Sequence[TelemetryRecord], **fields: Any) -> list[Exception | None]:
-    """Deliver batch after batch with one forwarder; what each call raised."""
+    """Deliver batch after batch with one forwarder; return the exception of each call."""
 
     async def run() -> list[Exception | None]:
         forwarder = forwarder_of(producer, **fields)
@@ -54,7 +54,7 @@ def test_it_is_a_forwarder(kit: Kit) -> None:
     assert isinstance(forwarder_of(kit.producer()), Forwarder)
 
 
-def test_a_push_is_a_record_with_its_bytes_and_who_sent_it(kit: Kit) -> None:
+def test_a_push_is_a_record_with_its_payload_and_its_client(kit: Kit) -> None:
     producer = kit.producer()
     record = kit.record(3, received_ms=1_760_000_000_000)
 
@@ -87,7 +87,9 @@ def test_a_push_is_a_record_with_its_bytes_and_who_sent_it(kit: Kit) -> None:
         (Key.NONE, "orders", None),
     ],
 )
-def test_other_keys(kit: Kit, key: Key, client_id: str | None, expected: bytes | None) -> None:
+def test_other_keys_can_be_configured(
+    kit: Kit, key: Key, client_id: str | None, expected: bytes | None
+) -> None:
     producer = kit.producer()
 
     delivered(producer, [kit.record(client_id=client_id)], key=key)
@@ -95,7 +97,7 @@ def test_other_keys(kit: Kit, key: Key, client_id: str | None, expected: bytes |
     assert [sent.key for sent in producer.sent] == [expected]
 
 
-def test_json_is_json(kit: Kit) -> None:
+def test_a_push_can_be_exported_as_json(kit: Kit) -> None:
     producer = kit.producer()
 
     delivered(producer, [kit.record(data=kit.data("a.b"))], encoding=Encoding.JSON)
@@ -106,7 +108,7 @@ def test_json_is_json(kit: Kit) -> None:
     ]
 
 
-def test_what_is_no_otlp_is_rejected_and_the_rest_goes_on(kit: Kit) -> None:
+def test_a_payload_that_is_not_otlp_is_rejected_and_the_others_are_sent(kit: Kit) -> None:
     producer = kit.producer()
     bad, good = kit.record(data=b"\xff\xff"), kit.record(1)
 
@@ -116,7 +118,7 @@ def test_what_is_no_otlp_is_rejected_and_the_rest_goes_on(kit: Kit) -> None:
     assert (error.records, error.delivered) == ([bad], [good])
 
 
-def test_a_topic_by_the_kind_of_client(kit: Kit) -> None:
+def test_the_topic_can_depend_on_the_kind_of_client(kit: Kit) -> None:
     producer = kit.producer()
     batch = [
         kit.record(data=kit.data("org.apache.kafka.consumer.lag")),
@@ -137,7 +139,7 @@ def test_an_empty_push_is_not_exported(kit: Kit) -> None:
     assert producer.sent == []
 
 
-def test_liveness_is_the_newest_push_of_each_instance_empty_ones_too(kit: Kit) -> None:
+def test_liveness_is_the_newest_push_of_each_instance_including_empty_ones(kit: Kit) -> None:
     producer = kit.producer()
     batch = [
         kit.record(1, received_ms=10),
@@ -167,7 +169,7 @@ def test_liveness_is_the_newest_push_of_each_instance_empty_ones_too(kit: Kit) -
     }
 
 
-def test_a_client_id_that_is_no_text_has_a_liveness_all_the_same(kit: Kit) -> None:
+def test_a_client_id_that_is_not_text_has_a_liveness_record(kit: Kit) -> None:
     producer = kit.producer()
 
     delivered(producer, [kit.record(client_id="\udcff", data=b"")], liveness_topic="alive")
@@ -188,7 +190,7 @@ def test_a_client_id_that_is_no_text_has_a_liveness_all_the_same(kit: Kit) -> No
         "INVALID_MSG",
     ],
 )
-def test_what_may_pass_is_a_retry_of_what_was_not_acknowledged(kit: Kit, name: str) -> None:
+def test_a_retriable_error_retries_unacknowledged_records(kit: Kit, name: str) -> None:
     batch = [kit.record(0), kit.record(1)]
     producer = kit.producer(judge=lambda sent, _: kit.error(name) if sent.key.startswith(b"AQ") else None)
 
@@ -200,7 +202,7 @@ def test_what_may_pass_is_a_retry_of_what_was_not_acknowledged(kit: Kit, name: s
 
 
 @pytest.mark.parametrize("name", ["MSG_SIZE_TOO_LARGE", "INVALID_RECORD"])
-def test_a_batch_that_is_refused_as_a_whole_is_sent_one_by_one(kit: Kit, name: str) -> None:
+def test_a_batch_refused_as_a_whole_is_sent_one_by_one(kit: Kit, name: str) -> None:
     batch = [kit.record(number) for number in range(3)]
 
     def judge(sent: Any, together: list[Any]) -> object:
@@ -217,7 +219,7 @@ def test_a_batch_that_is_refused_as_a_whole_is_sent_one_by_one(kit: Kit, name: s
     assert len(producer.sent) == 6
 
 
-def test_a_record_beside_an_invalid_one_is_sent_again(kit: Kit) -> None:
+def test_a_record_next_to_an_invalid_one_is_sent_again(kit: Kit) -> None:
     batch = [kit.record(0), kit.record(1)]
 
     def judge(sent: Any, together: list[Any]) -> object:
@@ -234,7 +236,7 @@ def test_a_record_beside_an_invalid_one_is_sent_again(kit: Kit) -> None:
     assert (error.records, error.delivered) == ([batch[1]], [batch[0]])
 
 
-def test_what_librdkafka_refuses_at_once_counts_like_a_report(kit: Kit) -> None:
+def test_an_immediate_refusal_of_librdkafka_counts_like_a_report(kit: Kit) -> None:
     batch = [kit.record(0), kit.record(1)]
     too_large = kit.raised(kit.error("MSG_SIZE_TOO_LARGE"))
     producer = kit.producer(refuse=lambda sent: too_large if sent.key.startswith(b"AQ") else None)
@@ -254,7 +256,7 @@ def test_a_full_queue_of_librdkafka_is_a_retry(kit: Kit) -> None:
     assert "_QUEUE_FULL" in str(error)
 
 
-def test_rejected_and_retriable_in_one_batch(kit: Kit) -> None:
+def test_rejected_and_retriable_records_in_one_batch(kit: Kit) -> None:
     batch = [kit.record(number) for number in range(3)]
     wrong = {b"AQ": "MSG_SIZE_TOO_LARGE", b"Ag": "_MSG_TIMED_OUT"}
 
@@ -267,7 +269,7 @@ def test_rejected_and_retriable_in_one_batch(kit: Kit) -> None:
     assert (error.records, error.delivered) == ([batch[1]], [batch[0]])
 
 
-def test_reports_that_do_not_come_are_a_retry_before_the_host_loses_patience(kit: Kit) -> None:
+def test_missing_reports_are_a_retry_before_the_hosts_timeout(kit: Kit) -> None:
     batch = [kit.record(0), kit.record(1)]
     producer = kit.producer(judge=lambda sent, _: kit.hang if sent.key.startswith(b"AQ") else None)
 
@@ -278,7 +280,7 @@ def test_reports_that_do_not_come_are_a_retry_before_the_host_loses_patience(kit
     assert producer.purged == 2, "once when the time was over, once at the end"
 
 
-def test_a_call_that_is_cancelled_takes_back_what_is_on_its_way(kit: Kit) -> None:
+def test_a_cancelled_call_purges_its_records_in_flight(kit: Kit) -> None:
     producer = kit.producer(judge=lambda sent, _: kit.hang)
 
     async def run() -> None:
@@ -296,7 +298,7 @@ def test_a_call_that_is_cancelled_takes_back_what_is_on_its_way(kit: Kit) -> Non
     assert producer.purged == 1
 
 
-def test_the_reason_has_what_librdkafka_said_of_its_connections(kit: Kit) -> None:
+def test_the_reason_includes_librdkafkas_connection_errors(kit: Kit) -> None:
     producer = kit.producer(judge=lambda sent, _: kit.error("_MSG_TIMED_OUT"))
 
     async def run() -> Exception | None:
@@ -312,7 +314,7 @@ def test_the_reason_has_what_librdkafka_said_of_its_connections(kit: Kit) -> Non
     assert str(error).endswith("(_AUTHENTICATION: _AUTHENTICATION it is)")
 
 
-def test_a_success_forgets_what_librdkafka_said(kit: Kit) -> None:
+def test_a_success_clears_librdkafkas_errors(kit: Kit) -> None:
     producer = kit.producer()
 
     async def run() -> str | None:
@@ -321,15 +323,15 @@ def test_a_success_forgets_what_librdkafka_said(kit: Kit) -> None:
         producer.callbacks["error_cb"](kit.error("_ALL_BROKERS_DOWN"))
         await forwarder.deliver([kit.record()])
         assert forwarder.session is not None
-        said = forwarder.session.last_error
+        problem_after = forwarder.session.last_error
         await forwarder.close()
-        return said
+        return problem_after
 
     assert asyncio.run(run()) is None
 
 
-def said(producer: Any, *errors: Any) -> str | None:
-    """What is known after librdkafka called back with these."""
+def problem_after(producer: Any, *errors: Any) -> str | None:
+    """The known problem after librdkafka called back with these errors."""
 
     async def run() -> str | None:
         forwarder = forwarder_of(producer)
@@ -345,14 +347,16 @@ def said(producer: Any, *errors: Any) -> str | None:
 
 
 def test_a_problem_is_logged_when_it_begins(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
-    found = said(kit.producer(), kit.error("_TRANSPORT"), kit.error("_RESOLVE"), kit.error("_TRANSPORT"))
+    found = problem_after(
+        kit.producer(), kit.error("_TRANSPORT"), kit.error("_RESOLVE"), kit.error("_TRANSPORT")
+    )
 
     assert found == "_TRANSPORT: _TRANSPORT it is"
     assert [record.__dict__["problem"] for record in caplog.records] == [found]
 
 
-def test_why_brokers_are_down_is_kept(kit: Kit) -> None:
-    found = said(kit.producer(), kit.error("_AUTHENTICATION"), kit.error("_ALL_BROKERS_DOWN"))
+def test_the_reason_why_brokers_are_down_is_kept(kit: Kit) -> None:
+    found = problem_after(kit.producer(), kit.error("_AUTHENTICATION"), kit.error("_ALL_BROKERS_DOWN"))
 
     assert found == "_AUTHENTICATION: _AUTHENTICATION it is"
 
@@ -373,7 +377,7 @@ def test_a_fatal_error_is_a_retry_with_a_new_producer(kit: Kit) -> None:
     assert (len(first.sent), len(second.sent)) == (1, 1)
 
 
-def test_liveness_that_fails_does_not_send_the_pushes_again(kit: Kit) -> None:
+def test_a_liveness_failure_does_not_send_the_pushes_again(kit: Kit) -> None:
     batch = [kit.record(1), kit.record(1)]
     failures = [kit.error("_MSG_TIMED_OUT")]
     producer = kit.producer(
@@ -389,7 +393,7 @@ def test_liveness_that_fails_does_not_send_the_pushes_again(kit: Kit) -> None:
     assert topics == ["client_telemetry", "client_telemetry", "alive", "alive"]
 
 
-def test_close_without_start_and_twice(kit: Kit) -> None:
+def test_close_works_without_start_and_twice(kit: Kit) -> None:
     async def run() -> None:
         forwarder = forwarder_of(kit.producer())
         await forwarder.close()

@@ -1,4 +1,4 @@
-"""The table, and what is wrong with it."""
+"""The configuration table and its errors."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def refused(**table: object) -> ConfigError:
     return caught.value
 
 
-def test_without_servers_the_plugin_stays_out() -> None:
+def test_without_servers_the_plugin_is_inactive() -> None:
     assert odradek_forwarder(PluginConfig("plugins.kafka", {})) is None
 
 
-def test_servers_are_enough() -> None:
+def test_servers_are_the_only_required_key() -> None:
     forwarder = odradek_forwarder(PluginConfig("plugins.kafka", {"bootstrap.servers": SERVERS}))
 
     assert isinstance(forwarder, Forwarder)
 
 
-def test_the_defaults() -> None:
+def test_omitted_keys_have_their_defaults() -> None:
     settings = settings_of()
 
     options = {**DEFAULTS, "bootstrap.servers": SERVERS, "delivery.timeout.ms": "20000"}
     assert settings == KafkaSettings(options=options, topic=TopicTemplate("client_telemetry"))
 
 
-def test_all_keys() -> None:
+def test_all_keys_are_read() -> None:
     settings = settings_of(
         **{
             "topic": "telemetry.{team}",
@@ -74,7 +74,7 @@ def test_all_keys() -> None:
 
 
 @pytest.mark.parametrize("name", ["delivery.timeout.ms", "message.timeout.ms"])
-def test_the_time_out_of_a_message_has_two_names(name: str) -> None:
+def test_the_message_timeout_has_two_names(name: str) -> None:
     options = settings_of(**{f"client.{name}": "1500"}).options
 
     assert [options.get(key) for key in ("delivery.timeout.ms", "message.timeout.ms")].count("1500") == 1
@@ -84,7 +84,7 @@ def test_the_time_out_of_a_message_has_two_names(name: str) -> None:
 @pytest.mark.parametrize(
     "servers", ["a", "a:1,b:2", "PLAINTEXT://a:1", "[::1]:9092", "kafka-1.example.com:9093 , k:1"]
 )
-def test_servers_as_librdkafka_reads_them(servers: str) -> None:
+def test_servers_are_parsed_as_by_librdkafka(servers: str) -> None:
     options = settings_of(**{"bootstrap.servers": servers}).options
 
     assert options["bootstrap.servers"] == servers.replace(" ", "")
@@ -159,14 +159,14 @@ def test_secrets_are_not_shown() -> None:
         ({"topics": "a"}, "topics", "unknown key"),
     ],
 )
-def test_what_is_wrong_is_named(table: dict[str, Any], key: str, problem: str) -> None:
+def test_an_invalid_value_is_refused_with_its_key(table: dict[str, Any], key: str, problem: str) -> None:
     error = refused(**table)
 
     assert error.path == f"plugins.kafka.{key}"
     assert problem in error.problem
 
 
-def test_trying_the_options_says_nothing_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_validating_the_options_prints_nothing_on_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     refused(**{"client.security.protocol": "SSL", "client.ssl.ca.location": "/nowhere/ca.pem"})
 
     assert capfd.readouterr().err == ""

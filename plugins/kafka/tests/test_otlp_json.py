@@ -1,4 +1,4 @@
-"""OTLP/JSON, held against protobuf's own JSON where that is right."""
+"""OTLP/JSON compared with protobuf's own JSON where that is correct."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def value_of(field: Any, chance: random.Random) -> Any:
 
 
 def with_hexadecimal_ids(found: Any) -> Any:
-    """protobuf's JSON with the one thing that OTLP writes in another way, besides enums."""
+    """Protobuf's JSON, corrected in the one point besides enums that OTLP defines differently."""
     if isinstance(found, list):
         return [with_hexadecimal_ids(item) for item in found]
     if not isinstance(found, dict):
@@ -116,7 +116,7 @@ def test_any_message_is_protobufs_json_with_hexadecimal_ids_and_numbers_for_enum
         assert found == with_hexadecimal_ids(wanted)
 
 
-def test_a_gauge_and_a_sum() -> None:
+def test_a_gauge_and_a_sum_are_written() -> None:
     point = NumberDataPoint(
         start_time_unix_nano=1_760_000_000_000_000_000, time_unix_nano=2**64 - 1, as_int=-5, flags=1
     )
@@ -137,7 +137,7 @@ def test_a_gauge_and_a_sum() -> None:
     assert total == {"sum": {"dataPoints": [wanted], "aggregationTemporality": 1, "isMonotonic": True}}
 
 
-def test_values_that_are_zero_but_set_stay() -> None:
+def test_zero_values_that_are_set_are_written() -> None:
     points = [NumberDataPoint(as_double=0.0), NumberDataPoint(as_int=0)]
 
     found = metric_json(Metric(gauge=Gauge(data_points=points)))
@@ -145,7 +145,7 @@ def test_values_that_are_zero_but_set_stay() -> None:
     assert found["gauge"]["dataPoints"] == [{"asDouble": 0.0}, {"asInt": "0"}]
 
 
-def test_histograms_of_both_kinds() -> None:
+def test_histograms_of_both_kinds_are_written() -> None:
     histogram = HistogramDataPoint(
         count=3, sum=1.5, bucket_counts=[1, 2], explicit_bounds=[0.5], min=0.0, max=1.0
     )
@@ -181,7 +181,7 @@ def test_histograms_of_both_kinds() -> None:
     ]
 
 
-def test_a_summary() -> None:
+def test_a_summary_is_written() -> None:
     quantile = SummaryDataPoint.ValueAtQuantile(quantile=0.99, value=7.0)
 
     found = metric_json(
@@ -203,10 +203,10 @@ def test_ids_are_hexadecimal() -> None:
     ]
 
 
-def test_nothing_is_an_empty_object() -> None:
+def test_an_empty_message_is_an_empty_object() -> None:
     assert otlp_json(b"") == b"{}"
 
 
-def test_what_is_no_metrics_data_is_an_error() -> None:
+def test_invalid_metrics_data_is_an_error() -> None:
     with pytest.raises(DecodeError):
         otlp_json(b"\xff\xff")

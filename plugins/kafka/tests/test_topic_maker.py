@@ -1,4 +1,4 @@
-"""Topics are made once, and a broker that does not make one says why."""
+"""Topics are created once; a failure to create one is reported with its reason."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from odradek_kafka.kafka_settings import KafkaSettings
 from odradek_kafka.topic_maker import TopicMaker
 
 Kit = Any
-"""Of conftest."""
+"""From conftest."""
 
 
 class FakeAdmin:
-    """Answers CreateTopics as told, by topic."""
+    """Answers CreateTopics with scripted results, by topic."""
 
     def __init__(self, **answers: Exception) -> None:
         self.answers = answers
@@ -49,7 +49,7 @@ def ensured(admin: FakeAdmin, *calls: set[str], **fields: Any) -> list[str | Non
     return asyncio.run(run())
 
 
-def test_each_topic_is_made_once() -> None:
+def test_each_topic_is_created_once() -> None:
     admin = FakeAdmin()
 
     problems = ensured(admin, {"b", "a"}, {"a"}, {"a", "c"})
@@ -71,7 +71,7 @@ def test_the_liveness_topic_is_compacted() -> None:
 @pytest.mark.parametrize(
     "name", ["TOPIC_ALREADY_EXISTS", "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"]
 )
-def test_a_topic_that_may_be_there_is_tried(kit: Kit, name: str) -> None:
+def test_a_topic_whose_creation_may_have_succeeded_is_used(kit: Kit, name: str) -> None:
     admin = FakeAdmin(a=kit.raised(kit.error(name)))
 
     problems = ensured(admin, {"a"}, {"a"})
@@ -80,7 +80,7 @@ def test_a_topic_that_may_be_there_is_tried(kit: Kit, name: str) -> None:
     assert len(admin.calls) == 1
 
 
-def test_a_topic_that_cannot_be_made_is_named_and_tried_again(kit: Kit) -> None:
+def test_a_topic_that_cannot_be_created_is_named_and_tried_again(kit: Kit) -> None:
     admin = FakeAdmin(b=kit.raised(kit.error("INVALID_REPLICATION_FACTOR")))
 
     problems = ensured(admin, {"a", "b"}, {"b"})
@@ -90,7 +90,7 @@ def test_a_topic_that_cannot_be_made_is_named_and_tried_again(kit: Kit) -> None:
     assert len(admin.calls) == 2
 
 
-def test_nothing_is_made_when_it_is_not_wanted() -> None:
+def test_topics_are_not_created_if_disabled() -> None:
     admin = FakeAdmin()
 
     problems = ensured(admin, {"a"}, topic_create=False)
@@ -99,7 +99,7 @@ def test_nothing_is_made_when_it_is_not_wanted() -> None:
     assert admin.calls == []
 
 
-def test_a_topic_that_cannot_be_made_is_a_retry_and_nothing_is_sent(kit: Kit) -> None:
+def test_a_topic_that_cannot_be_created_is_a_retry_and_nothing_is_sent(kit: Kit) -> None:
     settings = KafkaSettings(options={})
     admin = FakeAdmin(client_telemetry=kit.raised(kit.error("POLICY_VIOLATION")))
     forwarder = KafkaForwarder(settings, maker=TopicMaker(settings, admin))
@@ -108,7 +108,7 @@ def test_a_topic_that_cannot_be_made_is_a_retry_and_nothing_is_sent(kit: Kit) ->
         asyncio.run(forwarder.deliver([kit.record()]))
 
 
-def test_after_a_failure_topics_are_made_sure_of_again(kit: Kit) -> None:
+def test_after_a_failure_topics_are_checked_again(kit: Kit) -> None:
     admin = FakeAdmin()
 
     async def run() -> None:

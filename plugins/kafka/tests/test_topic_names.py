@@ -1,4 +1,4 @@
-"""Names of topics out of labels that clients may choose."""
+"""Topic names made of labels that clients may choose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from odradek_kafka.topic_names import MAX_LENGTH, TopicNames, TopicTemplate, read_template
 
 Kit = Any
-"""Of conftest."""
+"""From conftest."""
 
 
 def names_of(template: str, most: int = 32) -> TopicNames:
@@ -26,7 +26,7 @@ def names_of(template: str, most: int = 32) -> TopicNames:
         ("x" * MAX_LENGTH, TopicTemplate("x" * MAX_LENGTH)),
     ],
 )
-def test_a_name_with_one_label_or_none(text: str, template: TopicTemplate) -> None:
+def test_a_name_has_one_label_or_none(text: str, template: TopicTemplate) -> None:
     assert read_template(text) == template
 
 
@@ -51,13 +51,13 @@ def test_a_name_with_one_label_or_none(text: str, template: TopicTemplate) -> No
         "x" * MAX_LENGTH + "{family}",
     ],
 )
-def test_what_is_no_template(text: str) -> None:
+def test_an_invalid_template_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         read_template(text)
 
 
 @pytest.mark.parametrize("family", ["producer", "consumer", "admin", "connect", "streams", "share"])
-def test_the_family_is_read_off_the_first_metric_of_kafka(kit: Kit, family: str) -> None:
+def test_the_family_is_that_of_the_first_kafka_metric(kit: Kit, family: str) -> None:
     data = kit.data(
         "application.requests", f"org.apache.kafka.{family}.some.rate", "org.apache.kafka.admin.x"
     )
@@ -68,18 +68,18 @@ def test_the_family_is_read_off_the_first_metric_of_kafka(kit: Kit, family: str)
 
 
 @pytest.mark.parametrize("names", [(), ("a",), ("org.apache.kafka.evil.rate",), ("org.apache.kafka.",)])
-def test_a_family_that_kafka_does_not_have_is_other(kit: Kit, names: tuple[str, ...]) -> None:
+def test_an_unknown_family_is_other(kit: Kit, names: tuple[str, ...]) -> None:
     assert names_of("telemetry.{family}").topic(kit.data(*names)) == "telemetry.other"
 
 
-def test_a_label_of_that_name_wins(kit: Kit) -> None:
+def test_a_label_named_family_wins(kit: Kit) -> None:
     data = kit.data("org.apache.kafka.producer.x", family="mine")
 
     assert names_of("telemetry.{family}").topic(data) == "telemetry.mine"
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xff"])
-def test_without_the_label_it_is_other(kit: Kit, data: bytes) -> None:
+def test_without_the_label_the_topic_is_other(kit: Kit, data: bytes) -> None:
     names = names_of("t.{team}")
 
     found = [names.topic(data), names.topic(kit.data("a", team="")), names.topic(kit.data("a", other="x"))]
@@ -87,7 +87,7 @@ def test_without_the_label_it_is_other(kit: Kit, data: bytes) -> None:
     assert found == ["t.other"] * 3
 
 
-def test_a_plain_name_does_not_look_at_the_push() -> None:
+def test_a_plain_name_does_not_parse_the_push() -> None:
     assert names_of("telemetry").topic(b"\xff\xff") == "telemetry"
 
 
@@ -101,14 +101,14 @@ def test_a_plain_name_does_not_look_at_the_push() -> None:
         ("x" * 1000, "t." + "x" * (MAX_LENGTH - 2)),
     ],
 )
-def test_what_kafka_does_not_allow_is_replaced(kit: Kit, value: str, topic: str) -> None:
+def test_characters_that_kafka_does_not_allow_are_replaced(kit: Kit, value: str, topic: str) -> None:
     found = names_of("t.{team}").topic(kit.data("a", team=value))
 
     assert found == topic
     assert len(found) <= MAX_LENGTH
 
 
-def test_one_value_too_many_goes_to_other_and_the_first_ones_stay(kit: Kit) -> None:
+def test_values_above_the_limit_go_to_other_and_the_first_ones_stay(kit: Kit) -> None:
     names = names_of("t.{team}", most=2)
 
     found = [names.topic(kit.data("a", team=team)) for team in ("a", "b", "c", "a", "other", "b", "c")]

@@ -1,4 +1,4 @@
-"""Endpoints on the loopback that do what a script says, and pushes to send them."""
+"""Scripted endpoints on the loopback interface, and pushes to send them."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def gauge(name: str) -> Metric:
 
 @dataclass(kw_only=True)
 class Answer:
-    """What an endpoint does with one request."""
+    """The reaction of an endpoint to one request."""
 
     status: int = 200
     code: grpc.StatusCode | None = None
-    """gRPC: None is success."""
+    """The gRPC status; None is success."""
     message: str = ""
     body: bytes = b""
     content_type: str = "application/x-protobuf"
@@ -85,16 +85,16 @@ class Answer:
 
 @dataclass
 class Sink:
-    """An endpoint; answers success when the script is over."""
+    """An endpoint; answers success after the end of its script."""
 
     port: int = 0
     script: list[Answer] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    """Of all requests, decompressed."""
+    """The bodies of all requests, decompressed."""
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     judge: Callable[[bytes], Answer] = lambda body: Answer()
-    """Answers when the script is over."""
+    """The answer after the end of the script."""
 
     def next(self) -> Answer:
         answer = self.script.pop(0) if self.script else self.judge(self.bodies[-1])
@@ -178,7 +178,7 @@ async def grpc_endpoint(*script: Answer, port: int = 0, tls: ServerTls | None = 
 
 
 def retry_details(seconds: int, nanos: int) -> bytes:
-    """A ``google.rpc.Status`` with a ``RetryInfo``, written byte by byte as the wire has it."""
+    """A ``google.rpc.Status`` with a ``RetryInfo``, encoded by hand."""
     delay = b"\x08" + bytes([seconds]) + b"\x10" + varint(nanos)
     retry_info = b"\x0a" + bytes([len(delay)]) + delay
     detail = Any(type_url="type.googleapis.com/google.rpc.RetryInfo", value=retry_info).SerializeToString()
@@ -195,12 +195,12 @@ def varint(number: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerTls:
-    """Files of an endpoint with TLS."""
+    """The TLS files of an endpoint."""
 
     certificate: Path
     key: Path
     client_ca: Path | None = None
-    """Clients have to have a certificate of it."""
+    """Clients must have a certificate of this CA."""
 
     def context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -223,7 +223,7 @@ Endpoint = Callable[..., AbstractAsyncContextManager[Sink]]
 
 @dataclass(frozen=True)
 class Kit:
-    """What the tests need; tests do not import each other's files."""
+    """Helpers for the tests; tests do not import each other's files."""
 
     record: Callable[..., TelemetryRecord] = record_of
     answer: type[Answer] = Answer
@@ -240,7 +240,7 @@ def kit() -> Kit:
 
 @pytest.fixture(autouse=True)
 def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is set on the machine is not meant for the tests."""
+    """Remove variables of this machine that would affect the tests."""
     for signal in ("", "METRICS_"):
         for name in ("ENDPOINT", "PROTOCOL", "HEADERS", "COMPRESSION", "TIMEOUT", "INSECURE"):
             monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{signal}{name}", raising=False)

@@ -1,4 +1,4 @@
-"""The contract of the host's kit, over HTTP and gRPC, with an endpoint that can be turned."""
+"""The contract kit of the host, over HTTP and gRPC, with an endpoint that can be stopped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from odradek.testing.contracts import FarSideState, ForwarderContract, Subject
 from odradek_otlp import odradek_forwarder
 
 Kit = Any
-"""Of conftest."""
+"""From conftest."""
 
 
 class EndpointSide:
-    """An endpoint on a thread and a loop of its own; down, nobody listens on its port."""
+    """An endpoint on its own thread and loop; while it is down, its port is closed."""
 
     def __init__(self, open_endpoint: Callable[..., AbstractAsyncContextManager[Any]], kit: Kit) -> None:
         self.open_endpoint = open_endpoint

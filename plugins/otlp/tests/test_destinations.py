@@ -1,4 +1,4 @@
-"""Several destinations, secrets and certificates in the table."""
+"""Several destinations, secrets and certificates in the configuration table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_each_destination_is_a_forwarder_with_its_own_filter() -> None:
     assert few.prefixes == (b"org.apache.kafka.consumer.", b"custom.")
 
 
-def test_variables_are_not_for_one_of_several() -> None:
+def test_variables_do_not_apply_to_one_of_several_destinations() -> None:
     config = PluginConfig("plugins.otlp", destinations(a__endpoint=ENDPOINT))
 
     found = read_destinations(config, {"OTEL_EXPORTER_OTLP_TIMEOUT": "1"})
@@ -51,7 +51,7 @@ def test_variables_are_not_for_one_of_several() -> None:
     assert found["a"].timeout_ms == 10_000
 
 
-def test_the_keys_of_the_host_stay_outside() -> None:
+def test_the_keys_of_the_host_belong_to_the_outer_table() -> None:
     config = PluginConfig("plugins.otlp", destinations(a__endpoint=ENDPOINT) | {"batch.max.records": 160})
 
     assert list(read_destinations(config, {})) == ["a"]
@@ -75,7 +75,7 @@ def test_the_keys_of_the_host_stay_outside() -> None:
         ({"endpoint": ENDPOINT, "certificate.file": "/no/such/file"}, "certificate.file"),
     ],
 )
-def test_a_broken_table_names_its_key(table: dict[str, object], key: str) -> None:
+def test_an_invalid_table_is_refused_with_its_key(table: dict[str, object], key: str) -> None:
     config = PluginConfig("plugins.otlp", table)
 
     with pytest.raises(ConfigError) as caught:
@@ -85,7 +85,7 @@ def test_a_broken_table_names_its_key(table: dict[str, object], key: str) -> Non
 
 
 @pytest.mark.parametrize("metrics", ["*", ["a.", "*"], []])
-def test_a_star_is_every_metric(metrics: object) -> None:
+def test_a_star_selects_every_metric(metrics: object) -> None:
     settings = read_settings(PluginConfig("plugins.otlp", {"endpoint": ENDPOINT, "metrics": metrics}), {})
 
     assert settings is not None
@@ -100,7 +100,7 @@ def test_a_star_is_every_metric(metrics: object) -> None:
         (SecretKind.HEADERS, "# key\nX-Key: a: b\n\ntenant:7", {"x-key": "a: b", "tenant": "7"}),
     ],
 )
-def test_a_secret_in_a_file_is_a_header(
+def test_a_secret_in_a_file_becomes_a_header(
     tmp_path: Path, kind: SecretKind, text: str, headers: dict[str, str]
 ) -> None:
     file = tmp_path / "secret"
@@ -129,7 +129,7 @@ def test_a_secret_in_a_file_is_a_header(
         (SecretKind.HEADERS, "a: s3cr3té".encode()),
     ],
 )
-def test_a_file_without_a_secret_ends_the_start(tmp_path: Path, kind: SecretKind, content: bytes) -> None:
+def test_a_file_without_a_secret_stops_the_start(tmp_path: Path, kind: SecretKind, content: bytes) -> None:
     file = tmp_path / "secret"
     file.write_bytes(content)
     config = PluginConfig("plugins.otlp", {"endpoint": ENDPOINT, kind.value: str(file)})
@@ -141,7 +141,7 @@ def test_a_file_without_a_secret_ends_the_start(tmp_path: Path, kind: SecretKind
     assert "s3cr3t" not in str(caught.value)
 
 
-def test_there_is_one_authorization(tmp_path: Path) -> None:
+def test_only_one_authorization_is_allowed(tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_text("user:password")
     keys: list[dict[str, object]] = [
@@ -154,7 +154,7 @@ def test_there_is_one_authorization(tmp_path: Path) -> None:
             read_settings(PluginConfig("plugins.otlp", {"endpoint": ENDPOINT} | table), {})
 
 
-def test_a_file_that_is_no_good_later_leaves_the_last_good_secret(
+def test_a_file_that_becomes_invalid_keeps_the_last_valid_secret(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "token"

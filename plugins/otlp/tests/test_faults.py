@@ -1,4 +1,4 @@
-"""Far sides that are slow, silent, cut off, choosy, or change their mind about who may come in."""
+"""Destinations that are slow, silent, cut off, selective, or change their credentials."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_forwarder(
     *script: Answer,
     **table: object,
 ) -> Sink:
-    """Run something with an endpoint and a forwarder that was started, and close both."""
+    """Run a coroutine with an endpoint and a started forwarder, and close both."""
 
     async def run() -> Sink:
         async with (
@@ -68,14 +68,14 @@ def refusal(kit: Kit, protocol: str, retryable: bool) -> Answer:
 
 
 def stranger(kit: Kit, protocol: str, meanwhile: Callable[[], object] = lambda: None) -> Answer:
-    """The far side does not know the token."""
+    """The destination does not know the token."""
     if protocol == "grpc":
         return kit.answer(code=grpc.StatusCode.UNAUTHENTICATED, message="who?", meanwhile=meanwhile)
     return kit.answer(status=401, message="who?", content_type="text/plain", meanwhile=meanwhile)
 
 
 def clients(kit: Kit, count: int, *poisoned: int) -> list[TelemetryRecord]:
-    """A push of each of many clients; some with a metric that the far side does not like."""
+    """A push of each of many clients; some have a metric that the destination refuses."""
     names = ["poison" if number in poisoned else f"metric.{number}" for number in range(count)]
     return [
         kit.record(f"client-{number}", name, instance_id=number.to_bytes(16))
@@ -84,7 +84,7 @@ def clients(kit: Kit, count: int, *poisoned: int) -> list[TelemetryRecord]:
 
 
 async def settled(forwarder: OtlpForwarder, batch: Sequence[TelemetryRecord]) -> list[TelemetryRecord]:
-    """Deliver as the host does, a refused batch in halves; the records that were refused alone."""
+    """Deliver as the host does, halving a refused batch; return the records refused alone."""
     try:
         await forwarder.deliver(batch)
     except Reject as error:
@@ -122,7 +122,7 @@ def test_one_bad_record_in_a_thousand_is_found_and_the_others_arrive_once(kit: K
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_of_several_requests_only_those_come_again_that_were_not_taken(kit: Kit, protocol: str) -> None:
+def test_of_several_requests_only_the_failed_ones_are_repeated(kit: Kit, protocol: str) -> None:
     batch = clients(kit, 120, 5)
     raised: list[Retry] = []
 
@@ -170,7 +170,7 @@ def test_several_requests_are_in_flight_at_a_time(kit: Kit, protocol: str) -> No
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_token_that_was_revoked_is_waited_for(kit: Kit, protocol: str, tmp_path: Path) -> None:
+def test_a_revoked_token_is_a_retry(kit: Kit, protocol: str, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first")
     batch = [kit.record("orders", "a")]
@@ -193,7 +193,7 @@ def test_a_token_that_was_revoked_is_waited_for(kit: Kit, protocol: str, tmp_pat
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_token_that_was_renewed_meanwhile_is_used_at_once(kit: Kit, protocol: str, tmp_path: Path) -> None:
+def test_a_renewed_token_is_used_at_once(kit: Kit, protocol: str, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first")
     renewed = stranger(kit, protocol, lambda: token.write_text("second"))
@@ -210,7 +210,7 @@ def test_a_token_that_was_renewed_meanwhile_is_used_at_once(kit: Kit, protocol: 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_all_requests_in_flight_use_a_token_that_was_renewed(kit: Kit, protocol: str, tmp_path: Path) -> None:
+def test_all_requests_in_flight_use_a_renewed_token(kit: Kit, protocol: str, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first")
     renewed = stranger(kit, protocol, lambda: token.write_text("second"))
@@ -231,7 +231,7 @@ def test_all_requests_in_flight_use_a_token_that_was_renewed(kit: Kit, protocol:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_new_token_that_is_refused_too_is_waited_for(kit: Kit, protocol: str, tmp_path: Path) -> None:
+def test_a_new_token_that_is_refused_too_is_a_retry(kit: Kit, protocol: str, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first")
     script = [stranger(kit, protocol, lambda: token.write_text("second")), stranger(kit, protocol)]
@@ -246,7 +246,7 @@ def test_a_new_token_that_is_refused_too_is_waited_for(kit: Kit, protocol: str, 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_filter_sends_only_what_begins_with_a_prefix(kit: Kit, protocol: str) -> None:
+def test_a_filter_sends_only_metrics_with_its_prefixes(kit: Kit, protocol: str) -> None:
     batch = [kit.record("orders", "producer.a", "consumer.a"), kit.record("billing", "consumer.b")]
 
     sink = with_forwarder(
@@ -258,7 +258,7 @@ def test_a_filter_sends_only_what_begins_with_a_prefix(kit: Kit, protocol: str) 
     assert [metric.name for metric in entry.scope_metrics[0].metrics] == ["producer.a"]
 
 
-def test_a_batch_of_which_a_filter_leaves_nothing_is_not_sent(kit: Kit) -> None:
+def test_a_batch_that_the_filter_empties_is_not_sent(kit: Kit) -> None:
     batch = [kit.record("orders", "consumer.a")]
 
     sink = with_forwarder(
@@ -268,7 +268,7 @@ def test_a_batch_of_which_a_filter_leaves_nothing_is_not_sent(kit: Kit) -> None:
     assert sink.bodies == []
 
 
-def test_a_filter_rejects_by_name_what_it_cannot_read(kit: Kit) -> None:
+def test_a_filter_rejects_records_it_cannot_read(kit: Kit) -> None:
     batch = clients(kit, 3)
     batch[1].payload.data = b"\xff\xff"
 
@@ -314,7 +314,7 @@ async def answers_a_part(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 
 
 def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", **table: object) -> str:
-    """Why a large push was not delivered to a server that behaves so."""
+    """The reason why a large push was not delivered to a server with this behavior."""
 
     async def run() -> str:
         async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -352,20 +352,20 @@ def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", *
         (answers_a_part, ""),
     ],
 )
-def test_a_server_that_does_not_do_its_part_is_a_retry(kit: Kit, behavior: Behavior, reason: str) -> None:
+def test_a_misbehaving_server_is_a_retry(kit: Kit, behavior: Behavior, reason: str) -> None:
     found = against("http/protobuf", behavior, kit, timeout__ms=200)
 
     assert reason in found
 
 
 @pytest.mark.parametrize("behavior", [says_nothing, hangs_up_in_the_middle_of_the_request, drips])
-def test_grpc_retries_as_well(kit: Kit, behavior: Behavior) -> None:
+def test_grpc_retries_too(kit: Kit, behavior: Behavior) -> None:
     found = against("grpc", behavior, kit, timeout__ms=400)
 
     assert found.startswith(("gRPC UNAVAILABLE", "gRPC DEADLINE_EXCEEDED"))
 
 
-def test_a_handshake_that_does_not_end_is_given_up_before_the_request(kit: Kit) -> None:
+def test_a_hanging_handshake_times_out_before_the_request(kit: Kit) -> None:
     found = against(
         "http/protobuf", says_nothing, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=100
     )
@@ -373,7 +373,7 @@ def test_a_handshake_that_does_not_end_is_given_up_before_the_request(kit: Kit) 
     assert found == "no connection within 100 ms"
 
 
-def test_a_grpc_handshake_that_does_not_end_is_given_up_before_the_request(kit: Kit) -> None:
+def test_a_hanging_grpc_handshake_times_out_before_the_request(kit: Kit) -> None:
     found = against("grpc", says_nothing, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=300)
 
     assert found.startswith("gRPC UNAVAILABLE")
@@ -391,7 +391,7 @@ def test_a_slow_answer_is_an_answer(kit: Kit, protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_far_side_that_is_down_at_the_start_is_found_when_it_is_up(kit: Kit, protocol: str) -> None:
+def test_a_destination_that_is_down_at_the_start_is_found_when_it_is_up(kit: Kit, protocol: str) -> None:
     async def run() -> int:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
@@ -412,7 +412,7 @@ def test_a_far_side_that_is_down_at_the_start_is_found_when_it_is_up(kit: Kit, p
     assert asyncio.run(run()) == 1
 
 
-def test_grpc_leaves_a_connection_on_which_nothing_is_answered(kit: Kit) -> None:
+def test_grpc_abandons_a_connection_without_answers(kit: Kit) -> None:
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
         with pytest.raises(Retry):
             await forwarder.deliver([kit.record("orders", "a")])

@@ -1,4 +1,4 @@
-"""Against a real gRPC endpoint on the loopback."""
+"""The gRPC transport, against a real endpoint on the loopback interface."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def forwarder_of(endpoint: str, **table: object) -> OtlpForwarder:
 def with_forwarder(
     kit: Kit, work: Callable[[OtlpForwarder, Sink], Awaitable[None]], *script: object, **table: object
 ) -> Sink:
-    """Run something with an endpoint and a forwarder that was started, and close both."""
+    """Run a coroutine with an endpoint and a started forwarder, and close both."""
 
     async def run() -> Sink:
         async with kit.grpc(*script) as sink:
@@ -49,7 +49,7 @@ def with_forwarder(
 
 
 def refused(kit: Kit, answer: object, **table: object) -> Retry | Reject:
-    """What `deliver` raises after this answer."""
+    """The exception of `deliver` after this answer."""
     caught: list[Retry | Reject] = []
 
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
@@ -131,7 +131,7 @@ def test_any_other_code_is_final(kit: Kit, code: grpc.StatusCode) -> None:
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED])
-def test_retry_info_is_handed_on(kit: Kit, code: grpc.StatusCode) -> None:
+def test_retry_info_sets_the_wait(kit: Kit, code: grpc.StatusCode) -> None:
     trailing = (("grpc-status-details-bin", kit.retry_details(2, 500_000_000)),)
 
     error = refused(kit, kit.answer(code=code, message="busy", trailing=trailing))
@@ -140,7 +140,7 @@ def test_retry_info_is_handed_on(kit: Kit, code: grpc.StatusCode) -> None:
     assert error.after_s == 2.5
 
 
-def test_details_that_are_none_are_no_reason_to_fail(kit: Kit) -> None:
+def test_invalid_details_are_ignored(kit: Kit) -> None:
     trailing = (("grpc-status-details-bin", b"\xff\xff"),)
 
     error = refused(kit, kit.answer(code=grpc.StatusCode.UNAVAILABLE, message="busy", trailing=trailing))
@@ -194,7 +194,7 @@ def test_partial_success_is_counted_and_not_raised(kit: Kit, caplog: pytest.LogC
     assert [record.__dict__["rejected_data_points"] for record in caplog.records] == [3]
 
 
-def test_the_forwarder_goes_on_after_each_fault(kit: Kit) -> None:
+def test_the_forwarder_continues_after_each_fault(kit: Kit) -> None:
     faults = [kit.answer(code=grpc.StatusCode.UNAVAILABLE), kit.answer(code=grpc.StatusCode.INTERNAL)]
 
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
@@ -208,7 +208,7 @@ def test_the_forwarder_goes_on_after_each_fault(kit: Kit) -> None:
     assert len(sink.bodies) == 3
 
 
-def test_close_without_start_and_twice() -> None:
+def test_close_works_without_start_and_twice() -> None:
     async def run() -> None:
         forwarder = forwarder_of("http://127.0.0.1:1")
         await forwarder.close()

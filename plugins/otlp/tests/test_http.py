@@ -1,4 +1,4 @@
-"""Against a real HTTP endpoint on the loopback."""
+"""The HTTP transport, against a real endpoint on the loopback interface."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def with_forwarder(
     path: str = "",
     **table: object,
 ) -> Sink:
-    """Run something with an endpoint and a forwarder that was started, and close both."""
+    """Run a coroutine with an endpoint and a started forwarder, and close both."""
 
     async def run() -> Sink:
         async with kit.http(*script) as sink:
@@ -89,7 +89,7 @@ def test_path_and_headers_are_those_of_the_table(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
-def test_a_body_may_be_compressed(kit: Kit, compression: str) -> None:
+def test_a_body_can_be_compressed(kit: Kit, compression: str) -> None:
     batch = [kit.record("orders", *["metric.name"] * 1_000)]
 
     sink = with_forwarder(kit, lambda forwarder, _: forwarder.deliver(batch), compression=compression)
@@ -115,7 +115,7 @@ def test_a_batch_without_metrics_is_not_sent(kit: Kit) -> None:
     assert sink.bodies == []
 
 
-def test_connections_are_kept(kit: Kit) -> None:
+def test_connections_are_reused(kit: Kit) -> None:
     async def twice(forwarder: OtlpForwarder, _: Sink) -> None:
         for _number in range(5):
             await forwarder.deliver([kit.record("orders", "a")])
@@ -130,7 +130,7 @@ def test_connections_are_kept(kit: Kit) -> None:
 
 
 def refused(kit: Kit, answer: object, timeout_ms: int = 10_000) -> Retry | Reject:
-    """What `deliver` raises after this answer."""
+    """The exception of `deliver` after this answer."""
     caught: list[Retry | Reject] = []
 
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
@@ -152,7 +152,7 @@ def test_a_retryable_status_is_a_retry(kit: Kit, status: int) -> None:
     assert error.after_s is None
 
 
-def test_retry_after_is_handed_on(kit: Kit) -> None:
+def test_retry_after_sets_the_wait(kit: Kit) -> None:
     error = refused(kit, kit.answer(status=429, headers={"Retry-After": "7"}))
 
     assert isinstance(error, Retry)
@@ -168,13 +168,13 @@ def test_any_other_status_is_final(kit: Kit, status: int) -> None:
     assert len(error.records) == 1
 
 
-def test_the_message_of_a_status_body_is_told(kit: Kit) -> None:
+def test_the_message_of_a_status_body_is_reported(kit: Kit) -> None:
     error = refused(kit, kit.answer(status=400, body=b"\x08\x03\x12\x09bad\nlabel"))
 
     assert str(error) == "HTTP 400: bad label"
 
 
-def test_a_long_message_is_cut(kit: Kit) -> None:
+def test_a_long_message_is_truncated(kit: Kit) -> None:
     error = refused(kit, kit.answer(status=400, message="x" * 10_000, content_type="text/plain"))
 
     assert len(str(error)) < 200
@@ -183,7 +183,7 @@ def test_a_long_message_is_cut(kit: Kit) -> None:
 @pytest.mark.parametrize(
     "body", [b"\xff\xff\xff", b"\x1a\x2d\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x01\xff"]
 )
-def test_an_error_body_that_is_none_is_no_reason(kit: Kit, body: bytes) -> None:
+def test_an_invalid_error_body_is_ignored(kit: Kit, body: bytes) -> None:
     error = refused(kit, kit.answer(status=400, body=body))
 
     assert str(error) == "HTTP 400"
@@ -196,7 +196,7 @@ def test_an_endpoint_that_does_not_answer_is_a_retry(kit: Kit) -> None:
     assert str(error) == "no answer within 50 ms"
 
 
-def test_an_answer_that_breaks_off_is_a_retry(kit: Kit) -> None:
+def test_a_truncated_answer_is_a_retry(kit: Kit) -> None:
     error = refused(kit, kit.answer(cut=True))
 
     assert isinstance(error, Retry)
@@ -215,7 +215,7 @@ def test_an_endpoint_that_is_down_is_a_retry(kit: Kit) -> None:
     asyncio.run(run())
 
 
-def test_an_endpoint_that_is_no_http_server_is_a_retry(kit: Kit) -> None:
+def test_an_endpoint_that_is_not_an_http_server_is_a_retry(kit: Kit) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
         writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
@@ -234,7 +234,7 @@ def test_an_endpoint_that_is_no_http_server_is_a_retry(kit: Kit) -> None:
     asyncio.run(run())
 
 
-def test_the_forwarder_goes_on_after_each_fault(kit: Kit) -> None:
+def test_the_forwarder_continues_after_each_fault(kit: Kit) -> None:
     faults = [kit.answer(cut=True), kit.answer(status=503), kit.answer(status=400)]
 
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
@@ -265,7 +265,7 @@ def test_partial_success_is_counted_and_not_raised(kit: Kit, caplog: pytest.LogC
     assert caplog.records[0].__dict__["problem"] == "out of order"
 
 
-def test_a_warning_without_rejected_points_is_told(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_warning_without_rejected_points_is_logged(kit: Kit, caplog: pytest.LogCaptureFixture) -> None:
     async def deliver(forwarder: OtlpForwarder, _: Sink) -> None:
         await forwarder.deliver([kit.record("orders", "a")])
         assert forwarder.rejected_data_points == 0
@@ -284,7 +284,7 @@ def test_a_warning_without_rejected_points_is_told(kit: Kit, caplog: pytest.LogC
         (b"x" * 3_000_000, "application/x-protobuf"),
     ],
 )
-def test_an_answer_that_says_nothing_is_success(
+def test_an_empty_answer_is_success(
     kit: Kit, caplog: pytest.LogCaptureFixture, body: bytes, content_type: str
 ) -> None:
     batch = [kit.record("orders", "a")]
@@ -298,7 +298,7 @@ def test_an_answer_that_says_nothing_is_success(
     assert caplog.records == []
 
 
-def test_close_without_start_and_twice(kit: Kit) -> None:
+def test_close_works_without_start_and_twice(kit: Kit) -> None:
     async def run() -> None:
         forwarder = forwarder_of("http://127.0.0.1:1")
         await forwarder.close()
@@ -318,14 +318,14 @@ def test_close_without_start_and_twice(kit: Kit) -> None:
         "-5",
     ],
 )
-def test_a_retry_after_that_is_no_time_does_not_turn_a_retry_into_a_failure(kit: Kit, value: str) -> None:
+def test_an_invalid_retry_after_is_still_a_retry(kit: Kit, value: str) -> None:
     error = refused(kit, kit.answer(status=429, headers={"Retry-After": value}))
 
     assert isinstance(error, Retry)
     assert error.after_s is None
 
 
-def test_the_exact_seconds_or_date_of_retry_after() -> None:
+def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
     now_s = time.time()
 
     found = [

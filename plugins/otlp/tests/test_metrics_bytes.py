@@ -1,4 +1,4 @@
-"""Merged and filtered bytes hold the same metrics, fewer times the same Resource."""
+"""Merged and filtered bytes hold the same metrics, with fewer repetitions of the same Resource."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Place = tuple[bytes, str, bytes, str, str]
 
 
 def places(data: bytes) -> list[Place]:
-    """Where each metric is."""
+    """The place of each metric."""
     return [
         (
             entry.resource.SerializeToString(),
@@ -53,7 +53,7 @@ def data_of(entries: Iterable[ResourceMetrics]) -> bytes:
 
 
 def shape(data: bytes) -> list[list[int]]:
-    """Metrics in each ScopeMetrics of each ResourceMetrics."""
+    """The number of metrics in each ScopeMetrics of each ResourceMetrics."""
     entries = MetricsData.FromString(data).resource_metrics
     return [[len(scope.metrics) for scope in entry.scope_metrics] for entry in entries]
 
@@ -68,7 +68,7 @@ def test_pushes_of_one_client_become_one_entry() -> None:
     assert len(smaller) < len(push) * 5
 
 
-def test_scopes_that_are_not_there_are_equal() -> None:
+def test_missing_scopes_are_equal() -> None:
     data = data_of([entry("orders", *(scope("", f"metric.{number}") for number in range(150)))])
 
     smaller = merged(data)
@@ -91,7 +91,9 @@ def test_scopes_that_are_not_there_are_equal() -> None:
         ([entry("", scope("", "x")), entry("", scope("", "y"))], [[2]]),
     ],
 )
-def test_what_differs_stays_apart(entries: list[ResourceMetrics], expected: list[list[int]]) -> None:
+def test_merging_keeps_different_resources_and_scopes_separate(
+    entries: list[ResourceMetrics], expected: list[list[int]]
+) -> None:
     data = data_of(entries)
 
     smaller = merged(data)
@@ -100,7 +102,7 @@ def test_what_differs_stays_apart(entries: list[ResourceMetrics], expected: list
     assert sorted(places(smaller)) == sorted(places(data))
 
 
-def test_any_mixture_keeps_each_metric_where_it_was() -> None:
+def test_any_mixture_keeps_each_metric_in_its_place() -> None:
     chance = random.Random(5)
     for _ in range(300):
         data = data_of(
@@ -141,7 +143,7 @@ def test_a_resource_in_two_fields_is_one_resource() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xff", b"\x0a\x05abc", b"\x0a\x02\x12\x7f"])
-def test_what_cannot_be_merged_stays_as_it_is(data: bytes) -> None:
+def test_bytes_that_cannot_be_merged_are_unchanged(data: bytes) -> None:
     smaller = merged(data)
 
     assert smaller == data
@@ -154,7 +156,7 @@ def test_what_cannot_be_merged_stays_as_it_is(data: bytes) -> None:
         [entry("a"), entry("b"), entry("a"), entry("b", scope("s", "x"))],
     ],
 )
-def test_too_many_entries_to_look_at_one_by_one_stay_as_they_are(
+def test_too_many_entries_are_not_merged(
     monkeypatch: pytest.MonkeyPatch, entries: list[ResourceMetrics]
 ) -> None:
     monkeypatch.setattr(metrics_bytes, "MAX_ENTRIES", 3)
@@ -166,7 +168,7 @@ def test_too_many_entries_to_look_at_one_by_one_stay_as_they_are(
 
 
 @pytest.mark.parametrize("library", ["", "rdkafka"])
-def test_a_filter_keeps_what_begins_with_a_prefix(library: str) -> None:
+def test_a_filter_keeps_metrics_with_its_prefixes(library: str) -> None:
     long = "producer." + "x" * 200
     names = ["producer.a", "consumer.a", "producer.b", "producers", long, "", "admin.producer.c"]
     data = data_of([entry("orders", scope(library, *names))])
@@ -177,7 +179,7 @@ def test_a_filter_keeps_what_begins_with_a_prefix(library: str) -> None:
     assert places(kept)[0][:-1] == places(data)[0][:-1]
 
 
-def test_a_name_behind_other_fields_is_found() -> None:
+def test_a_name_after_other_fields_is_found() -> None:
     metric = b"\x12\x01d" + b"\x0a\x01a"
     scope_metrics = b"\x12" + bytes([len(metric)]) + metric
     data = b"\x0a" + bytes([len(scope_metrics) + 2]) + b"\x12" + bytes([len(scope_metrics)]) + scope_metrics
@@ -186,7 +188,7 @@ def test_a_name_behind_other_fields_is_found() -> None:
     assert filtered(data, (b"d",)) == b""
 
 
-def test_a_filter_that_keeps_nothing_leaves_nothing() -> None:
+def test_a_filter_without_a_match_leaves_nothing() -> None:
     data = data_of([entry("a", scope("", "x")), entry("b", scope("", "y"))])
 
     assert filtered(data, (b"z",)) == b""
@@ -197,7 +199,7 @@ def test_a_filter_needs_metrics() -> None:
         filtered(b"\xff\xff", (b"a",))
 
 
-def test_a_resource_of_nothing_is_none() -> None:
+def test_an_empty_resource_equals_a_missing_one() -> None:
     data = data_of([ResourceMetrics(resource=Resource(), scope_metrics=[scope("", "x")])])
 
     assert places(merged(data * 2)) == places(data) * 2

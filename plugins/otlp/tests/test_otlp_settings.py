@@ -1,4 +1,4 @@
-"""The table, the variables, and what is wrong with them."""
+"""The configuration table, the environment variables, and their errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def settings_of(table: dict[str, object], **variables: str) -> OtlpSettings:
     return settings
 
 
-def test_without_an_endpoint_the_plugin_stays_out() -> None:
+def test_without_an_endpoint_the_plugin_is_inactive() -> None:
     config = PluginConfig("plugins.otlp", {})
 
     forwarder = odradek_forwarder(config)
@@ -31,7 +31,7 @@ def test_without_an_endpoint_the_plugin_stays_out() -> None:
     assert forwarder is None
 
 
-def test_variables_for_another_program_do_not_matter_without_an_endpoint() -> None:
+def test_variables_are_ignored_without_an_endpoint() -> None:
     config = PluginConfig("plugins.otlp", {})
 
     settings = read_settings(config, {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"})
@@ -39,7 +39,7 @@ def test_variables_for_another_program_do_not_matter_without_an_endpoint() -> No
     assert settings is None
 
 
-def test_an_endpoint_is_enough() -> None:
+def test_an_endpoint_is_the_only_required_key() -> None:
     settings = settings_of({"endpoint": ENDPOINT})
 
     assert settings == OtlpSettings(
@@ -53,7 +53,7 @@ def test_the_hook_offers_a_forwarder() -> None:
     assert isinstance(forwarder, Forwarder)
 
 
-def test_a_variable_on_the_machine_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_in_a_variable_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", ENDPOINT)
 
     forwarder = odradek_forwarder(PluginConfig("plugins.otlp", {}))
@@ -72,7 +72,7 @@ def test_a_variable_on_the_machine_is_enough(monkeypatch: pytest.MonkeyPatch) ->
         ("http://[::1]:4318", "http://[::1]:4318/v1/metrics"),
     ],
 )
-def test_an_http_endpoint_is_a_base(endpoint: str, target: str) -> None:
+def test_an_http_endpoint_is_a_base_url(endpoint: str, target: str) -> None:
     from_table = settings_of({"endpoint": endpoint})
     from_variable = settings_of({}, ENDPOINT=endpoint)
 
@@ -105,7 +105,7 @@ def test_the_variable_for_metrics_is_the_whole_url(endpoint: str, target: str) -
         ("[::1]:4317", True, "[::1]:4317", False),
     ],
 )
-def test_a_grpc_endpoint_says_whether_it_speaks_tls(
+def test_the_scheme_of_a_grpc_endpoint_selects_tls(
     endpoint: str, insecure: bool, target: str, secure: bool
 ) -> None:
     settings = settings_of({"endpoint": endpoint, "protocol": "grpc", "insecure": insecure})
@@ -113,7 +113,7 @@ def test_a_grpc_endpoint_says_whether_it_speaks_tls(
     assert (settings.target, settings.secure) == (target, secure)
 
 
-def test_all_keys() -> None:
+def test_all_keys_are_read() -> None:
     settings = settings_of(
         {
             "endpoint": ENDPOINT,
@@ -129,7 +129,7 @@ def test_all_keys() -> None:
     assert settings.headers == {"authorization": "Bearer abc", "x.tenant": "7"}
 
 
-def test_all_variables() -> None:
+def test_all_variables_are_read() -> None:
     settings = settings_of(
         {},
         ENDPOINT="http://c:4317",
@@ -150,7 +150,7 @@ def test_all_variables() -> None:
     )
 
 
-def test_the_variable_for_metrics_wins_over_the_one_for_all() -> None:
+def test_the_variable_for_metrics_wins_over_the_general_one() -> None:
     settings = settings_of({"endpoint": ENDPOINT}, TIMEOUT="1", METRICS_TIMEOUT="2")
 
     assert settings.timeout_ms == 2
@@ -212,7 +212,7 @@ def test_headers_are_not_shown() -> None:
         ({"endpoint": "c:1", "protocol": "grpc", "headers.a-bin": "1"}, "headers.a-bin"),
     ],
 )
-def test_a_broken_table_names_its_key(table: dict[str, object], key: str) -> None:
+def test_an_invalid_table_is_refused_with_its_key(table: dict[str, object], key: str) -> None:
     config = PluginConfig("plugins.otlp", table)
 
     with pytest.raises(ConfigError) as caught:
@@ -234,7 +234,7 @@ def test_a_broken_table_names_its_key(table: dict[str, object], key: str) -> Non
         ("INSECURE", "maybe"),
     ],
 )
-def test_a_broken_variable_is_named(name: str, value: str) -> None:
+def test_an_invalid_variable_is_named(name: str, value: str) -> None:
     config = PluginConfig("plugins.otlp", {})
     variable = f"OTEL_EXPORTER_OTLP_{name}"
     environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": ENDPOINT, variable: value}

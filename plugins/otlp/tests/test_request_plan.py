@@ -1,4 +1,4 @@
-"""Which pushes travel together."""
+"""The division of a batch into requests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_small_batch_is_one_request() -> None:
     assert requests_of(batch, 4) == [batch]
 
 
-def test_a_large_batch_is_as_many_requests_as_it_takes() -> None:
+def test_a_large_batch_is_as_many_requests_as_needed() -> None:
     batch = [record(number) for number in range(100)]
 
     assert [len(request) for request in requests_of(batch, 4)] == [34, 33, 33]
@@ -43,7 +43,7 @@ def test_a_large_batch_is_as_many_requests_as_it_takes() -> None:
     assert requests_of(batch, 1) == [batch]
 
 
-def test_bytes_count_too() -> None:
+def test_bytes_are_limited_too() -> None:
     batch = [record(number, 700_000) for number in range(3)]
 
     assert [len(request) for request in requests_of(batch, 9)] == [1, 1, 1]
@@ -64,7 +64,7 @@ def test_the_pushes_of_a_client_instance_stay_together_and_in_order() -> None:
     assert sum(map(len, homes)) == len(set().union(*homes))
 
 
-def test_one_client_alone_is_one_request() -> None:
+def test_the_pushes_of_one_client_are_one_request() -> None:
     batch = [record(7) for _ in range(200)]
 
     assert requests_of(batch, 4) == [batch]

@@ -1,4 +1,4 @@
-"""A private CA, client certificates, and what happens when they expire and are renewed."""
+"""A private CA and client certificates, including expired and renewed ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Authority:
         return self.folder / f"{self.name}.ca.pem"
 
     def issue(self, name: str, days: int = 1) -> tuple[Path, Path]:
-        """Certificate and key for 127.0.0.1, good until ``days`` from now."""
+        """Certificate and key for 127.0.0.1, valid until ``days`` from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
         certificate = (
@@ -116,7 +116,7 @@ def forwarder_of(port: int, protocol: str, **files: Path) -> OtlpForwarder:
 
 
 async def delivered(forwarder: OtlpForwarder, kit: Kit) -> str:
-    """Empty when it was delivered, else why not."""
+    """Empty after a delivery, otherwise the reason of the failure."""
     try:
         await forwarder.deliver([kit.record("orders", "a")])
     except Retry as error:
@@ -125,7 +125,7 @@ async def delivered(forwarder: OtlpForwarder, kit: Kit) -> str:
 
 
 async def eventually(forwarder: OtlpForwarder, kit: Kit) -> None:
-    """As the host does it; gRPC waits a moment itself before it connects again."""
+    """Retry as the host does; gRPC itself waits a moment before it connects again."""
     for _ in range(100):
         if not await delivered(forwarder, kit):
             return
@@ -134,9 +134,7 @@ async def eventually(forwarder: OtlpForwarder, kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_private_ca_is_trusted_when_the_table_says_so(
-    kit: Kit, authority: Authority, protocol: str
-) -> None:
+def test_a_private_ca_is_trusted_if_configured(kit: Kit, authority: Authority, protocol: str) -> None:
     async def run() -> tuple[str, str]:
         async with endpoint_of(kit, protocol)(tls=server(kit, authority)) as sink:
             trusting = forwarder_of(sink.port, protocol, certificate=authority.ca)
@@ -155,7 +153,7 @@ def test_a_private_ca_is_trusted_when_the_table_says_so(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_client_certificate_is_shown(kit: Kit, authority: Authority, protocol: str) -> None:
+def test_a_client_certificate_is_sent(kit: Kit, authority: Authority, protocol: str) -> None:
     certificate, key = authority.issue("client")
 
     async def run() -> tuple[str, str]:
@@ -200,7 +198,7 @@ def test_an_expired_certificate_is_a_retry_until_it_is_renewed(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_certificates_are_read_again_when_they_change(
+def test_changed_certificates_are_read_again(
     kit: Kit, authority: Authority, stranger: Authority, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     ca = authority.folder / "ca.pem"
@@ -233,7 +231,7 @@ def test_certificates_are_read_again_when_they_change(
 
 
 def broken(authority: Authority, stranger: Authority) -> dict[str, tuple[dict[str, Path], str]]:
-    """Tables of files, and the key that is to blame."""
+    """Configuration tables with files, and the key of the error."""
     certificate, key = authority.issue("client")
     _, other_key = stranger.issue("other")
     locked = authority.folder / "locked.key"
@@ -255,7 +253,7 @@ def broken(authority: Authority, stranger: Authority) -> dict[str, tuple[dict[st
     }
 
 
-def test_certificates_that_are_none_end_the_start(authority: Authority, stranger: Authority) -> None:
+def test_invalid_certificates_stop_the_start(authority: Authority, stranger: Authority) -> None:
     for files, blamed in broken(authority, stranger).values():
         with pytest.raises(ConfigError) as caught:
             forwarder_of(1, "http/protobuf", **files)
@@ -263,7 +261,7 @@ def test_certificates_that_are_none_end_the_start(authority: Authority, stranger
         assert caught.value.path == f"plugins.otlp.{blamed}"
 
 
-def test_certificates_for_an_endpoint_without_tls_are_a_mistake(authority: Authority) -> None:
+def test_certificates_for_an_endpoint_without_tls_are_refused(authority: Authority) -> None:
     table = {"endpoint": "http://127.0.0.1:1", "certificate.file": str(authority.ca)}
 
     with pytest.raises(ConfigError, match="without TLS"):
@@ -285,7 +283,7 @@ def test_the_variables_of_opentelemetry_name_the_files(authority: Authority) -> 
     assert settings.tls.paths() == (authority.ca, certificate, key)
 
 
-def test_a_variable_for_a_file_that_is_not_there_is_named() -> None:
+def test_a_variable_with_a_missing_file_is_named() -> None:
     variables = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "https://127.0.0.1:1",
         "OTEL_EXPORTER_OTLP_CERTIFICATE": "/no/such/file",

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of the pipeline: it costs as much as hundreds of tests."""
+"""One Spark session for all tests of the pipeline: starting one costs as much as hundreds of tests."""
 
 from __future__ import annotations
 

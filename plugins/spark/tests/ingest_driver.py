@@ -1,6 +1,6 @@
-"""A driver that ingests once and is killed, or kills a planner, worker or executor, where the test says.
+"""A driver that ingests once and is killed, or kills a planner, worker or executor, at a chosen step.
 
-Usage: ingest_driver.py BOOTSTRAP DATASET FAULT MARK. A fault happens once: the file MARK says that it has.
+Usage: ingest_driver.py BOOTSTRAP DATASET FAULT MARK. A fault happens once: the file MARK records that it has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from odradek_spark.tables.schemas import INGESTED, Table
 
 BOOTSTRAP, DATASET, FAULT, MARK = sys.argv[1:5]
 DRIVER = os.getpgid(0)
-"""Python and the JVM; workers are in a group of their own and end with the JVM."""
+"""Python and the JVM; workers are in a process group of their own and end with the JVM."""
 BATCH_BYTES = 6_000
 
 
@@ -44,12 +44,12 @@ def die(fault: str, group: int, mark: str) -> None:
 
 
 def parent(pid: int) -> int:
-    """The process that started another: of the daemon that forks workers it is the JVM."""
+    """The parent of a process: for the daemon that forks workers it is the JVM."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def die_in_a_file(fault: str, mark: str) -> None:
-    """Kill this worker when rows of a file are written, and its footer is not."""
+    """Kill this worker when the rows of a file are written but not its footer."""
     write_table = pq.ParquetWriter.write_table
 
     def dying(self: pq.ParquetWriter, *arguments: Any, **options: Any) -> None:
@@ -60,7 +60,7 @@ def die_in_a_file(fault: str, mark: str) -> None:
 
 
 class FaultyReader(TopicStreamReader):
-    """Dies where it is planned or read."""
+    """Dies while planning or reading."""
 
     fault, driver, mark = FAULT, DRIVER, MARK
 
@@ -86,14 +86,14 @@ class FaultyReader(TopicStreamReader):
 
 
 class FaultySource(OdradekDataSource):
-    """In the place of ``odradek``."""
+    """Replaces ``odradek``."""
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         return FaultyReader(self.read_options)
 
 
 def faulty_commits() -> None:
-    """Have the driver die around the commits of a batch."""
+    """Make the driver die before or after the commits of a batch."""
     commit_ranges, commit_batch = Dataset.commit_ranges, CommitBatch.__call__
 
     def dying(self: Dataset, table: Table, *arguments: Any) -> bool:

@@ -1,6 +1,7 @@
-"""Ingest once on another kind of session.
+"""Ingest once with another kind of session.
 
-Usage: ingest_elsewhere.py MASTER|connect BOOTSTRAP DATASET [JARS]. With jars it reads by Spark's own source.
+Usage: ingest_elsewhere.py MASTER|connect BOOTSTRAP DATASET [JARS]. With jars it reads through Spark's own
+source.
 """
 
 from __future__ import annotations

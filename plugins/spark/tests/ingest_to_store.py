@@ -1,7 +1,7 @@
-"""Ingest into an object store, and read back what is there.
+"""Ingest into an object store, and read the result back.
 
-Usage: ingest_to_store.py BOOTSTRAP DATASET CHECKPOINT. Prints JSON: what was said of a checkpoint that Spark
-cannot write, what verification says, and how many points there are by family.
+Usage: ingest_to_store.py BOOTSTRAP DATASET CHECKPOINT. Prints JSON: the error for a checkpoint that Spark
+cannot write, the result of verification, and the number of points by family.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is in a dataset, read without Spark."""
+"""The contents of a dataset, read without Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOURCE = ["src_partition", "src_offset"]
 
 
 def settings(bootstrap: str, dataset: Path, **more: Any) -> IngestSettings:
-    """To ingest the tests' topic."""
+    """Settings to ingest the tests' topic."""
     return IngestSettings(bootstrap_servers=bootstrap, dataset=str(dataset), topic=TOPIC, **more)
 
 
@@ -28,23 +28,23 @@ def rows(root: Path, table: str, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def offsets(root: Path, table: str = "pushes") -> list[tuple[Any, ...]]:
-    """Where the rows come from; each once if each was ingested once."""
+    """The partitions and offsets of the rows; each occurs once if each was ingested once."""
     return rows(root, table, *SOURCE)
 
 
 def every(count: int, partitions: int = 1) -> list[tuple[int, int]]:
-    """Offsets of so many records, spread over the partitions."""
+    """The offsets of this many records, spread over the partitions."""
     return sorted((number % partitions, number // partitions) for number in range(count))
 
 
 def is_exactly(root: Path, expected: list[tuple[int, int]], points: int = 3) -> bool:
-    """Whether the dataset has these records once, with all their points."""
+    """Whether the dataset has each of these records once, with all its points."""
     wanted = sorted((*each, index) for each in expected for index in range(points))
     return offsets(root) == expected and rows(root, "points", *SOURCE, "src_idx") == wanted
 
 
 def until(true: Callable[[], bool], patience_s: float = 60.0) -> None:
-    """Wait for something."""
+    """Wait for a condition."""
     end_s = time.monotonic() + patience_s
     while not true():
         assert time.monotonic() < end_s, "in vain"

@@ -1,4 +1,4 @@
-"""Memory of processes and of all that they start, sampled through ``/proc``."""
+"""Memory of processes and all their descendants, sampled through ``/proc``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PARENT, STARTED, PAGES = 1, 19, 21
-"""Where these are in ``/proc/<pid>/stat``, behind the name."""
+"""Positions of these fields in ``/proc/<pid>/stat``, after the name."""
 ROLES = (
     ("odradek.server.plugins.payload_workers", "payload worker"),
     ("serve", "host"),
@@ -28,13 +28,13 @@ class Seen:
     pid: int
     parent: int
     started: int
-    """In ticks since the machine started: tells two processes with the same number apart."""
+    """In ticks since boot: distinguishes two processes with the same number."""
     rss_bytes: int
 
 
 @dataclass(slots=True)
 class ProcessMemory:
-    """What one process had, from its first sample to its last."""
+    """The memory of one process, from its first sample to its last."""
 
     pid: int
     role: str = ""
@@ -43,7 +43,7 @@ class ProcessMemory:
 
     @property
     def life_s(self) -> float:
-        """How long it was watched."""
+        """How long the process was watched."""
         return self.at_s[-1] - self.at_s[0]
 
     def sixth(self, number: int) -> float:
@@ -57,7 +57,7 @@ class ProcessMemory:
 
     @property
     def growth(self) -> float:
-        """The last sixth by the second: while it warms up, nothing is said."""
+        """The last sixth divided by the second; the first is warm-up."""
         return self.sixth(5) / self.sixth(1)
 
 
@@ -65,17 +65,17 @@ class MemoryWatch:
     """Samples of process trees.
 
     Args:
-        roots: The numbers of the processes at their tops.
+        roots: The process ids at the top of the trees.
     """
 
     def __init__(self, roots: Sequence[int]) -> None:
         self.roots = tuple(roots)
         self.found: dict[tuple[int, int], ProcessMemory] = {}
         self.now: list[ProcessMemory] = []
-        """Those of the last sample."""
+        """The processes of the last sample."""
 
     def sample(self, at_s: float) -> None:
-        """Look at all of them."""
+        """Sample all processes."""
         self.now = []
         for seen, role in trees(self.roots):
             memory = self.found.setdefault((seen.pid, seen.started), ProcessMemory(seen.pid))
@@ -92,7 +92,7 @@ class MemoryWatch:
         }
 
     def long_lived(self, least_s: float) -> list[ProcessMemory]:
-        """Those that were watched for so long; others are born and die by design."""
+        """Processes that were watched for this long; others are short-lived by design."""
         return [each for each in self.found.values() if each.life_s >= least_s]
 
 
@@ -100,7 +100,7 @@ def trees(roots: Sequence[int]) -> Iterator[tuple[Seen, str]]:
     """Processes and all their descendants, with their roles; parents first."""
     seen = {each.pid: each for each in running()}
     wanted = [pid for pid in roots if pid in seen]
-    for pid in wanted:  # grows while it is walked
+    for pid in wanted:  # grows during the walk
         wanted += [each.pid for each in seen.values() if each.parent == pid]
         command = arguments(pid)
         role = role_of(command)
@@ -111,7 +111,7 @@ def trees(roots: Sequence[int]) -> Iterator[tuple[Seen, str]]:
 
 
 def running() -> Iterator[Seen]:
-    """Every process there is."""
+    """Every process of the machine."""
     for each in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             parts = each.read_text().rpartition(")")[2].split()
@@ -121,14 +121,14 @@ def running() -> Iterator[Seen]:
 
 
 def arguments(pid: int) -> list[str]:
-    """The command line; nothing if the process is gone."""
+    """The command line; empty if the process is gone."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
     return []
 
 
 def role_of(command: list[str]) -> str:
-    """What a process is there for; nothing for one that is no more, or is about to become another."""
+    """The role of a process; empty if it is gone or about to exec another program."""
     names = {Path(part).name for part in command}
     for name, role in ROLES:
         if name in names:

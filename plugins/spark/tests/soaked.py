@@ -1,4 +1,4 @@
-"""A host, clients and the pipeline for a while, and what became of their memory and of the pushes."""
+"""Run a host, clients and the pipeline for a while; report their memory and the pushes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ STOP_S = 60.0
 POLL_S = 0.5
 MINUTE_S = 60.0
 LATE_PROCESS = 1 / 3
-"""Who was there for a smaller part of the time is not long-lived."""
+"""A process that existed for a smaller part of the time is not long-lived."""
 COUNTS = """
     SELECT count(*), count(DISTINCT (src_partition, src_offset)), coalesce(sum(points), 0),
         (SELECT count(*) FROM points), (SELECT count(*) FROM dead_letter)
@@ -51,12 +51,12 @@ COUNTS = """
 
 
 class SoakFailed(Exception):
-    """The pipeline ended or got stuck; the message has its last words."""
+    """The pipeline ended or got stuck; the message has its last output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to do, and for how long."""
+    """The load and its duration."""
 
     seconds: float
     """From the first batch on."""
@@ -69,7 +69,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minute:
-    """How it stood at one moment; pushes from the start, bytes by role."""
+    """The state at one moment; pushes from the start, bytes by role."""
 
     at_s: float
     sent: int
@@ -86,10 +86,10 @@ class Minute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Soaked:
-    """What became of it."""
+    """The result of a run."""
 
     processes: list[ProcessMemory]
-    """The long-lived ones."""
+    """The long-lived processes."""
     seconds: float
     instances: int
     broken: int
@@ -97,9 +97,9 @@ class Soaked:
     in_time: int
     """Pushes that were accepted between the first batch and the end."""
     last: Minute
-    """When the clients stopped."""
+    """The time at which the clients stopped."""
     drained_s: float
-    """After which everything was in the tables."""
+    """The time after which every push was in the tables."""
     sent: int
     accepted: int
     in_topic: int
@@ -108,13 +108,13 @@ class Soaked:
     """By partition and offset."""
     points: int
     points_announced: int
-    """What the rows of pushes say."""
+    """The values in the rows of pushes."""
     dead_letters: int
 
 
 @dataclass(slots=True)
 class Soak:
-    """One that is under way."""
+    """A run in progress."""
 
     plan: Plan
     bootstrap: str
@@ -126,7 +126,9 @@ class Soak:
     say: Callable[[Minute], object]
 
     async def measure(self) -> tuple[int, Minute, float]:
-        """Pushes accepted in time, how it stood when the clients stopped, seconds until all was there."""
+        """Pushes accepted in time, the state when the clients stopped, and seconds until every push was in
+        the tables.
+        """
         pushing = asyncio.create_task(self.pushes.run())
         try:
             await self.until(lambda: last_batch(self.dataset.root) is not None, FIRST_BATCH_S)
@@ -140,7 +142,7 @@ class Soak:
         return last.accepted - before, last, time.monotonic() - stopped_s
 
     async def sampled(self) -> Minute:
-        """Look at the memory until the time is over."""
+        """Sample the memory until the time is over."""
         begin_s = time.monotonic()
         minute_s = MINUTE_S
         while (at_s := time.monotonic() - begin_s) < self.plan.seconds:
@@ -167,10 +169,10 @@ class Soak:
         )
 
     async def until(self, true: Callable[[], bool], patience_s: float) -> None:
-        """Wait for something.
+        """Wait for a condition.
 
         Raises:
-            SoakFailed: In vain.
+            SoakFailed: It did not become true in time.
         """
         end_s = time.monotonic() + patience_s
         while not await asyncio.to_thread(true):
@@ -180,7 +182,7 @@ class Soak:
             await asyncio.sleep(POLL_S)
 
     def check(self) -> None:
-        """Whether the pipeline is there."""
+        """Whether the pipeline is running."""
         if self.pipeline.poll() is not None:
             raise SoakFailed(f"the pipeline ended: {self.last_words()}")
 
@@ -188,11 +190,11 @@ class Soak:
         return self.log.read_text(errors="replace")[-2000:]
 
     def in_table(self) -> int:
-        """Pushes in the table: the topic begins at 0 and has no gaps."""
+        """Pushes in the table: the topic starts at 0 and has no gaps."""
         return sum(self.dataset.source_offsets(PUSHES, TELEMETRY_TOPIC, range(PARTITIONS)).values())
 
     def in_topic(self) -> int:
-        """Pushes that the host ever wrote."""
+        """The number of pushes that the host has written."""
         consumer = Consumer(
             {"bootstrap.servers": self.bootstrap, "group.id": "soak", "enable.metrics.push": False}
         )
@@ -206,15 +208,15 @@ class Soak:
 
 
 def soak(plan: Plan, folder: Path, say: Callable[[Minute], object] = lambda minute: None) -> Soaked:
-    """Let everything run for a while.
+    """Run everything for a while.
 
     Args:
-        plan: What, and for how long.
-        folder: For the data of the host, the dataset and the pipeline's log; has to be empty.
-        say: Takes how it stands, every minute and at the end.
+        plan: The load and its duration.
+        folder: For the data of the host, the dataset and the pipeline's log; must be empty.
+        say: Called with the state, every minute and at the end.
 
     Raises:
-        SoakFailed: The pipeline ended, or does not get on.
+        SoakFailed: The pipeline ended, or makes no progress.
     """
     dataset, log = Dataset(str(folder / "tables")), folder / "pipeline.log"
     settings = [part for key, value in HOST.items() for part in ("--set", f"{key}={value}")]
@@ -231,7 +233,7 @@ def soak(plan: Plan, folder: Path, say: Callable[[Minute], object] = lambda minu
 
 
 def soaked(under_way: Soak, in_time: int, last: Minute, drained_s: float, in_topic: int) -> Soaked:
-    """What is to be told at the end."""
+    """The report at the end."""
     reader = Reader(under_way.dataset.root)
     (row,) = reader.ask(COUNTS).to_pylist()
     reader.close()
@@ -259,7 +261,7 @@ def soaked(under_way: Soak, in_time: int, last: Minute, drained_s: float, in_top
 
 @contextmanager
 def piping(plan: Plan, bootstrap: str, dataset: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The pipeline as a person starts it; neither it nor anything it started outlives the block."""
+    """The pipeline as a user starts it; it and its descendants end with the block."""
     command = [sys.executable, "-m", "odradek", "spark", plan.command, "--bootstrap-server", bootstrap]
     command += ["--dataset", dataset, "--trigger-interval-s", f"{plan.trigger_s:g}"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -277,7 +279,7 @@ def piping(plan: Plan, bootstrap: str, dataset: str, log: Path) -> Iterator[subp
 
 
 def end(family: list[int]) -> None:
-    """Kill who is still there."""
+    """Kill the remaining processes."""
     alive = {seen.pid for seen, _ in trees(family)}
     for pid in alive:
         with suppress(ProcessLookupError):

@@ -26,7 +26,7 @@ class Push:
     client: int
     value: float
     at_s: float = 0.0
-    """After `RECEIVED_MS`."""
+    """Milliseconds after `RECEIVED_MS`."""
     name: str = LATENCY
 
 

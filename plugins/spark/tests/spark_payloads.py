@@ -1,4 +1,4 @@
-"""Payloads and records for the tests of the decoder: random ones, and changes to them."""
+"""Payloads and records for the tests of the decoder: random ones, and mutations of them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def metric(source: random.Random, plain: bool) -> Metric:
 
 
 def metrics_data(source: random.Random) -> MetricsData:
-    """Metrics of every kind; half the time only what Kafka clients send."""
+    """Metrics of every kind; half of the time only those that Kafka clients send."""
     data, plain, one_resource = MetricsData(), source.random() < 0.5, source.random() < 0.7
     rack = source.choice(TEXTS)
     for _ in range(source.randrange(4)):
@@ -131,7 +131,7 @@ def with_other_numbers(data: MetricsData, source: random.Random) -> bytes:
 
 
 def mutated(payload: bytes, source: random.Random) -> bytes:
-    """The payload with bytes changed, cut out, doubled or put in."""
+    """The payload with bytes changed, removed, doubled or inserted."""
     changed = bytearray(payload)
     for _ in range(source.randrange(1, 4)):
         at = source.randrange(len(changed) + 1) if changed else 0

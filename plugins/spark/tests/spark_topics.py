@@ -16,7 +16,7 @@ TOPIC = "telemetry"
 
 
 def payload(number: int, points: int = 3) -> bytes:
-    """Gauges whose values tell which push they came from."""
+    """Gauges whose values identify their push."""
     data = MetricsData()
     metrics = data.resource_metrics.add().scope_metrics.add().metrics
     for index in range(points):
@@ -35,7 +35,7 @@ def records(count: int, first: int = 0, partitions: int = 1) -> list[TopicRecord
 
 
 def fill(bootstrap: str, found: Iterable[TopicRecord], topic: str = TOPIC) -> None:
-    """Write records into a topic that is there."""
+    """Write records into an existing topic."""
     producer = Producer({"bootstrap.servers": bootstrap, "enable.metrics.push": False, "linger.ms": 5})
     for each in found:
         producer.produce(topic, each.value, each.key, partition=each.partition, headers=[*each.headers])
@@ -44,10 +44,10 @@ def fill(bootstrap: str, found: Iterable[TopicRecord], topic: str = TOPIC) -> No
 
 
 def options(bootstrap: str, **more: str) -> SourceOptions:
-    """Of a reader of the topic."""
+    """The options of a reader of the topic."""
     return read_options({"bootstrap.servers": bootstrap, "topic": TOPIC, **more})
 
 
 def random_order(found: list[TopicRecord], seed: int) -> list[TopicRecord]:
-    """The same records, mixed."""
+    """The same records, shuffled."""
     return random.Random(seed).sample(found, len(found))

@@ -1,4 +1,4 @@
-"""Clients of two kinds that push at a steady rate, and come and go as applications do."""
+"""Clients of two kinds that push at a steady rate, and start and stop as applications do."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ LENGTH = struct.Struct(">i")
 LEAST_CLIENTS = 24
 PUSHES_PER_CLIENT_S = 5
 SUBSCRIPTION_MS = 100
-"""The least that Kafka allows; who pushes earlier is refused."""
+"""The smallest interval that Kafka allows; an earlier push is refused."""
 LEAST_PAUSE_S = 0.12
 KINDS = ("java", "java", "java", "librdkafka", "librdkafka")
 LARGE_EVERY = 50
-"""One client in so many has more metrics than the host opens by itself."""
+"""One client in this many has more metrics than the host decompresses inline."""
 LARGE_METRICS = 1_000
 POOL = 16
 RENEW_S = 0.25
@@ -44,7 +44,7 @@ AGAIN_S = 0.5
 
 
 class Payloads:
-    """Payloads of each kind, each renewed with the time of the day and other values every few seconds."""
+    """Payloads of each kind, each renewed with the current time and other values every few seconds."""
 
     def __init__(self) -> None:
         large = MetricsData()
@@ -59,7 +59,7 @@ class Payloads:
         self.pools = {kind: [self.renewed(kind)] * POOL for kind in self.layouts}
 
     def renewed(self, kind: str) -> bytes:
-        """A push of this moment, as it goes on the wire."""
+        """An encoded push with the current time."""
         data, now_ns = self.layouts[kind], time.time_ns()
         for group in data.resource_metrics:
             for metric in group.scope_metrics[0].metrics:
@@ -69,7 +69,7 @@ class Payloads:
         return zstandard.compress(data.SerializeToString())
 
     async def renew(self) -> None:
-        """One after the other, for ever."""
+        """The payloads in turn, endlessly."""
         for number in itertools.cycle(range(POOL)):
             for kind, pool in self.pools.items():
                 pool[number] = self.renewed(kind)
@@ -99,13 +99,13 @@ class Client:
 
 @dataclass(eq=False)
 class SteadyPushes:
-    """All clients together; numbers count from the start."""
+    """All clients together; counters run from the start."""
 
     bootstrap: str
     rate: int
     """Pushes per second, if the host keeps up: a client waits for its answer."""
     life_s: float
-    """After so long a client instance says goodbye, and another takes its place."""
+    """After this time a client instance sends its terminating push, and another replaces it."""
     sent: int = 0
     accepted: int = 0
     instances: int = 0
@@ -121,7 +121,7 @@ class SteadyPushes:
         return max(LEAST_CLIENTS, self.rate // PUSHES_PER_CLIENT_S)
 
     async def run(self) -> None:
-        """Push until it is told to stop; what was pushed has been answered then."""
+        """Push until told to stop; every push has been answered then."""
         renewing = asyncio.create_task(self.payloads.renew())
         try:
             await asyncio.gather(*(self.live(number) for number in range(self.clients)))

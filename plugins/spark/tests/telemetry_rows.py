@@ -1,4 +1,6 @@
-"""Rows of pushes for the tests of jobs: what one client instance told at one time, and a dataset of it."""
+"""Rows of pushes for the tests of jobs: what one client instance pushed at one time, and a dataset of
+pushes.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,9 @@ class Value:
     value: float | int | None
     labels: tuple[tuple[str, str], ...] = ()
     sum: str = ""
-    """``delta`` or ``cumulative``; else it is a gauge."""
+    """``delta`` or ``cumulative``; otherwise a gauge."""
     start_s: float | None = None
-    """Since when, on the clock of `Told`."""
+    """The start time, on the clock of `Told`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Told:
     """One push."""
 
     at_s: float
-    """After midnight, when the host received it."""
+    """Seconds after midnight at which the host received it."""
     values: tuple[Value, ...] = ()
     client: int = 1
     client_id: str = "app"
@@ -50,12 +52,12 @@ class Told:
     interval_ms: int = 30_000
     terminating: bool = False
     clock_s: float = 0.0
-    """How far the client's clock is off."""
+    """The offset of the client's clock."""
     raw: bytes | None = field(default=None)
     """These bytes instead of values."""
 
     def payload(self) -> bytes:
-        """What the client sent."""
+        """The payload of the client."""
         if self.raw is not None:
             return self.raw
         data = MetricsData()
@@ -121,10 +123,10 @@ def ingest(
     decoder: Decoder | None = None,
     topic: str = TOPIC,
 ) -> int:
-    """Take pushes in as one batch, at offsets from ``start`` on.
+    """Ingest pushes as one batch, at offsets from ``start`` on.
 
     Returns:
-        The offset behind the last.
+        The offset after the last.
     """
     dataset.create()
     records = [each.record(start + index, partition) for index, each in enumerate(pushes)]
@@ -146,7 +148,7 @@ def ingest(
 
 
 def ingest_batches(dataset: Dataset, batches: Iterable[Sequence[Told]], start: int = 0) -> int:
-    """Take pushes in, batch by batch."""
+    """Ingest pushes, batch by batch."""
     for batch in batches:
         start = ingest(dataset, batch, start)
     return start

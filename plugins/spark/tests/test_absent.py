@@ -1,4 +1,4 @@
-"""What a task of replay finds missing of its range."""
+"""The records of its range that a replay task finds missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PUSHES = [gauge(gauge(Told(30.0 * number), 1.0), 2.0, "n") for number in range(6
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
-    """All of partition 1, and of partition 0 what is before 4: at 1 a point is lost, and 3 is unreadable."""
+    """All of partition 1, and partition 0 before offset 4: at 1 a point is lost, and 3 is unreadable."""
     made = Dataset(str(tmp_path))
     ingest(made, PUSHES, 0, partition=1)
     ingest(made, [*PUSHES[:3], Told(90.0, raw=b"\xff")], 0)
@@ -32,7 +32,7 @@ def dataset(tmp_path: Path) -> Dataset:
     return made
 
 
-def test_rows_of_a_range_that_are_there_are_left_out(dataset: Dataset) -> None:
+def test_existing_rows_of_a_range_are_left_out(dataset: Dataset) -> None:
     absent = Absent(dataset, OffsetRange(0, 1, 6), {})
     decoded = Decoder().decode([PUSHES[offset].record(offset) for offset in range(1, 6)])
 
@@ -44,7 +44,7 @@ def test_rows_of_a_range_that_are_there_are_left_out(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("offset", [1, 3])
-def test_what_is_a_push_or_a_dead_letter_is_no_dead_letter_again(dataset: Dataset, offset: int) -> None:
+def test_neither_a_push_nor_a_dead_letter_becomes_a_dead_letter_again(dataset: Dataset, offset: int) -> None:
     absent = Absent(dataset, OffsetRange(0, 0, 6), {})
     dead = Decoder().decode([Told(0.0, raw=b"\xff").record(each) for each in (offset, 4)]).dead_letter
 
@@ -53,7 +53,7 @@ def test_what_is_a_push_or_a_dead_letter_is_no_dead_letter_again(dataset: Datase
     assert found["src_offset"].to_pylist() == [4]
 
 
-def test_days_that_were_taken_out_do_not_come_back(dataset: Dataset) -> None:
+def test_removed_days_do_not_come_back(dataset: Dataset) -> None:
     absent = Absent(dataset, OffsetRange(0, 4, 6), {"points": "2026-09-23", "pushes": "2026-09-22"})
     decoded = Decoder().decode([PUSHES[offset].record(offset) for offset in (4, 5)])
 

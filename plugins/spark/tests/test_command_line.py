@@ -1,4 +1,4 @@
-"""``odradek spark`` as a person runs it: from the topic to answers."""
+"""``odradek spark`` as a user runs it: from the topic to answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def host() -> Iterator[RunningHost]:
 
 
 def done(command: Sequence[str], folder: Path) -> str:
-    """What a command prints, that has to go well."""
+    """The output of a command, which must succeed."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     finished = subprocess.run(
         command,
@@ -81,7 +81,7 @@ def test_a_spark_connect_server_runs_it(host: RunningHost, tmp_path: Path) -> No
     assert "ingested 20 pushes, 60 points, 0 dead letters" in printed
 
 
-def test_from_run_to_verify(host: RunningHost, tmp_path: Path) -> None:
+def test_the_commands_from_run_to_verify_work(host: RunningHost, tmp_path: Path) -> None:
     fill(host.bootstrap, records(20, partitions=2))
     (tmp_path / "rules.toml").write_text(RULES)
     dataset = Dataset(str(tmp_path / "tables"))

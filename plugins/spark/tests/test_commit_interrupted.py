@@ -17,13 +17,13 @@ FRAME = "\tat org.apache.spark.sql.classic.Dataset.collectToPython(Dataset.scala
 SPARK_LOOKS_FOR = re.compile(
     r"py4j.protocol.Py4JJavaError: An error occurred while calling((.|\n)*)(java.lang.InterruptedException)"
 )
-"""By this, StreamExecution tells a query that was stopped from one that failed."""
+"""By this text, StreamExecution distinguishes a stopped query from a failed one."""
 MOST = 500
-"""Characters that the pattern gets through on the stack of a thread."""
+"""Characters that the pattern matches before it overflows the stack of a thread."""
 
 
 class OfJava(Py4JJavaError):  # type: ignore[misc]
-    """What Py4J raises, without a JVM."""
+    """Py4J's exception, without a JVM."""
 
     def __init__(self, kind: str) -> None:
         self.text = f"An error occurred while calling o1.collectToPython.\n: {kind}\n{100 * FRAME}"
@@ -33,7 +33,7 @@ class OfJava(Py4JJavaError):  # type: ignore[misc]
 
 
 def committed(kind: str) -> BaseException:
-    """What the commit of a batch raises, whose tasks did not end."""
+    """The exception of a batch's commit whose tasks did not end."""
 
     def collect() -> Any:
         raise OfJava(kind)
@@ -44,7 +44,7 @@ def committed(kind: str) -> BaseException:
     return raised.value
 
 
-def test_a_stop_is_said_in_words_that_spark_finds_without_an_overflow() -> None:
+def test_a_stop_is_reported_in_a_form_that_spark_matches_without_an_overflow() -> None:
     error = committed("java.lang.InterruptedException")
 
     said = "".join(traceback.format_exception(error))
@@ -53,7 +53,7 @@ def test_a_stop_is_said_in_words_that_spark_finds_without_an_overflow() -> None:
     assert len(said) - found.start() < MOST
 
 
-def test_what_else_went_wrong_is_said_in_full(tmp_path: Path) -> None:
+def test_another_error_is_reported_completely(tmp_path: Path) -> None:
     error = committed("java.lang.IllegalStateException: InterruptedException")
 
     assert isinstance(error, OfJava)

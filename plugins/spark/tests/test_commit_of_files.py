@@ -1,4 +1,4 @@
-"""What the driver commits is where the tables are."""
+"""The driver commits only files in the folder of the tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction and retention: the same rows in fewer files, and never a file less than a reader needs."""
+"""Compaction and retention: the same rows in fewer files, and no file removed that a reader needs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hours(dataset: Dataset, count: int, batches: int = 4) -> int:
 
 
 def keys(dataset: Dataset, table: Table = POINTS) -> list[tuple[Any, ...]]:
-    """Where the rows of a table come from, and what they say."""
+    """The offsets and contents of the rows of a table."""
     names = ["src_partition", "src_offset", "client_instance_id", "hour"]
     names += ["src_idx", "name", "value", "ts", "family"] if table is POINTS else []
     rows = dataset.existing(table).to_pyarrow_table(columns=names)
@@ -86,7 +86,7 @@ def test_only_closed_folders_are_planned() -> None:
     ]
 
 
-def test_a_folder_that_is_done_is_left_alone_until_something_comes() -> None:
+def test_a_compacted_folder_is_left_alone_until_it_gets_a_file() -> None:
     from odradek_spark.jobs.compact import TARGET_ROWS, plan
 
     done = [file("sorted-a"), file("sorted-b", TARGET_ROWS)]
@@ -95,7 +95,7 @@ def test_a_folder_that_is_done_is_left_alone_until_something_comes() -> None:
     assert plan([*done, file("part-c")], NOW + timedelta(hours=1)) == [[done[0], file("part-c")]]
 
 
-def test_a_file_grows_no_further_than_the_target() -> None:
+def test_a_file_does_not_grow_beyond_the_target() -> None:
     from odradek_spark.jobs.compact import TARGET_ROWS, groups
 
     third = [file(f"part-{number}", TARGET_ROWS // 3) for number in range(7)]
@@ -103,7 +103,7 @@ def test_a_file_grows_no_further_than_the_target() -> None:
     assert [len(each) for each in groups(third)] == [3, 3, 1]
 
 
-def test_files_become_one_in_order(dataset: Dataset) -> None:
+def test_files_are_merged_in_order(dataset: Dataset) -> None:
     from odradek_spark.jobs.compact import merge_files
 
     hours(dataset, 1)
@@ -139,7 +139,7 @@ def test_closed_hours_become_sorted_files_with_the_same_rows(spark: SparkSession
 
 
 @pytest.mark.spark
-def test_late_files_are_taken_into_the_hour(spark: SparkSession, dataset: Dataset) -> None:
+def test_late_files_are_merged_into_their_hour(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.compact import run_compact
 
     end = hours(dataset, 2)
@@ -153,7 +153,7 @@ def test_late_files_are_taken_into_the_hour(spark: SparkSession, dataset: Datase
 
 
 @pytest.mark.spark
-def test_compaction_is_no_news_to_the_jobs(spark: SparkSession, dataset: Dataset) -> None:
+def test_compaction_is_no_new_data_for_the_jobs(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.compact import run_compact
     from odradek_spark.jobs.rollup import merged, rollup, run_rollup
 
@@ -173,7 +173,7 @@ def test_compaction_is_no_news_to_the_jobs(spark: SparkSession, dataset: Dataset
 
 
 @pytest.mark.spark
-def test_ingest_goes_on_while_hours_are_compacted(spark: SparkSession, dataset: Dataset) -> None:
+def test_ingest_continues_while_hours_are_compacted(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.compact import run_compact
     from odradek_spark.jobs.verify import run_verify
 
@@ -193,7 +193,7 @@ def test_ingest_goes_on_while_hours_are_compacted(spark: SparkSession, dataset: 
     assert run_verify(spark, dataset.root).faults == []
 
 
-def test_days_that_are_too_old_leave(dataset: Dataset) -> None:
+def test_days_beyond_retention_are_removed(dataset: Dataset) -> None:
     from odradek_spark.jobs.expire import run_expire
 
     hours(dataset, 26, batches=1)  # into the second day
@@ -211,7 +211,7 @@ def test_days_that_are_too_old_leave(dataset: Dataset) -> None:
     assert run_expire(dataset.root, NOW + timedelta(days=8)) == []
 
 
-def test_files_of_days_that_left_stay_on_disk_for_their_readers(dataset: Dataset) -> None:
+def test_files_of_removed_days_stay_on_disk_for_their_readers(dataset: Dataset) -> None:
     from odradek_spark.jobs.expire import run_expire, run_vacuum
 
     hours(dataset, 1)
@@ -224,7 +224,7 @@ def test_files_of_days_that_left_stay_on_disk_for_their_readers(dataset: Dataset
     assert all(Path(each).exists() for each in held)
 
 
-def test_vacuum_deletes_what_is_old_and_in_no_table(dataset: Dataset) -> None:
+def test_vacuum_deletes_old_files_that_are_in_no_table(dataset: Dataset) -> None:
     from odradek_spark.decoder.decode import Decoder
     from odradek_spark.jobs.expire import run_vacuum
 
@@ -244,7 +244,9 @@ def test_vacuum_deletes_what_is_old_and_in_no_table(dataset: Dataset) -> None:
 
 
 @pytest.mark.spark
-def test_what_compaction_replaced_goes_and_what_it_wrote_stays(spark: SparkSession, dataset: Dataset) -> None:
+def test_vacuum_deletes_replaced_files_and_keeps_compacted_ones(
+    spark: SparkSession, dataset: Dataset
+) -> None:
     from odradek_spark.jobs.compact import run_compact
     from odradek_spark.jobs.expire import run_vacuum
 
@@ -260,14 +262,14 @@ def test_what_compaction_replaced_goes_and_what_it_wrote_stays(spark: SparkSessi
     assert all(Path(each).exists() for table in INGESTED for each in live_files(dataset, table))
 
 
-def test_vacuum_refuses_to_delete_what_is_being_written(dataset: Dataset) -> None:
+def test_vacuum_refuses_to_delete_recent_files(dataset: Dataset) -> None:
     from odradek_spark.jobs.expire import run_vacuum
 
     with pytest.raises(ValueError, match="at least 1 hour, found 0"):
         run_vacuum(dataset.root, hours=0)
 
 
-def test_a_table_of_histograms_is_compacted_like_any(dataset: Dataset) -> None:
+def test_a_table_of_histograms_is_compacted_like_any_other(dataset: Dataset) -> None:
     from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
     from odradek_spark.jobs.compact import merge_files
@@ -288,7 +290,7 @@ def test_a_table_of_histograms_is_compacted_like_any(dataset: Dataset) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="resident memory is read from /proc")
-def test_a_worker_gives_back_what_a_task_took() -> None:
+def test_a_worker_gives_back_the_memory_of_a_task() -> None:
     from odradek_spark.jobs.writing import Assigned
 
     def sorts(_: str) -> list[Manifest]:

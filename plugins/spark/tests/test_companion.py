@@ -27,7 +27,7 @@ def configured(**values: object) -> Companion | None:
     return companion
 
 
-def test_without_a_dataset_there_is_nothing_to_run() -> None:
+def test_without_a_dataset_there_is_no_companion() -> None:
     assert configured() is None
 
 
@@ -57,14 +57,14 @@ def test_the_pipeline_reads_the_host_that_runs_it() -> None:
     assert "--command-config" not in pairs
 
 
-def test_it_may_read_another_cluster() -> None:
+def test_it_can_read_another_cluster() -> None:
     companion = configured(dataset="/data", bootstrap_servers="kafka:9092")
 
     assert companion is not None
     assert "kafka:9092" in companion.command("localhost:9092")
 
 
-def test_the_command_line_is_one_that_run_takes(tmp_path: Path) -> None:
+def test_run_accepts_the_command_line(tmp_path: Path) -> None:
     from odradek_spark.cli.main import spark
 
     rules = tmp_path / "rules.toml"
@@ -80,12 +80,12 @@ def test_the_command_line_is_one_that_run_takes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["datasets", "retention_days_clients"])
-def test_a_key_that_nobody_knows_stops_the_host(key: str) -> None:
+def test_an_unknown_key_stops_the_host(key: str) -> None:
     with pytest.raises(ConfigError, match=key.replace("_", ".")):
         configured(**{"dataset": "/data", key: 1})
 
 
-def test_the_last_batch_is_in_the_history_of_the_tables(tmp_path: Path) -> None:
+def test_the_last_batch_is_read_from_the_history_of_the_tables(tmp_path: Path) -> None:
     before = datetime.now(UTC)
     ingested(str(tmp_path), [Push(client=1, value=1.0), Push(client=2, value=2.0)])
 
@@ -99,7 +99,7 @@ def test_the_last_batch_is_in_the_history_of_the_tables(tmp_path: Path) -> None:
     assert batches_since(str(tmp_path), now) == (NOTHING, now)
 
 
-def test_a_dataset_without_a_batch_has_none(tmp_path: Path) -> None:
+def test_a_dataset_without_a_batch_has_no_last_batch(tmp_path: Path) -> None:
     Dataset(str(tmp_path)).create()
 
     companion = configured(dataset=str(tmp_path))
@@ -109,7 +109,9 @@ def test_a_dataset_without_a_batch_has_none(tmp_path: Path) -> None:
     assert companion.status(NOBODY) == {"last batch": "none"}
 
 
-def test_where_no_broker_answers_the_lag_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_answering_broker_the_lag_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ingested(str(tmp_path), [Push(client=1, value=1.0)])
     monkeypatch.setattr("odradek_spark.companion.LAG_TIMEOUT_S", 0.2)
     companion = configured(dataset=str(tmp_path))
@@ -121,7 +123,7 @@ def test_where_no_broker_answers_the_lag_is_unknown(tmp_path: Path, monkeypatch:
     assert str(status["lag"]).startswith("unknown: ")
 
 
-def test_the_lag_is_of_all_partitions_and_not_only_those_of_the_last_batch(tmp_path: Path) -> None:
+def test_the_lag_includes_partitions_outside_the_last_batch(tmp_path: Path) -> None:
     dataset = Dataset(str(tmp_path))
     dataset.create()
     with odradek.testing.host() as host:
@@ -137,7 +139,7 @@ def test_the_lag_is_of_all_partitions_and_not_only_those_of_the_last_batch(tmp_p
     assert status["lag"] == 3
 
 
-def test_a_topic_that_is_not_there_has_no_lag(tmp_path: Path) -> None:
+def test_a_missing_topic_has_no_lag(tmp_path: Path) -> None:
     ingested(str(tmp_path), [Push(client=1, value=1.0)])
     companion = configured(dataset=str(tmp_path), topic="nope")
     with odradek.testing.host() as host:

@@ -1,4 +1,4 @@
-"""The fast ways of the decoder against protobuf: they accept, refuse and read the same."""
+"""The decoder's fast paths compared with protobuf: they accept, refuse and read the same."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from odradek_spark.tables.schemas import DEAD_LETTER, HISTOGRAMS, POINTS, PUSHES
 
 
 class ByProtobuf(Decoder):
-    """The decoder without its short cuts."""
+    """The decoder without its fast paths."""
 
     def points_of(self, payload: bytes) -> PayloadPoints:
         return decode_by_protobuf(payload, self.series, self.resources)
 
 
 def rows(decoded: Decoded) -> dict[str, list[dict[str, Any]]]:
-    """All tables as plain rows; NaN as text, so that it equals itself; not which way was taken."""
+    """All tables as plain rows; NaN as text, so that it equals itself; without the path taken."""
     tables = {name: batch.to_pylist() for name, batch in decoded.batches()}
     for row in tables["pushes"]:
         del row["shape_id"]
@@ -50,7 +50,7 @@ def rows(decoded: Decoded) -> dict[str, list[dict[str, Any]]]:
 
 @settings(max_examples=300, deadline=None)
 @given(random_metrics(), st.integers(0, 2**32))
-def test_every_way_reads_the_same(data: MetricsData, seed: int) -> None:
+def test_every_path_reads_the_same(data: MetricsData, seed: int) -> None:
     source = random.Random(seed)
     payloads = [data.SerializeToString(), *(with_other_numbers(data, source) for _ in range(2))]
     records = [topic_record(payload, offset) for offset, payload in enumerate(payloads)]
@@ -73,7 +73,7 @@ def test_numbers_of_a_known_layout_are_read_without_a_parse() -> None:
 
 
 def plain(data: MetricsData) -> MetricsData:
-    """What Kafka clients send, and nothing else."""
+    """Only what Kafka clients send."""
     kept = MetricsData()
     scope = kept.resource_metrics.add().scope_metrics.add()
     made = scope.metrics.add(name="m")
@@ -103,7 +103,7 @@ def check_mutations(count: int) -> None:
 
 
 def described(points: PayloadPoints, decoder: Decoder) -> list[Any]:
-    """Points with what their numbers stand for."""
+    """Points with the meaning of their numbers."""
     return [
         [decoder.series.values[number] for number in points.series.tolist()],
         points.times.tolist(),
@@ -113,17 +113,17 @@ def described(points: PayloadPoints, decoder: Decoder) -> list[Any]:
     ]
 
 
-def test_mutated_payloads_are_read_or_refused_as_protobuf_does() -> None:
+def test_mutated_payloads_are_read_or_refused_as_by_protobuf() -> None:
     check_mutations(10_000)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_million_mutated_payloads() -> None:
+def test_a_million_mutated_payloads_are_read_or_refused_as_by_protobuf() -> None:
     check_mutations(1_000_000)
 
 
-def test_payloads_that_are_no_otlp_are_dead_letters() -> None:
+def test_payloads_that_are_not_otlp_are_dead_letters() -> None:
     decoded = Decoder().decode([topic_record(b"\xff\xff", 3), topic_record(b"", 4)])
 
     (dead,) = decoded.dead_letter.to_pylist()
@@ -132,7 +132,7 @@ def test_payloads_that_are_no_otlp_are_dead_letters() -> None:
     assert [row["src_offset"] for row in decoded.pushes.to_pylist()] == [4]
 
 
-def test_a_record_that_no_host_wrote_is_a_dead_letter() -> None:
+def test_a_record_of_another_producer_is_a_dead_letter() -> None:
     record = topic_record(b"", 9)._replace(headers=[])
 
     decoded = Decoder().decode([record])
@@ -141,7 +141,7 @@ def test_a_record_that_no_host_wrote_is_a_dead_letter() -> None:
     assert decoded.pushes.num_rows == 0
 
 
-def test_payloads_beyond_the_bound_are_dead_letters_cut_to_size() -> None:
+def test_payloads_beyond_the_bound_are_truncated_dead_letters() -> None:
     decoder = Decoder(DecoderSettings(max_payload_bytes=100, max_dead_letter_bytes=10))
 
     (dead,) = decoder.decode([topic_record(b"x" * 101)]).dead_letter.to_pylist()
@@ -150,7 +150,7 @@ def test_payloads_beyond_the_bound_are_dead_letters_cut_to_size() -> None:
     assert "101 bytes, the limit is 100" in dead["reason"]
 
 
-def test_a_clock_that_is_wrong_moves_ts_no_further_than_the_bound() -> None:
+def test_a_wrong_clock_moves_ts_at_most_to_the_bound() -> None:
     data = MetricsData()
     points = data.resource_metrics.add().scope_metrics.add().metrics.add(name="m").gauge.data_points
     points.add(time_unix_nano=TIME_NS + 10**16, as_double=1)
@@ -161,13 +161,13 @@ def test_a_clock_that_is_wrong_moves_ts_no_further_than_the_bound() -> None:
 
     assert (first["ts"] - first["recv_ts"]).total_seconds() == 900
     assert (first["client_ts"] - first["recv_ts"]).total_seconds() == 10**7
-    assert second["ts"] == second["recv_ts"]  # that it has no time does not make it old
+    assert second["ts"] == second["recv_ts"]  # a missing time does not make it old
     assert second["client_ts"] is None
     assert (third["ts"] - third["recv_ts"]).total_seconds() == 900
     assert (third["client_ts"].year, third["start_ts"].year, third["time_unix_nano"]) == (2554, 2262, -1)
 
 
-def test_a_histogram_has_its_times_as_a_point_has() -> None:
+def test_a_histogram_has_its_times_like_a_point() -> None:
     data = MetricsData()
     metrics = data.resource_metrics.add().scope_metrics.add().metrics
     for time_ns, start_ns in ((0, 0), (TIME_NS + 10**16, TIME_NS), (2**64 - 1, 2**63)):
@@ -181,7 +181,7 @@ def test_a_histogram_has_its_times_as_a_point_has() -> None:
     assert decoded.histograms.select(times).to_pylist() == decoded.points.select(times).to_pylist()
 
 
-def test_receive_times_of_a_partition_do_not_go_back() -> None:
+def test_receive_times_of_a_partition_never_decrease() -> None:
     records = [
         topic_record(b"", 0, received_ms=RECEIVED_MS),
         topic_record(b"", 1, received_ms=RECEIVED_MS - 5_000),
@@ -223,7 +223,7 @@ def gauge_of(rack: str) -> bytes:
     return data.SerializeToString()
 
 
-def test_what_was_learned_from_new_resources_is_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_resources_are_evicted_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decode, "MAX_LEARNED_BYTES", 100_000)
     decoder, most = Decoder(), 0
 
@@ -235,7 +235,7 @@ def test_what_was_learned_from_new_resources_is_forgotten_in_time(monkeypatch: p
     assert most <= 100_000 + 2_000
 
 
-def test_a_shape_that_alone_is_too_much_is_not_kept() -> None:
+def test_an_oversized_layout_is_not_cached() -> None:
     decoder = Decoder()
     decoder.shapes.max_bytes = 1_500
 
@@ -245,14 +245,14 @@ def test_a_shape_that_alone_is_too_much_is_not_kept() -> None:
 
 
 def with_header(name: str, value: bytes) -> TopicRecord:
-    """A record that somebody else wrote."""
+    """A record of another producer."""
     record = topic_record(b"", 9)
     return record._replace(headers=[(each, value if each == name else old) for each, old in record.headers])
 
 
 @pytest.mark.parametrize("value", [b"99999999999999999999", b"9223372036854775807", b"300000000000000"])
 @pytest.mark.parametrize("name", ["received_ms", "push_interval_ms", "subscription_id", "broker_id"])
-def test_a_number_that_no_column_holds_is_a_dead_letter(name: str, value: bytes) -> None:
+def test_a_number_that_no_column_can_hold_is_a_dead_letter(name: str, value: bytes) -> None:
     decoder = Decoder()
     decoder.decode([topic_record(b"", 8)])
 
@@ -274,7 +274,7 @@ def test_a_dead_letter_has_a_day_whatever_its_time(timestamp_ms: int) -> None:
 
 
 def field(number: int, body: bytes) -> bytes:
-    """A field with a length, as protobuf has it."""
+    """A protobuf field with a length."""
     size, length = len(body), b""
     while size > 127:
         length += bytes([size & 127 | 128])
@@ -288,7 +288,7 @@ SIX_BYTES = bytes([9 << 3 | 0x80]) + b"\x80" * 4 + b"\x00"
 
 
 def deep(levels: int) -> bytes:
-    """An attribute whose value is a list in a list."""
+    """An attribute whose value is a nested list."""
     value = field(1, b"x")
     for _ in range(levels):
         value = field(5, field(1, value))
@@ -311,13 +311,13 @@ def deep(levels: int) -> bytes:
     ],
     ids=bytes.hex,
 )
-def test_bytes_that_no_client_writes_are_taken_or_refused_as_protobuf_does(payload: bytes) -> None:
+def test_unusual_bytes_are_accepted_or_refused_as_by_protobuf(payload: bytes) -> None:
     record = topic_record(payload)
 
     assert rows(Decoder().decode([record])) == rows(ByProtobuf().decode([record]))
 
 
-def test_each_row_says_what_its_own_payload_and_headers_say() -> None:
+def test_each_row_has_the_values_of_its_own_payload_and_headers() -> None:
     payloads = [gauge_of("rack-1"), two_kinds(), b"", gauge_of("rack-2"), two_kinds(), gauge_of("rack-1")]
     hour_ms = 3_600_000
     records = [
@@ -355,7 +355,7 @@ OWN = (
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17, 300])
-def test_resources_that_differ_in_any_byte_are_told_apart(size: int) -> None:
+def test_resources_that_differ_in_any_byte_are_distinguished(size: int) -> None:
     decoder = Decoder()
     alike = of_resources(["r" * size] * 3)
     decoder.decode([topic_record(alike)])
@@ -374,7 +374,7 @@ def of_resources(racks: list[str]) -> bytes:
 
 
 def two_kinds() -> bytes:
-    """A double with attributes and a time, and an integer with neither."""
+    """A double with attributes and a time, and an integer without either."""
     data = MetricsData()
     points = data.resource_metrics.add().scope_metrics.add().metrics.add(name="mixed").gauge.data_points
     points.add(time_unix_nano=TIME_NS, as_double=0.5).attributes.add(key="topic").value.string_value = "t"
@@ -385,7 +385,7 @@ def two_kinds() -> bytes:
 @pytest.mark.parametrize(
     ("ahead_s", "kept_s"), [(-901, -900), (-900, -900), (-1, -1), (0, 0), (899, 899), (901, 900)]
 )
-def test_ts_is_the_clients_clock_as_far_as_it_may_be_right(ahead_s: int, kept_s: int) -> None:
+def test_ts_is_the_clients_clock_within_the_bound(ahead_s: int, kept_s: int) -> None:
     data = MetricsData()
     points = data.resource_metrics.add().scope_metrics.add().metrics.add(name="m").gauge.data_points
     points.add(time_unix_nano=TIME_NS + ahead_s * 10**9, as_double=1)

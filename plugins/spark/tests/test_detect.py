@@ -1,4 +1,4 @@
-"""Anomalies: what lasts longer than a rule allows, opened once and closed once."""
+"""Anomalies: a violation that lasts longer than its rule allows is opened once and closed once."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ def episodes(spark: SparkSession, dataset: Dataset) -> list[tuple[Any, ...]]:
 
 
 def slow(*times: float, told: Told | None = None, value: float = 250.0) -> list[Told]:
-    """Pushes with a latency beyond the rule's."""
+    """Pushes with a latency above the rule's."""
     return [gauge(replace(told or Told(0), at_s=at_s), value) for at_s in times]
 
 
 def steps(*intervals: tuple[float, float]) -> list[Told]:
-    """Pushes of a sum that is beyond the rule's, each step with its beginning."""
+    """Pushes of a sum above the rule's, each step with its start time."""
     return [counted(Told(end), 7.0, begin) for begin, end in intervals]
 
 
 @pytest.mark.parametrize(("end_s", "fired"), [(189.0, 0), (190.0, 0), (191.0, 1)])
-def test_180_seconds_may_pass_and_no_more(
+def test_a_rule_fires_after_180_seconds(
     spark: SparkSession, dataset: Dataset, end_s: float, fired: int
 ) -> None:
     ingest(dataset, steps((10.0, 70.0), (70.0, 130.0), (130.0, end_s)), 0)
@@ -72,7 +72,7 @@ def test_180_seconds_may_pass_and_no_more(
     assert (len(found.opened), found.going_on) == (fired, fired)
 
 
-def test_a_gauge_speaks_for_the_time_since_the_sample_before(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_gauge_covers_the_time_since_the_previous_sample(spark: SparkSession, dataset: Dataset) -> None:
     fine = gauge(Told(0), 1.0)
     ingest(dataset, [fine, *slow(30, 60, 90, 120, 150, 180, 181)], 0)
 
@@ -83,7 +83,7 @@ def test_a_gauge_speaks_for_the_time_since_the_sample_before(spark: SparkSession
     assert episodes(spark, dataset) == [("slow", "app", 0, 181, 181, "open", None)]
 
 
-def test_a_silence_ends_what_was_and_begins_anew(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_silence_ends_an_episode_and_the_next_starts_again(spark: SparkSession, dataset: Dataset) -> None:
     ingest(dataset, slow(0, 30, 60, 90, 120, 150, 230, 260, 290, 320), 0)
 
     found = detected(spark, dataset)
@@ -91,7 +91,7 @@ def test_a_silence_ends_what_was_and_begins_anew(spark: SparkSession, dataset: D
     assert (found.opened, found.going_on) == ([], 0)  # 150 s, then 90 s: more than 75 s between them
 
 
-def test_a_short_silence_ends_nothing(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_short_silence_ends_no_episode(spark: SparkSession, dataset: Dataset) -> None:
     ingest(dataset, slow(0, 30, 60, 90, 120, 150, 220, 250), 0)
 
     found = detected(spark, dataset)
@@ -99,13 +99,13 @@ def test_a_short_silence_ends_nothing(spark: SparkSession, dataset: Dataset) -> 
     assert len(found.opened) == 1
 
 
-def test_one_good_sample_ends_it(spark: SparkSession, dataset: Dataset) -> None:
+def test_one_good_sample_ends_an_episode(spark: SparkSession, dataset: Dataset) -> None:
     ingest(dataset, [*slow(0, 30, 60, 90, 120), gauge(Told(150), 3.0), *slow(180, 210, 240, 270, 300)], 0)
 
     assert detected(spark, dataset).opened == []
 
 
-def test_an_episode_goes_on_over_runs_and_is_closed_once(spark: SparkSession, dataset: Dataset) -> None:
+def test_an_episode_continues_over_runs_and_is_closed_once(spark: SparkSession, dataset: Dataset) -> None:
     end = ingest(dataset, slow(0, 30, 60, 90, 120, 150, 180, 210), 0)
     first = detected(spark, dataset)
     end = ingest(dataset, slow(240, 270, 300, told=Told(0), value=900.0), end)
@@ -125,7 +125,7 @@ def test_an_episode_goes_on_over_runs_and_is_closed_once(spark: SparkSession, da
     assert episodes(spark, dataset) == [("slow", "app", 0, 210, 300, "closed", "recovered")]
 
 
-def test_a_client_that_falls_silent_is_closed_by_the_pushes_of_others(
+def test_pushes_of_other_clients_close_the_episode_of_a_silent_one(
     spark: SparkSession, dataset: Dataset
 ) -> None:
     end = ingest(dataset, slow(0, 30, 60, 90, 120, 150, 180, 210), 0)
@@ -140,7 +140,7 @@ def test_a_client_that_falls_silent_is_closed_by_the_pushes_of_others(
     assert episodes(spark, dataset) == [("slow", "app", 0, 210, 210, "closed", "silent")]
 
 
-def test_what_is_looked_at_again_does_not_fire_again(spark: SparkSession, dataset: Dataset) -> None:
+def test_data_read_again_do_not_fire_again(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.accepted import accepted
     from odradek_spark.jobs.detect import detect
 
@@ -160,7 +160,7 @@ def test_what_is_looked_at_again_does_not_fire_again(spark: SparkSession, datase
     assert episodes(spark, dataset) == [("slow", "app", 0, 210, 240, "closed", "recovered")]
 
 
-def test_clients_labels_and_rules_are_apart(spark: SparkSession, dataset: Dataset) -> None:
+def test_clients_labels_and_rules_are_independent(spark: SparkSession, dataset: Dataset) -> None:
     fast = Rule(id="fast", metric=LATENCY, op=Op.BELOW, threshold=10.0, attrs={"topic": "b"})
     times = range(0, 240, 30)
     bad = [gauge(gauge(Told(at_s), 300.0, topic="a"), 5.0, topic="b") for at_s in times]
@@ -175,7 +175,7 @@ def test_clients_labels_and_rules_are_apart(spark: SparkSession, dataset: Datase
     }
 
 
-def test_a_rule_may_put_the_series_of_an_instance_together(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_rule_can_combine_the_series_of_an_instance(spark: SparkSession, dataset: Dataset) -> None:
     total = replace(SLOW, id="total", agg=Aggregate.SUM)
     ingest(
         dataset,
@@ -188,7 +188,7 @@ def test_a_rule_may_put_the_series_of_an_instance_together(spark: SparkSession, 
     assert [(each["rule"], each["attrs"], each["last"]) for each in found.opened] == [("total", None, 120.0)]
 
 
-def test_a_clock_that_is_off_hides_nothing(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_wrong_clock_hides_no_anomaly(spark: SparkSession, dataset: Dataset) -> None:
     behind = Told(0, clock_s=-600.0)
     end = ingest(dataset, slow(1000, 1030, 1060, 1090, told=behind), 0)
     detected(spark, dataset)
@@ -199,22 +199,20 @@ def test_a_clock_that_is_off_hides_nothing(spark: SparkSession, dataset: Dataset
     assert (len(found.opened), found.going_on) == (1, 1)
 
 
-def test_values_that_are_no_numbers_are_no_samples(spark: SparkSession, dataset: Dataset) -> None:
+def test_values_that_are_not_numbers_are_no_samples(spark: SparkSession, dataset: Dataset) -> None:
     ingest(dataset, slow(*range(0, 240, 30), value=float("nan")), 0)
 
     assert detected(spark, dataset).opened == []
 
 
-def test_what_a_sample_speaks_for_does_not_reach_beyond_the_one_before(
-    spark: SparkSession, dataset: Dataset
-) -> None:
+def test_a_sample_does_not_cover_time_before_the_previous_one(spark: SparkSession, dataset: Dataset) -> None:
     since_start = [gauge(Told(60), 3.0), *steps((-600.0, 90.0), (-600.0, 120.0))]
     fine = counted(Told(61), 1.0, 0)
     ingest(dataset, [since_start[0], fine, *since_start[1:]], 0)
 
     found = detected(spark, dataset, BUSY)
 
-    assert (found.opened, found.going_on) == ([], 0)  # at 61 s it was fine: 59 s
+    assert (found.opened, found.going_on) == ([], 0)  # at 61 s it was good: 59 s
 
 
 @pytest.mark.parametrize(("end_s", "fired"), [(190.0, 0), (191.0, 1)])
@@ -228,7 +226,7 @@ def test_a_clock_that_is_hours_off_makes_no_step_longer(
     assert len(detected(spark, dataset, BUSY).opened) == fired
 
 
-def test_an_episode_whose_rule_is_gone_stays_as_it_was(spark: SparkSession, dataset: Dataset) -> None:
+def test_an_episode_of_a_removed_rule_is_unchanged(spark: SparkSession, dataset: Dataset) -> None:
     end = ingest(dataset, slow(*range(0, 240, 30)), 0)
     detected(spark, dataset, SLOW)
     end = ingest(dataset, slow(240), end)
@@ -243,9 +241,7 @@ def test_an_episode_whose_rule_is_gone_stays_as_it_was(spark: SparkSession, data
     assert [each["reason"] for each in later.closed] == ["silent"]
 
 
-def test_pushes_that_left_before_they_were_looked_at_are_no_fault(
-    spark: SparkSession, dataset: Dataset
-) -> None:
+def test_pushes_removed_before_detection_cause_no_error(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.expire import run_expire
 
     end = ingest(dataset, slow(0, 30), 0)

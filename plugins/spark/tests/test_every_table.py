@@ -1,4 +1,4 @@
-"""Every table as others read it: DuckDB, polars, a Delta reader and Spark see the same rows in it."""
+"""Every table in other tools: DuckDB, polars, a Delta reader and Spark read the same rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RULE = Rule(id="slow", metric=LATENCY, op=Op.ABOVE, threshold=100.0)
 
 @pytest.fixture(scope="module")
 def dataset(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """Metrics of every kind, a payload that is none, and what the jobs make of them."""
+    """Metrics of every kind, an invalid payload, and the results of the jobs."""
     from odradek_spark.jobs.episodes import run_detect
     from odradek_spark.jobs.inventory import run_inventory
     from odradek_spark.jobs.rollup import run_rollup
@@ -44,13 +44,13 @@ def dataset(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Da
 
 
 def lines(table: Table, rows: pa.Table) -> list[str]:
-    """Rows so that they can be compared: NaN is like NaN, the order is none."""
+    """Comparable rows: NaN equals NaN, and the order is ignored."""
     columns = {field.name: rows[field.name].cast(field.type).to_pylist() for field in table.schema}
     return sorted(repr(row) for row in zip(*columns.values(), strict=True))
 
 
 def by_duckdb(dataset: Dataset, table: Table) -> pa.Table:
-    """The files that the log names, as anybody may read them."""
+    """The files that the log names, read without a Delta reader."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     query = "SELECT * FROM read_parquet($files, hive_partitioning = true, hive_types_autocast = false)"

@@ -1,4 +1,4 @@
-"""Files that go: commits that put files in the place of others, and what the log says of them."""
+"""Replaced files: commits that replace files by others, and the history of the log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def paths(dataset: Dataset) -> set[str]:
     return {each.path for each in live(dataset.existing(POINTS))}
 
 
-def test_files_are_put_in_the_place_of_others_at_once(dataset: Dataset) -> None:
+def test_files_are_replaced_in_one_commit(dataset: Dataset) -> None:
     dataset.commit(POINTS, written(dataset), "ingest", 0)
     dataset.commit(POINTS, written(dataset, 1), "ingest", 1)
     before = live(dataset.existing(POINTS))
@@ -48,7 +48,7 @@ def test_files_are_put_in_the_place_of_others_at_once(dataset: Dataset) -> None:
     assert len(before) == 2
 
 
-def test_files_that_are_gone_are_not_replaced_again(dataset: Dataset) -> None:
+def test_removed_files_cannot_be_replaced_again(dataset: Dataset) -> None:
     dataset.commit(POINTS, written(dataset), "ingest", 0)
     before = live(dataset.existing(POINTS))
     rivals = [written(dataset, 2) for _ in range(5)]
@@ -62,7 +62,7 @@ def test_files_that_are_gone_are_not_replaced_again(dataset: Dataset) -> None:
     assert len(paths(dataset)) == 1
 
 
-def test_ingest_goes_on_while_files_are_replaced(dataset: Dataset) -> None:
+def test_ingest_continues_while_files_are_replaced(dataset: Dataset) -> None:
     dataset.commit(POINTS, written(dataset), "start", 0)
     before = live(dataset.existing(POINTS))
 
@@ -80,7 +80,7 @@ def test_ingest_goes_on_while_files_are_replaced(dataset: Dataset) -> None:
     assert len(paths(dataset)) == 7
 
 
-def test_of_runs_that_began_at_the_same_number_one_counts(dataset: Dataset) -> None:
+def test_of_runs_that_started_at_the_same_version_one_commits(dataset: Dataset) -> None:
     runs = [written(dataset, number) for number in range(5)]
 
     with ThreadPoolExecutor(5) as pool:
@@ -91,7 +91,7 @@ def test_of_runs_that_began_at_the_same_number_one_counts(dataset: Dataset) -> N
     assert not dataset.commit_next(POINTS, [], "job", 7, 10)
 
 
-def test_the_log_says_what_each_version_brought(dataset: Dataset) -> None:
+def test_the_log_lists_the_added_files_of_each_version(dataset: Dataset) -> None:
     dataset.commit(POINTS, written(dataset), "ingest", 3, {"pushes": 1})
     dataset.exchange(POINTS, live(dataset.existing(POINTS)), written(dataset), data_change=False)
 
@@ -104,7 +104,7 @@ def test_the_log_says_what_each_version_brought(dataset: Dataset) -> None:
     assert file.recv_min.timestamp() * 1000 == RECEIVED_MS
 
 
-def test_a_version_that_the_log_has_lost_is_named(dataset: Dataset) -> None:
+def test_a_version_missing_from_the_log_is_named(dataset: Dataset) -> None:
     assert first_version(dataset.uri(POINTS)) == 0
 
     with pytest.raises(LogGone, match="version 1 is not in the log"):

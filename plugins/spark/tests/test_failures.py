@@ -1,4 +1,4 @@
-"""What Spark's long texts come to."""
+"""Short messages for Spark's long errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1, in y\n  
         ("something else\nand more", "something else", True),
     ],
 )
-def test_the_last_word_counts(text: str, message: str, is_passing: bool) -> None:
+def test_the_last_cause_counts(text: str, message: str, is_passing: bool) -> None:
     failure = explain(RuntimeError(text), "/c")
 
     assert (failure.message, failure.is_passing) == (message, is_passing)
@@ -51,27 +51,27 @@ def test_the_last_word_counts(text: str, message: str, is_passing: bool) -> None
         "JsonParseException: (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)",
     ],
 )
-def test_a_damaged_checkpoint_is_to_be_deleted(text: str) -> None:
+def test_the_advice_for_a_damaged_checkpoint_is_to_delete_it(text: str) -> None:
     failure = explain(RuntimeError(STREAM + text), "/c")
 
     assert failure.message.startswith("the checkpoint /c is damaged: delete that folder and start again.")
     assert not failure.is_passing
 
 
-def test_a_damaged_checkpoint_of_the_writer_of_spark_is_not_to_be_deleted() -> None:
+def test_a_damaged_checkpoint_of_sparks_own_writer_must_not_be_deleted() -> None:
     failure = explain(RuntimeError(STREAM + "[MALFORMED_LOG_FILE]"), "/c", is_plain=True)
 
     assert failure.message.startswith("the checkpoint /c is damaged: bring back a copy, or begin in an empty")
     assert not failure.is_passing
 
 
-def test_an_error_without_words_is_no_trouble() -> None:
+def test_an_error_without_a_message_is_handled() -> None:
     failure = explain(RuntimeError(), "/c")
 
     assert failure.message == "RuntimeError"
 
 
-def test_without_the_jar_of_kafka_it_is_asked_for() -> None:
+def test_without_the_kafka_jar_the_message_asks_for_it() -> None:
     failure = explain(RuntimeError("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: `kafka`. Make"))
 
     assert "--conf spark.jars.packages=org.apache.spark:spark-sql-kafka-0-10_2.13:" in failure.message
@@ -86,7 +86,7 @@ def test_without_the_jar_of_kafka_it_is_asked_for() -> None:
         "\tat org.apache.spark.sql.execution.streaming.checkpointing.StreamMetadata$.write",
     ],
 )
-def test_a_checkpoint_that_two_work_with_is_not_damaged(text: str) -> None:
+def test_a_checkpoint_used_twice_is_not_called_damaged(text: str) -> None:
     failure = explain(RuntimeError(STREAM + text), "/c")
 
     assert failure.message.startswith("another ingester works with the checkpoint /c: stop it")

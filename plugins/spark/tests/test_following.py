@@ -1,4 +1,4 @@
-"""Jobs that follow a table: what they are told came since their last run."""
+"""Jobs that follow a table: the files added since their last run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def batch(at_s: float) -> list[Told]:
 
 
 def taken_out(dataset: Dataset, *, vacuum: bool) -> None:
-    """As compaction and expiry do."""
+    """Remove files as compaction and expiry do."""
     old = live(dataset.existing(POINTS))
     assert dataset.exchange(POINTS, old, [], data_change=True)
     if vacuum:
@@ -37,7 +37,7 @@ def taken_out(dataset: Dataset, *, vacuum: bool) -> None:
             Path(f"{dataset.uri(POINTS)}/{each.path}").unlink()
 
 
-def test_the_first_run_takes_what_is_there(dataset: Dataset) -> None:
+def test_the_first_run_reads_every_file(dataset: Dataset) -> None:
     end = ingest_batches(dataset, [batch(10), batch(40)])
     taken_out(dataset, vacuum=True)
     ingest(dataset, batch(70), end)
@@ -49,7 +49,7 @@ def test_the_first_run_takes_what_is_there(dataset: Dataset) -> None:
     assert found.since == datetime.fromtimestamp(MIDNIGHT_S + 70, UTC)
 
 
-def test_later_runs_take_what_came_since(dataset: Dataset) -> None:
+def test_later_runs_read_new_files(dataset: Dataset) -> None:
     end = ingest(dataset, batch(10), 0)
     first = news(dataset, POINTS, ROLLUP_5M, JOB)
     assert first is not None
@@ -63,7 +63,7 @@ def test_later_runs_take_what_came_since(dataset: Dataset) -> None:
     assert found.since == datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(seconds=40)
 
 
-def test_what_left_the_table_meanwhile_is_read_while_it_is_on_disk(dataset: Dataset) -> None:
+def test_removed_files_are_read_while_they_are_on_disk(dataset: Dataset) -> None:
     dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
     ingest(dataset, batch(10), 0)
     taken_out(dataset, vacuum=False)
@@ -74,7 +74,7 @@ def test_what_left_the_table_meanwhile_is_read_while_it_is_on_disk(dataset: Data
     assert found.rows == 1
 
 
-def test_what_was_vacuumed_before_it_was_read_is_said(dataset: Dataset) -> None:
+def test_files_vacuumed_before_they_were_read_are_reported(dataset: Dataset) -> None:
     dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
     ingest(dataset, batch(10), 0)
     taken_out(dataset, vacuum=True)
@@ -83,7 +83,7 @@ def test_what_was_vacuumed_before_it_was_read_is_said(dataset: Dataset) -> None:
         news(dataset, POINTS, ROLLUP_5M, JOB)
 
 
-def test_a_log_that_does_not_go_back_far_enough_is_said(dataset: Dataset) -> None:
+def test_a_log_that_does_not_reach_back_far_enough_is_reported(dataset: Dataset) -> None:
     dataset.commit_next(ROLLUP_5M, [], JOB, None, 0)
     ingest_batches(dataset, [batch(10), batch(40)])
     dataset.existing(POINTS).create_checkpoint()
@@ -111,11 +111,11 @@ def test_a_first_run_does_not_see_half_a_batch(dataset: Dataset) -> None:
     assert found.version == dataset.existing(POINTS).version() - 2
 
 
-def test_a_table_that_has_nothing_is_no_news(dataset: Dataset) -> None:
+def test_an_empty_table_has_no_new_files(dataset: Dataset) -> None:
     assert news(dataset, PUSHES, ROLLUP_5M, JOB) is None
 
 
-def test_a_first_run_needs_no_log_from_long_ago(dataset: Dataset) -> None:
+def test_a_first_run_needs_no_old_log(dataset: Dataset) -> None:
     ingest(dataset, batch(10), 0)
     dataset.commit(POINTS, [], "maintenance", 1)
     dataset.existing(POINTS).create_checkpoint()

@@ -1,4 +1,6 @@
-"""kill -9 of the host beside the pipeline: what was acknowledged is read once, by the same connection."""
+"""kill -9 of the host during ingest: acknowledged records are read once, over a new connection to the same
+host.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def served(folder: Path, address: str) -> Iterator[str]:
 
 
 def ingest(stream: TopicStreamReader, dataset: Dataset, start: dict[str, int], batch: int) -> dict[str, int]:
-    """One batch, as Spark runs it; where it ended."""
+    """Run one batch as Spark does; return its end."""
     end = stream.latestOffset(start, ReadAllAvailable())
     found = [
         row
@@ -60,7 +62,7 @@ def ingest(stream: TopicStreamReader, dataset: Dataset, start: dict[str, int], b
     return end
 
 
-def test_what_was_acknowledged_is_read_once(tmp_path: Path) -> None:
+def test_acknowledged_records_are_read_once(tmp_path: Path) -> None:
     dataset = Dataset(str(tmp_path / "tables"))
     dataset.create()
     with served(tmp_path / "host", "127.0.0.1:0") as address:

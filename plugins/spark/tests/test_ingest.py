@@ -1,4 +1,6 @@
-"""Ingest on a session: what is in the topic is in the tables once, whatever happens to checkpoint or host."""
+"""Ingest with a session: every record of the topic is in the tables once, whatever happens to checkpoint or
+host.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def stop() -> Iterator[threading.Event]:
 
 
 def once(spark: SparkSession, given: IngestSettings) -> list[str]:
-    """Ingest what is there; what was said meanwhile."""
+    """Ingest the whole topic; return the messages."""
     said: list[str] = []
     run_ingest(spark, given, once=True, say=said.append)
     return said
@@ -64,7 +66,7 @@ def delete_until(host: RunningHost, partition: int, offset: int) -> None:
     host.call(delete)
 
 
-def test_the_topic_is_in_the_tables_once(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
+def test_every_record_is_in_the_tables_once(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
     given = settings(host.bootstrap, tmp_path / "d", max_bytes_per_trigger=2_000)
     fill(host.bootstrap, records(40, partitions=2))
     once(spark, given)
@@ -78,9 +80,7 @@ def test_the_topic_is_in_the_tables_once(spark: SparkSession, host: RunningHost,
     assert by_value == sorted((number + index / 10,) for number in range(45) for index in range(3))
 
 
-def test_a_batch_reads_points_and_records_as_they_are(
-    spark: SparkSession, host: RunningHost, tmp_path: Path
-) -> None:
+def test_a_batch_reads_points_and_records(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
     sent = records(20, partitions=2)
     fill(host.bootstrap, sent)
     once(spark, settings(host.bootstrap, tmp_path / "d"))
@@ -99,7 +99,7 @@ def test_a_batch_reads_points_and_records_as_they_are(
     ]
 
 
-def test_what_cannot_be_decoded_is_a_dead_letter(
+def test_a_record_that_cannot_be_decoded_is_a_dead_letter(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     good = records(2)
@@ -119,7 +119,7 @@ def test_what_cannot_be_decoded_is_a_dead_letter(
 
 
 @pytest.mark.parametrize("damage", ["deleted", "cut offsets", "commits", "empty metadata"])
-def test_a_checkpoint_that_is_gone_or_damaged_costs_nothing(
+def test_a_deleted_or_damaged_checkpoint_loses_nothing(
     spark: SparkSession, host: RunningHost, tmp_path: Path, damage: str
 ) -> None:
     given = settings(host.bootstrap, tmp_path / "d")
@@ -141,7 +141,7 @@ def test_a_checkpoint_that_is_gone_or_damaged_costs_nothing(
 
 
 def spoil(checkpoint: Path, damage: str) -> None:
-    """Do to a checkpoint what disks and people do."""
+    """Damage a checkpoint as disks and users do."""
     if damage == "deleted":
         shutil.rmtree(checkpoint)
         return
@@ -152,7 +152,7 @@ def spoil(checkpoint: Path, damage: str) -> None:
     target.write_text("" if "empty" in damage else target.read_text()[:20] if "cut" in damage else "v1\n{x")
 
 
-def test_a_checkpoint_of_another_source_is_said(
+def test_a_checkpoint_of_another_source_is_refused(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     given = settings(host.bootstrap, tmp_path / "d")
@@ -174,7 +174,7 @@ def test_a_checkpoint_of_another_source_is_said(
     assert is_exactly(tmp_path / "d", every(20, 2))
 
 
-def test_a_checkpoint_of_another_dataset_is_said(
+def test_a_checkpoint_of_another_dataset_is_refused(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     other = settings(host.bootstrap, tmp_path / "other", checkpoint=str(tmp_path / "checkpoint"))
@@ -191,7 +191,7 @@ def test_a_checkpoint_of_another_dataset_is_said(
     assert is_exactly(tmp_path / "d", every(20, 2))
 
 
-def test_a_dataset_may_be_called_as_one_likes(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
+def test_a_dataset_can_have_any_name(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
     root = tmp_path / "Ä b#1 5%+c"
     for count in range(2):
         fill(host.bootstrap, records(10, first=10 * count, partitions=2))
@@ -202,7 +202,7 @@ def test_a_dataset_may_be_called_as_one_likes(spark: SparkSession, host: Running
 
 
 @pytest.mark.parametrize("tables_before", [1, 3])
-def test_a_batch_that_is_in_some_tables_is_finished_without_its_checkpoint(
+def test_a_batch_in_some_tables_is_completed_without_its_checkpoint(
     spark: SparkSession,
     host: RunningHost,
     tmp_path: Path,
@@ -232,9 +232,7 @@ def test_a_batch_that_is_in_some_tables_is_finished_without_its_checkpoint(
     assert is_exactly(tmp_path / "d", every(30, 2))
 
 
-def test_ingesters_that_take_turns_lose_nothing(
-    spark: SparkSession, host: RunningHost, tmp_path: Path
-) -> None:
+def test_alternating_ingesters_lose_nothing(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
     first = settings(host.bootstrap, tmp_path / "d")
     second = settings(host.bootstrap, tmp_path / "d", checkpoint=str(tmp_path / "other"))
 
@@ -245,7 +243,7 @@ def test_ingesters_that_take_turns_lose_nothing(
     assert is_exactly(tmp_path / "d", every(30, 2))
 
 
-def test_a_second_ingester_is_told(
+def test_a_second_ingester_is_refused(
     spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = settings(host.bootstrap, tmp_path / "d")
@@ -269,7 +267,7 @@ def test_a_second_ingester_is_told(
     assert is_exactly(tmp_path / "d", every(30, 2))
 
 
-def test_what_retention_took_is_an_error_or_counted(
+def test_records_lost_to_retention_are_an_error_or_counted(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     fill(host.bootstrap, records(10))
@@ -288,7 +286,7 @@ def test_what_retention_took_is_an_error_or_counted(
     assert [each["lost"] for each in history if "lost" in each] == ["0", "5", "0"]
 
 
-def test_partitions_come_and_the_host_goes_and_comes_back(
+def test_ingest_survives_new_partitions_and_a_host_restart(
     spark: SparkSession, tmp_path: Path, stop: threading.Event
 ) -> None:
     said: list[str] = []
@@ -327,7 +325,7 @@ def test_partitions_come_and_the_host_goes_and_comes_back(
     assert is_exactly(tmp_path / "d", sorted([*every(9), (1, 0), (1, 1), (1, 2)]))
 
 
-def test_a_store_that_fails_for_a_while_is_waited_for(
+def test_a_store_that_fails_for_a_while_is_retried(
     spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(host.bootstrap, records(10, partitions=2))
@@ -350,7 +348,7 @@ def test_a_store_that_fails_for_a_while_is_waited_for(
     assert is_exactly(tmp_path / "d", every(10, 2))
 
 
-def test_a_store_that_stays_full_ends_what_is_to_run_once(
+def test_a_store_that_stays_full_ends_a_run_with_once(
     spark: SparkSession, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(host.bootstrap, records(10, partitions=2))
@@ -364,9 +362,7 @@ def test_a_store_that_stays_full_ends_what_is_to_run_once(
         once(spark, settings(host.bootstrap, tmp_path / "d"))
 
 
-def test_a_topic_and_options_that_are_wrong_are_said(
-    spark: SparkSession, host: RunningHost, tmp_path: Path
-) -> None:
+def test_a_wrong_topic_or_option_is_reported(spark: SparkSession, host: RunningHost, tmp_path: Path) -> None:
     nowhere = IngestSettings(bootstrap_servers=host.bootstrap, dataset=str(tmp_path / "d"), topic="nope")
     bogus = settings(host.bootstrap, tmp_path / "d", client={"bogus": "1"})
 
@@ -376,7 +372,7 @@ def test_a_topic_and_options_that_are_wrong_are_said(
         once(spark, bogus)
 
 
-def test_the_writer_of_spark_needs_the_checkpoint_that_it_began_with(
+def test_sparks_own_writer_needs_its_first_checkpoint(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     given = settings(host.bootstrap, tmp_path / "d", writer="spark")
@@ -390,7 +386,7 @@ def test_the_writer_of_spark_needs_the_checkpoint_that_it_began_with(
         once(spark, given)
 
 
-def test_points_by_the_writer_of_spark_are_the_same(
+def test_sparks_own_writer_writes_the_same_points(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     plain = settings(host.bootstrap, tmp_path / "plain", writer="spark", max_bytes_per_trigger=2_000)

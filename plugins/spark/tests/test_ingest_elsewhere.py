@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).with_name("ingest_elsewhere.py")
 
 
 @pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "connect"])
-def test_the_topic_is_in_the_tables_once(tmp_path: Path, master: str) -> None:
+def test_every_record_is_in_the_tables_once(tmp_path: Path, master: str) -> None:
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
         fill(host.bootstrap, records(200, partitions=2))

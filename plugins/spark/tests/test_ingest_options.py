@@ -1,4 +1,4 @@
-"""The options of ``ingest``, ``run`` and ``replay``, and what is refused before Spark starts."""
+"""The options of ``ingest``, ``run`` and ``replay``, and errors that are found before Spark starts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(autouse=True)
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What gets as far as Spark is told from what was refused."""
+    """Distinguishes options that reach Spark from refused ones."""
 
     def started(*arguments: object) -> object:
         raise NoSpark("it would start")
@@ -47,7 +47,7 @@ def given(*options: str, command: str = "ingest") -> Any:
     return ingest_settings(dict(context.params))
 
 
-def test_options_are_settings() -> None:
+def test_options_become_settings() -> None:
     settings = given(
         *("--source", "kafka", "--max-bytes-per-trigger", "7", "--max-payload-bytes", "9"),
         *("--allow-data-loss", "--starting-offsets", "latest", "--checkpoint", "c"),
@@ -59,13 +59,13 @@ def test_options_are_settings() -> None:
     assert settings.checkpoint_location == "c"
 
 
-def test_a_batch_may_wait() -> None:
+def test_a_batch_can_wait_for_more_data() -> None:
     assert given("--min-bytes-per-trigger", "5", command="run").min_bytes_per_trigger == 5
     assert given("--writer", "spark").writer == "spark"
 
 
 @pytest.mark.parametrize("command", ["ingest", "run", "replay"])
-def test_what_is_in_order_gets_as_far_as_spark(command: str, host: RunningHost, tmp_path: Path) -> None:
+def test_valid_options_reach_spark(command: str, host: RunningHost, tmp_path: Path) -> None:
     ingested(str(tmp_path), [Push(client=1, value=1.0)])
 
     result = called(command, host.bootstrap, tmp_path)
@@ -87,7 +87,7 @@ def test_what_is_in_order_gets_as_far_as_spark(command: str, host: RunningHost, 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_what_makes_no_sense_is_said_in_a_line(
+def test_invalid_options_are_reported_in_one_line(
     options: tuple[str, ...], status: int, line: str, host: RunningHost, tmp_path: Path
 ) -> None:
     command, *rest = options
@@ -101,7 +101,7 @@ def test_what_makes_no_sense_is_said_in_a_line(
 
 
 @pytest.mark.parametrize("command", ["ingest", "run"])
-def test_a_folder_of_somebody_else_is_refused(command: str, host: RunningHost, tmp_path: Path) -> None:
+def test_a_foreign_folder_is_refused(command: str, host: RunningHost, tmp_path: Path) -> None:
     (tmp_path / "diary.txt").touch()
 
     result = called(command, host.bootstrap, tmp_path)
@@ -110,14 +110,14 @@ def test_a_folder_of_somebody_else_is_refused(command: str, host: RunningHost, t
     assert result.stderr == f"Error: {tmp_path} holds something else (diary.txt): take an empty folder\n"
 
 
-def test_a_folder_that_cannot_be_made_is_said(host: RunningHost) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(host: RunningHost) -> None:
     result = called("ingest", host.bootstrap, "/proc/tables")
 
     assert result.exit_code == 1
     assert result.stderr == "Error: /proc/tables/points: cannot be made: No such file or directory\n"
 
 
-def test_the_tables_of_one_writer_are_not_those_of_the_other(host: RunningHost, tmp_path: Path) -> None:
+def test_the_tables_of_one_writer_are_refused_by_the_other(host: RunningHost, tmp_path: Path) -> None:
     ingested(str(tmp_path / "delta"), [Push(client=1, value=1.0)])
     (tmp_path / "plain" / "points" / "_spark_metadata").mkdir(parents=True)
 
@@ -129,7 +129,7 @@ def test_the_tables_of_one_writer_are_not_those_of_the_other(host: RunningHost, 
 
 
 @pytest.mark.parametrize("command", ["ingest", "run"])
-def test_a_signal_ends_it_in_order_though_spark_has_taken_it(
+def test_a_signal_ends_it_cleanly_although_spark_handles_it(
     command: str, host: RunningHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[bool] = []
@@ -155,14 +155,14 @@ def test_a_signal_ends_it_in_order_though_spark_has_taken_it(
 
 
 @pytest.mark.parametrize("command", ["rollup", "inventory", "compact", "verify"])
-def test_a_job_without_a_dataset_is_not_begun(command: str, tmp_path: Path) -> None:
+def test_a_job_without_a_dataset_is_not_started(command: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(spark, [command, "--dataset", str(tmp_path)])
 
     assert result.exit_code == 1
     assert result.stderr == f"Error: {tmp_path}/pushes: no such table; has anything been ingested?\n"
 
 
-def test_rules_that_make_no_sense_are_said_first(tmp_path: Path) -> None:
+def test_invalid_rules_are_reported_first(tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text("rule = 5")
 
@@ -181,7 +181,7 @@ def test_rules_that_make_no_sense_are_said_first(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_broker_that_is_away_is_waited_for_unless_it_is_for_once(
+def test_an_unreachable_broker_is_waited_for_except_with_once(
     options: tuple[str, ...], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query, "LOOK_S", 0.2)
@@ -194,7 +194,7 @@ def test_a_broker_that_is_away_is_waited_for_unless_it_is_for_once(
 
 
 @pytest.mark.parametrize("command", sorted(spark.commands))
-def test_every_command_says_what_it_is_for(command: str) -> None:
+def test_every_command_has_a_description(command: str) -> None:
     result = CliRunner().invoke(spark, [command, "--help"], terminal_width=200)
 
     assert result.exit_code == 0

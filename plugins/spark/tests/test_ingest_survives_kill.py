@@ -1,4 +1,4 @@
-"""kill -9 of each process of the pipeline at every step of a batch: nothing is lost, nothing comes twice."""
+"""kill -9 of each process of the pipeline at every step of a batch: no record is lost or doubled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUN_TIMEOUT_S = 200
 
 
 def ingest(bootstrap: str, dataset: Path, fault: str, folder: Path) -> tuple[int, str]:
-    """Run the driver in a process group of its own: status, and what it said."""
+    """Run the driver in its own process group; return its status and output."""
     mark = folder / f"{fault}.mark"
     with (folder / f"{fault}.log").open("w+") as log:
         driver = subprocess.Popen(
@@ -57,7 +57,7 @@ def files_on_disk(dataset: Path) -> set[str]:
     }
 
 
-def test_a_driver_may_be_killed_at_every_step(tmp_path: Path) -> None:
+def test_a_driver_can_be_killed_at_every_step(tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     count, codes = 0, []
     with odradek.testing.host() as host:
@@ -67,7 +67,7 @@ def test_a_driver_may_be_killed_at_every_step(tmp_path: Path) -> None:
             count += 60
             status, said = ingest(host.bootstrap, dataset, fault, tmp_path)
             codes.append(status)
-            # whatever is there is there once, also while a batch hangs between tables
+            # every record in the tables is there once, even while a batch hangs between tables
             seen = offsets(dataset)
             assert len(seen) == len(set(seen)) and set(seen) <= set(every(count, 2))  # noqa: PT018
 
@@ -79,7 +79,7 @@ def test_a_driver_may_be_killed_at_every_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["planner", "worker", "mid-file"])
-def test_a_process_of_python_may_be_killed_in_the_middle_of_its_work(fault: str, tmp_path: Path) -> None:
+def test_a_python_process_can_be_killed_in_the_middle_of_its_work(fault: str, tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
@@ -94,7 +94,7 @@ def test_a_process_of_python_may_be_killed_in_the_middle_of_its_work(fault: str,
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the executor in /proc")
-def test_a_task_of_an_executor_that_was_killed_runs_again(tmp_path: Path) -> None:
+def test_a_task_of_a_killed_executor_runs_again(tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)

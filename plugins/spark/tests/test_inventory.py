@@ -39,7 +39,7 @@ def rows(spark: SparkSession, dataset: Dataset) -> list[tuple[object, ...]]:
     return sorted((tuple(row) for row in found.collect()), key=repr)
 
 
-def test_an_instance_is_one_row_until_it_says_something_else(spark: SparkSession, dataset: Dataset) -> None:
+def test_an_instance_is_one_row_until_its_metadata_change(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.inventory import run_inventory
 
     told = [
@@ -61,7 +61,7 @@ def test_an_instance_is_one_row_until_it_says_something_else(spark: SparkSession
     ]
 
 
-def test_runs_go_on_where_the_last_one_ended(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_run_continues_where_the_last_one_ended(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.inventory import run_inventory
 
     end = ingest(dataset, [gauge(Told(10), 1.0), gauge(Told(11, client=2, client_id="b"), 1.0)], 0)
@@ -82,7 +82,7 @@ def test_runs_go_on_where_the_last_one_ended(spark: SparkSession, dataset: Datas
     assert run_inventory(spark, dataset.root) is None
 
 
-def test_only_the_files_of_those_who_pushed_are_made_anew(spark: SparkSession, dataset: Dataset) -> None:
+def test_only_the_files_of_pushing_instances_are_rewritten(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.inventory import run_inventory
 
     end = ingest(dataset, [gauge(Told(10.0, client=number), 1.0) for number in range(1, 30)], 0)
@@ -98,7 +98,7 @@ def test_only_the_files_of_those_who_pushed_are_made_anew(spark: SparkSession, d
 
 
 @pytest.mark.parametrize("farewell_first", [False, True])
-def test_a_farewell_in_the_same_millisecond_is_the_last_word(
+def test_a_terminating_push_in_the_same_millisecond_is_the_last(
     spark: SparkSession, dataset: Dataset, farewell_first: bool
 ) -> None:
     from odradek_spark.jobs.inventory import run_inventory
@@ -111,9 +111,7 @@ def test_a_farewell_in_the_same_millisecond_is_the_last_word(
     assert rows(spark, dataset) == [("app", "4.0.0", 10, None, 10, 2, 0, True)]
 
 
-def test_a_client_that_comes_back_and_goes_to_and_fro_is_told_in_order(
-    spark: SparkSession, dataset: Dataset
-) -> None:
+def test_changes_back_and_forth_are_recorded_in_order(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.inventory import run_inventory
 
     end = ingest(dataset, [Told(10, version="a"), Told(10, version="b"), Told(20, version="a")], 0)

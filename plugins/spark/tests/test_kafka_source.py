@@ -1,4 +1,4 @@
-"""A topic of Apache Kafka as the source, and Spark's own Kafka source with its jar in the place of ours."""
+"""A topic of Apache Kafka as the source, and Spark's own Kafka source with its jar instead of ours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_topics import TOPIC, fill, records
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 PROGRAM = Path(__file__).with_name("ingest_elsewhere.py")
-# the newest that Maven Central has of each; they work with the Spark that is installed
+# the newest of each on Maven Central; they work with the installed Spark
 SPARK_KAFKA, TOKENS, KAFKA = "4.2.0", "4.0.0", "4.3.1"
 JARS = (
     f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_KAFKA}",
@@ -80,13 +80,13 @@ def ingest(bootstrap: str, dataset: Path, *jars: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_topic_of_apache_kafka_is_ingested_by_either_source_and_by_turns(
+def test_a_topic_of_apache_kafka_is_ingested_by_either_source_and_by_both_in_turn(
     broker: str, jars: str, tmp_path: Path
 ) -> None:
     dataset, count = tmp_path / "d", 100
     for given in ((), (jars,), (jars,), ()):
         ingest(broker, dataset, *given)
-        # the other source has a checkpoint of another kind: the tables know where to go on
+        # the other source has another kind of checkpoint: the tables know where to continue
         shutil.rmtree(dataset / "_checkpoints")
         assert is_exactly(dataset, every(count, 2))
         fill(broker, records(50, first=count, partitions=2))

@@ -18,7 +18,7 @@ NO_SESSION: Any = None
 
 
 class Scripted:
-    """Maintenance with jobs that note that they ran, on a clock that is moved by hand."""
+    """Maintenance with jobs that record their runs, on a manual clock."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.now_s = 0.0
@@ -47,7 +47,7 @@ def scripted(tmp_path: Path) -> Scripted:
     return made
 
 
-def test_a_job_runs_when_it_is_due_and_not_before(scripted: Scripted) -> None:
+def test_a_job_runs_only_when_it_is_due(scripted: Scripted) -> None:
     scripted.job("often", 10.0)
     scripted.job("seldom", 25.0)
 
@@ -69,7 +69,7 @@ def test_a_job_runs_when_it_is_due_and_not_before(scripted: Scripted) -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_a_job_that_fails_is_said_and_comes_again(scripted: Scripted, error: Exception) -> None:
+def test_a_failed_job_is_reported_and_runs_again(scripted: Scripted, error: Exception) -> None:
     scripted.job("bad", 10.0, error)
     scripted.job("good", 10.0)
 
@@ -95,7 +95,7 @@ class Interruptible:
         self.interrupted.set()
 
 
-def test_a_long_job_holds_up_neither_ingest_nor_the_end(
+def test_a_long_job_delays_neither_ingest_nor_the_end(
     scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("odradek_spark.cli.maintenance.POLL_S", 0.01)
@@ -112,11 +112,11 @@ def test_a_long_job_holds_up_neither_ingest_nor_the_end(
     assert is_there
     assert stop.is_set()
     assert "maintenance" not in {thread.name for thread in threading.enumerate()}
-    assert scripted.said == []  # that it was interrupted is nobody's news
+    assert scripted.said == []  # the interruption is not reported
     assert scripted.ran == []
 
 
-def test_without_rules_nothing_is_detected(tmp_path: Path) -> None:
+def test_without_rules_detection_does_not_run(tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\nid = "r"\nmetric = "m"\nop = ">"\nthreshold = 1\n')
 
@@ -127,14 +127,14 @@ def test_without_rules_nothing_is_detected(tmp_path: Path) -> None:
     assert with_rules == [*without, "detect"]
 
 
-def test_retention_is_given_by_table() -> None:
+def test_retention_is_set_by_table() -> None:
     found = kept_days(["points=3"])
 
     assert (found["points"], found["rollup_5m"]) == (3, 30)
 
 
 @pytest.mark.parametrize("text", ["points", "points=x", "clients=1", "=3"])
-def test_retention_of_nothing_is_refused(text: str) -> None:
+def test_retention_of_an_unknown_table_is_refused(text: str) -> None:
     with pytest.raises(Exception, match="expected TABLE=DAYS"):
         kept_days([text])
 

@@ -1,4 +1,4 @@
-"""A dataset to which a newer version added a column: it is read and written, and the column is not lost."""
+"""A dataset to which a newer version added a column: it can be read and written, and the column is kept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def dataset(tmp_path: Path) -> Dataset:
     return made
 
 
-def test_ingest_and_questions_go_on(dataset: Dataset) -> None:
+def test_ingest_and_queries_continue(dataset: Dataset) -> None:
     points = Decoder().decode([record(Push(client=2, value=2.0), 1)]).points
 
     dataset.commit_ranges(POINTS, write_files(dataset.root, POINTS, points), TOPIC, {0: (1, 2)})
@@ -36,7 +36,7 @@ def test_ingest_and_questions_go_on(dataset: Dataset) -> None:
     assert whole["newer"].to_pylist() == [None, None]
 
 
-def test_compaction_does_not_lose_the_column(dataset: Dataset) -> None:
+def test_compaction_keeps_the_column(dataset: Dataset) -> None:
     check_columns(dataset, PUSHES)
 
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""A dataset on a disk that takes no more: errors that say so, and nothing that is seen or left behind."""
+"""A dataset on a full disk: errors report it, and nothing partial is visible or left behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 @contextmanager
 def no_file_beyond(size_bytes: int) -> Iterator[None]:
-    """The system refuses to let a file grow: what is written up to there is on disk, as on a full one."""
+    """The system refuses to let a file grow: as on a full disk, the bytes before that are written."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
     try:
@@ -44,7 +44,7 @@ def files(dataset: Dataset) -> set[Path]:
     return set(Path(dataset.root).rglob("*.*"))
 
 
-def test_half_a_file_is_an_error_and_is_not_left(dataset: Dataset) -> None:
+def test_a_truncated_file_is_an_error_and_is_removed(dataset: Dataset) -> None:
     before = files(dataset)
 
     with no_file_beyond(2_000), pytest.raises(OSError, match="File too large"):
@@ -53,7 +53,7 @@ def test_half_a_file_is_an_error_and_is_not_left(dataset: Dataset) -> None:
     assert files(dataset) == before
 
 
-def test_a_commit_that_does_not_fit_is_none_and_can_be_repeated(dataset: Dataset) -> None:
+def test_a_commit_that_does_not_fit_fails_and_can_be_repeated(dataset: Dataset) -> None:
     written = write_files(dataset.root, POINTS, points())
 
     with no_file_beyond(100), pytest.raises(OSError, match="File too large") as refused:

@@ -45,7 +45,7 @@ LATER = datetime(2027, 1, 1, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an S3 server that forgets."""
+    """The address of an S3 server in memory."""
     if SERVER is None:
         pytest.skip("no moto_server: pip install 'moto[s3]' flask flask-cors")
     said = tmp_path_factory.mktemp("store") / "said"
@@ -62,7 +62,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def root(store: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """An empty dataset in a bucket of its own; the environment says how to get there."""
+    """An empty dataset in its own bucket; the environment has its address and credentials."""
     environment = {
         "AWS_ENDPOINT_URL": store,
         "AWS_ALLOW_HTTP": "true",
@@ -78,7 +78,7 @@ def root(store: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReq
     return f"s3://{bucket}/tables"
 
 
-def test_tables_in_a_store_are_like_any(root: str) -> None:
+def test_tables_in_a_store_work_like_others(root: str) -> None:
     check_root(root)
     dataset = ingested(root, [Push(client=1, value=5.0), Push(client=2, value=6.0, at_s=20)])
     check_root(root)
@@ -130,7 +130,7 @@ def test_a_file_is_read_with_its_folders_and_without_the_columns_it_lacks(tmp_pa
         (": java.nio.file.AccessDeniedException: b: 503", "AccessDeniedException: b: 503", True),
     ],
 )
-def test_what_the_jvm_says_of_a_store_is_said(said: str, message: str, is_passing: bool) -> None:
+def test_the_jvms_error_about_a_store_is_reported(said: str, message: str, is_passing: bool) -> None:
     error = RuntimeError(f"An error occurred while calling o75.start.\n{said}\n\tat org.apache.Some.java")
 
     failure = explain(error, "s3://b/d/_checkpoints/ingest")

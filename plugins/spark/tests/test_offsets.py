@@ -1,4 +1,4 @@
-"""Offsets and ranges: whatever comes in, every record is in one batch and one task."""
+"""Offsets and ranges: for any arrival of records, every record is in one batch and one task."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_offsets_survive_json() -> None:
 
 
 @pytest.mark.parametrize("foreign", [{"telemetry": {"0": 10}}, {"0": "ten"}, {"0": None}, [1], 7, "3"])
-def test_offsets_of_another_source_are_said(foreign: Any) -> None:
+def test_offsets_of_another_source_are_refused(foreign: Any) -> None:
     with pytest.raises(ForeignOffsets, match=r"checkpoint holds .* of another source"):
         from_json(foreign)
 
 
 @given(APPENDS, SIZES, st.integers(1, 1 << 20), st.integers(1, 1 << 16))
-def test_batches_and_tasks_tile_the_topic(
+def test_batches_and_tasks_cover_the_topic_without_overlap(
     appends: list[dict[int, int]], sizes: dict[int, float], max_bytes: int, task_bytes: int
 ) -> None:
     end: dict[int, int] = {}
@@ -74,7 +74,7 @@ def test_a_limited_batch_takes_from_every_partition(backlogs: dict[int, int], ma
     assert sum(reached.values()) * 100 <= max_bytes + 100 * len(backlogs)
 
 
-def test_a_partition_that_is_new_has_no_backlog_before_it_has_a_start() -> None:
+def test_a_new_partition_has_no_backlog_before_it_has_a_start() -> None:
     start, end = {0: 5}, {0: 9, 1: 100}
 
     waiting = backlog(start, end)
@@ -83,7 +83,7 @@ def test_a_partition_that_is_new_has_no_backlog_before_it_has_a_start() -> None:
     assert ranges(start, end) == [OffsetRange(0, 5, 9)]
 
 
-def test_a_range_that_is_behind_reads_nothing() -> None:
+def test_a_range_that_ends_before_its_start_reads_nothing() -> None:
     start, end = {0: 9}, {0: 5}
 
     found = ranges(start, end)

@@ -1,4 +1,4 @@
-"""Ingest by Spark's own source and by Spark's own writer: what a person hears of it."""
+"""Ingest by Spark's own source and by Spark's own writer: the messages for the user."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def host() -> Iterator[RunningHost]:
         yield running
 
 
-def test_without_its_jar_the_source_of_spark_is_asked_for(
+def test_without_its_jar_sparks_own_source_asks_for_it(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     from odradek_spark.ingest.run import IngestFailed, run_ingest
@@ -44,10 +44,10 @@ def test_without_its_jar_the_source_of_spark_is_asked_for(
     ):
         run_ingest(spark, given, once=True, say=said.append)
 
-    assert said == []  # it does not pass by itself
+    assert said == []  # it does not end by itself
 
 
-def test_the_writer_of_spark_tells_how_far_it_is(
+def test_sparks_own_writer_reports_its_progress(
     spark: SparkSession, host: RunningHost, tmp_path: Path
 ) -> None:
     from odradek_spark.ingest.run import run_ingest

@@ -1,4 +1,4 @@
-"""What is shown while it ingests."""
+"""The progress shown during ingest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from odradek_spark.tables.files import Manifest
 
 
 class Terminal(io.StringIO):
-    """Text that goes to a person."""
+    """Text for a user."""
 
     def isatty(self) -> bool:
         return True
@@ -44,20 +44,20 @@ class Terminal(io.StringIO):
         (Reached(0, 0, 0, 0, 7, 1.0), "0 of 7 pushes, 0 points, 0 points/s"),
     ],
 )
-def test_a_line_says_it_all(reached: Reached, line: str) -> None:
+def test_a_line_shows_the_whole_progress(reached: Reached, line: str) -> None:
     said = reached.line()
 
     assert said == line
 
 
-def test_durations_are_said_as_people_do() -> None:
+def test_durations_are_shown_in_readable_units() -> None:
     said = [duration(seconds) for seconds in (0.4, 59, 61, 3_599, 7_320)]
 
     assert said == ["0 s", "59 s", "1 min 1 s", "59 min 59 s", "2 h 2 min"]
 
 
 def ingest(bootstrap: str, root: Path, start: int, end: int, batch: int) -> None:
-    """What a batch does, without Spark."""
+    """The effect of a batch, without Spark."""
     reader = TopicReader(read_options({"bootstrap.servers": bootstrap, "topic": TOPIC}))
     found = ingest_range(reader, Decoder(), str(root), OffsetRange(0, start, end)).to_pylist()
     reader.close()
@@ -66,7 +66,7 @@ def ingest(bootstrap: str, root: Path, start: int, end: int, batch: int) -> None
     commit_batch(Dataset(str(root)), TOPIC, files, reports, batch)
 
 
-def test_rates_are_those_of_late() -> None:
+def test_rates_are_recent_ones() -> None:
     yesterday = Reached(99, 900, 9_000, 0, 0, 86_400.0)
 
     said = Reached(100, 1_000, 10_000, 0, 50, 86_410.0, yesterday).line()
@@ -78,7 +78,7 @@ def came(batches: int) -> Totals:
     return Totals(batches, 10 * batches, 30 * batches, 0)
 
 
-def test_lines_do_not_come_fast_and_the_last_one_comes() -> None:
+def test_lines_are_rate_limited_and_the_last_one_is_printed() -> None:
     out, now_s = io.StringIO(), iter([0.0, 1.0, 4.0, 11.0, 12.0, 13.0])
     with Shown(out, 10.0, lambda: next(now_s)) as shown:
         for batches in range(1, 6):
@@ -88,7 +88,7 @@ def test_lines_do_not_come_fast_and_the_last_one_comes() -> None:
 
 
 @pytest.mark.parametrize("out", [io.StringIO(), Terminal()])
-def test_what_is_said_meanwhile_is_seen(out: io.StringIO) -> None:
+def test_other_messages_stay_visible(out: io.StringIO) -> None:
     with Shown(out) as shown:
         shown.show(came(1), 5)
         shown.say("a line\n  of a log [x]")
@@ -123,7 +123,7 @@ def test_batches_are_shown_as_they_come(tmp_path: Path, out: io.StringIO) -> Non
 
 
 def told(batch: int, rows: int, start: str | None, end: str) -> dict[str, object]:
-    """What Spark reports of a batch."""
+    """Spark's report of a batch."""
     return {
         "batchId": batch,
         "numInputRows": rows,
@@ -131,7 +131,7 @@ def told(batch: int, rows: int, start: str | None, end: str) -> dict[str, object
     }
 
 
-def test_a_query_tells_what_no_table_does() -> None:
+def test_a_query_reports_values_that_are_in_no_table() -> None:
     query = SimpleNamespace(recentProgress=[told(0, 30, None, '{"0": 10, "1": 5}')])
     found = FromQuery({0: 0, 1: 2})
 

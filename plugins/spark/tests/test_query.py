@@ -74,14 +74,14 @@ def test_a_client_is_shown_series_by_series(reader: Reader) -> None:
     ]
 
 
-def test_a_push_that_came_twice_counts_once(reader: Reader) -> None:
+def test_a_repeated_push_counts_once(reader: Reader) -> None:
     everything = reader.ask("SELECT count(*) AS n FROM points")["n"][0].as_py()
     counting = reader.ask("SELECT count(*) AS n FROM v_points")["n"][0].as_py()
 
     assert (everything, counting) == (6, 5)
 
 
-def test_time_bounds_are_kept(root: str) -> None:
+def test_time_bounds_are_respected(root: str) -> None:
     window = Window(since=START + timedelta(seconds=30), until=START + timedelta(seconds=70))
     reader = Reader(root, window.since, window.until)
 
@@ -114,13 +114,13 @@ def test_libraries_are_counted_by_instance(reader: Reader) -> None:
     assert (row["instances"], row["client_ids"], row["pushes"]) == (2, 2, 6)
 
 
-def test_an_anomaly_says_how_long_it_held(reader: Reader) -> None:
+def test_an_anomaly_has_its_duration(reader: Reader) -> None:
     (row,) = questions.anomalies(reader, ALWAYS, only_open=True).to_pylist()
 
     assert (row["rule"], row["client_id"], row["held_s"]) == ("slow", "client-1", 200.0)
 
 
-def test_a_dataset_that_is_a_uri_answers_the_same(root: str, reader: Reader) -> None:
+def test_a_dataset_given_as_a_uri_answers_the_same(root: str, reader: Reader) -> None:
     asked = f"""SELECT client_id, date, hour, count(*) AS n, max(number) AS worst FROM v_points
         WHERE client_id = 'client-2' AND date = '{START:%Y-%m-%d}' GROUP BY ALL"""
 
@@ -130,7 +130,7 @@ def test_a_dataset_that_is_a_uri_answers_the_same(root: str, reader: Reader) -> 
     assert [(row["n"], row["worst"]) for row in rows] == [(2, 99.0)]
 
 
-def test_tables_that_no_job_has_made_are_empty(reader: Reader) -> None:
+def test_tables_that_no_job_has_written_are_empty(reader: Reader) -> None:
     counts = {
         name: reader.ask(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py()
         for name in [*BY_NAME, "v_rollup"]
@@ -146,7 +146,7 @@ def test_the_columns_are_those_of_the_schemas(reader: Reader) -> None:
     assert found == {name: table.schema.names for name, table in BY_NAME.items()}
 
 
-def test_where_there_is_no_dataset_the_message_says_so(tmp_path: Path) -> None:
+def test_a_missing_dataset_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="no dataset is there"):
         Reader(str(tmp_path))
 
@@ -159,7 +159,7 @@ def test_a_dataset_without_a_push_answers(tmp_path: Path) -> None:
     assert (result.exit_code, result.output) == (0, "no client was throttled\n")
 
 
-def test_questions_need_no_spark() -> None:
+def test_queries_need_no_spark() -> None:
     script = "import sys, odradek_spark.cli.query; print('pyspark' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -167,7 +167,7 @@ def test_questions_need_no_spark() -> None:
     assert done.stdout == "False\n"
 
 
-def test_people_get_columns(root: str) -> None:
+def test_a_terminal_gets_columns(root: str) -> None:
     result = ask(root, "top", "--metric", "producer.request.latency.max")
 
     assert [line.split()[:2] for line in result.output.splitlines()] == [
@@ -177,7 +177,7 @@ def test_people_get_columns(root: str) -> None:
     ]
 
 
-def test_programs_get_json_or_csv(root: str) -> None:
+def test_a_pipe_gets_json_or_csv(root: str) -> None:
     as_json = ask(root, "clients", "--format", "json").output
     as_csv = ask(root, "clients", "--format", "csv").output
 
@@ -201,7 +201,7 @@ def test_programs_get_json_or_csv(root: str) -> None:
     ],
     ids=" ".join,
 )
-def test_an_answer_is_drawn(question: tuple[str, ...], root: str, tmp_path: Path) -> None:
+def test_an_answer_can_be_plotted(question: tuple[str, ...], root: str, tmp_path: Path) -> None:
     picture = tmp_path / "answer.png"
 
     result = ask(root, *question, "--plot", str(picture))
@@ -237,9 +237,7 @@ def test_an_axis_has_the_unit_of_the_metric(name: str, unit: str | None, expecte
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_what_cannot_be_answered_is_said(
-    arguments: tuple[str, ...], status: int, line: str, root: str
-) -> None:
+def test_an_invalid_query_is_reported(arguments: tuple[str, ...], status: int, line: str, root: str) -> None:
     result = ask(root, *arguments)
 
     assert result.exit_code == status

@@ -1,4 +1,4 @@
-"""Answers with what clients may call themselves, with numbers that JSON lacks, and for odd times."""
+"""Answers with arbitrary client ids, with numbers that JSON lacks, and for extreme times."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Screen(io.StringIO):
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Screen])
-def test_what_a_client_calls_itself_does_nothing_to_a_terminal(
+def test_control_characters_in_a_client_id_do_not_reach_the_terminal(
     stream: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = stream()
@@ -63,7 +63,7 @@ def test_what_a_client_calls_itself_does_nothing_to_a_terminal(
     assert len(text.splitlines()) == 2
 
 
-def test_json_is_json_whatever_is_in_it(tmp_path: Path) -> None:
+def test_json_output_is_valid_whatever_the_values(tmp_path: Path) -> None:
     root = dataset_of(tmp_path, [gauge(Told(0), 1.0)])
     statement = """
         SELECT ['nan'::DOUBLE, 'inf'::DOUBLE, 1.5] AS l, {'a': ts, 'b': 'x'::BLOB} AS s, ts::DATE AS d,
@@ -83,7 +83,7 @@ def test_json_is_json_whatever_is_in_it(tmp_path: Path) -> None:
     assert json.loads(row["s"]) == found["s"]
 
 
-def test_a_name_that_looks_like_mathematics_is_drawn_as_it_is(tmp_path: Path) -> None:
+def test_a_name_that_looks_like_mathematics_is_plotted_verbatim(tmp_path: Path) -> None:
     root = dataset_of(tmp_path, [gauge(Told(0, client_id=MATH), 5.0, LATENCY, topic="名前$")])
     picture = tmp_path / "answer.png"
 
@@ -105,7 +105,7 @@ def test_every_line_is_in_the_legend() -> None:
     assert [text.get_text().strip() for text in legend.get_texts()] == ["_hidden", "seen"]
 
 
-def test_every_bar_is_drawn_though_its_label_is_cut(tmp_path: Path) -> None:
+def test_every_bar_is_plotted_even_if_its_label_is_truncated(tmp_path: Path) -> None:
     long = "z" * 70
     chart = Bars("t", "s", [(long + "1", 1.0), (long + "2", 2.0), ("same", 3.0), ("same", 4.0)])
 
@@ -117,7 +117,7 @@ def test_every_bar_is_drawn_though_its_label_is_cut(tmp_path: Path) -> None:
     assert left_out == []
 
 
-def test_bars_that_do_not_fit_are_told(tmp_path: Path) -> None:
+def test_omitted_bars_are_reported(tmp_path: Path) -> None:
     picture = tmp_path / "bars.png"
 
     left_out = draw(Bars("t", "s", [(f"{number}", 1.0) for number in range(3_000)]), picture)
@@ -137,7 +137,7 @@ def test_bars_that_do_not_fit_are_told(tmp_path: Path) -> None:
         (("--until", "0001-01-01T00:00:00+05:00"), 0),
     ],
 )
-def test_no_time_is_too_far(tmp_path: Path, arguments: tuple[str, str], rows: int) -> None:
+def test_any_time_is_accepted(tmp_path: Path, arguments: tuple[str, str], rows: int) -> None:
     root = dataset_of(tmp_path, [gauge(Told(0), 1.0)])
 
     result = ask(root, "clients", *arguments, "--format", "json")
@@ -145,7 +145,7 @@ def test_no_time_is_too_far(tmp_path: Path, arguments: tuple[str, str], rows: in
     assert (result.exit_code, len(result.output.splitlines())) == (0, rows)
 
 
-def test_a_client_without_a_name_can_be_asked_for(tmp_path: Path) -> None:
+def test_a_client_without_a_client_id_can_be_queried(tmp_path: Path) -> None:
     root = dataset_of(tmp_path, [gauge(Told(0, client_id=""), 1.0), gauge(Told(9, client=2), 1.0)])
 
     result = ask(root, "client", "--client-id", "", "--format", "json")
@@ -153,7 +153,7 @@ def test_a_client_without_a_name_can_be_asked_for(tmp_path: Path) -> None:
     assert [json.loads(line)["client_id"] for line in result.output.splitlines()] == [""]
 
 
-def test_who_pushed_is_counted_within_the_time(tmp_path: Path) -> None:
+def test_clients_are_counted_within_the_time(tmp_path: Path) -> None:
     pushes = [Told(at_s, version="4.0.0" if at_s < 50 else "4.1.0") for at_s in (0, 30, 60, 90)]
     root = dataset_of(tmp_path, pushes)
     window = Window(since=MIDNIGHT + timedelta(seconds=20), until=MIDNIGHT + timedelta(seconds=70))
@@ -169,7 +169,7 @@ def test_who_pushed_is_counted_within_the_time(tmp_path: Path) -> None:
     assert (version["software_version"], version["pushes"]) == ("4.0.0", 1)
 
 
-def test_a_push_is_known_as_a_repeated_one_across_midnight(tmp_path: Path) -> None:
+def test_a_repeated_push_is_recognized_across_midnight(tmp_path: Path) -> None:
     first = gauge(Told(-1_800, interval_ms=3_600_000), 1.0)
     again = replace(first, at_s=4_800, raw=first.payload())
     root = dataset_of(tmp_path, [first, again])
@@ -180,12 +180,12 @@ def test_a_push_is_known_as_a_repeated_one_across_midnight(tmp_path: Path) -> No
     assert found["n"][0].as_py() == 0
 
 
-def test_lines_of_nothing_are_a_heading() -> None:
+def test_an_empty_answer_is_a_heading() -> None:
     assert list(lines(pa.table({"a": pa.array([], pa.int64())}))) == ["a"]
 
 
 def shown(rows: pa.Table, columns: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lines on a terminal, without its bold."""
+    """The lines on a terminal, without bold type."""
     screen = Screen()
     monkeypatch.setattr("sys.stdout", screen)
     monkeypatch.setenv("COLUMNS", str(columns))

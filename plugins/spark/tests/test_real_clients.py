@@ -1,4 +1,4 @@
-"""What real clients measured, from their push to the row: compared value by value with what they sent."""
+"""Metrics of real clients, from push to row: compared value by value with the payload."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ingest(spark: SparkSession, host: RunningHost, dataset: Path) -> None:
 
 
 def as_sent(host: RunningHost) -> list[tuple[Any, ...]]:
-    """Every data point that the host took, as protobuf itself reads it, in the columns of the table."""
+    """Every data point that the host accepted, parsed by protobuf, in the columns of the table."""
     return in_order(
         (push.request.client_instance_id.hex(), push.client_id, *as_row(point))
         for push in host.telemetry.pushes
@@ -92,7 +92,7 @@ def hex_of(instance: str) -> str:
     return base64.urlsafe_b64decode(instance + "==").hex()
 
 
-def test_rows_are_what_librdkafka_measured(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_contain_the_values_of_librdkafka(spark: SparkSession, tmp_path: Path) -> None:
     with odradek.testing.host(telemetry_durability="log") as host:
         host.subscribe("*", interval_ms=200)
         servers = {"bootstrap.servers": host.bootstrap}
@@ -123,7 +123,7 @@ def test_rows_are_what_librdkafka_measured(spark: SparkSession, tmp_path: Path) 
     assert len(sent) > 100
 
 
-def test_rows_are_what_java_measured(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_contain_the_values_of_java(spark: SparkSession, tmp_path: Path) -> None:
     built = subprocess.run([sys.executable, str(CLASSPATH)], capture_output=True, text=True, check=False)
     if built.returncode == 3:
         pytest.skip(f"no Java class path: {built.stderr.strip()}")

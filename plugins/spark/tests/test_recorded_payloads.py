@@ -1,4 +1,4 @@
-"""What real clients pushed, recorded: Java and librdkafka, read by shape, by the walk and by protobuf."""
+"""Recorded pushes of Java and librdkafka clients, read by layout, by the field walk and by protobuf."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from odradek_spark.decoder.decode import Decoder
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a payload says of one data point."""
+    """The values of one data point in a payload."""
 
     name: str
     unit: str
@@ -69,7 +69,7 @@ def decoded(decoder: Decoder, payload: bytes) -> list[Seen]:
 
 
 @pytest.mark.parametrize("client", recorded_clients())
-def test_points_are_those_that_protobuf_sees(client: str) -> None:
+def test_points_equal_those_of_protobuf(client: str) -> None:
     payloads = [push.data for push in recorded(client)]
     decoder = Decoder()
 

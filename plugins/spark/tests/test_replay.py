@@ -1,4 +1,4 @@
-"""Replay: what the tables miss of the topic is added, and nothing else."""
+"""Replay: records of the topic that are missing from the tables are added, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 SMALL = 150
-"""Payloads beyond that are dead letters to a decoder that is too strict."""
+"""Larger payloads are dead letters to a decoder that is too strict."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def pushes() -> list[Told]:
 
 @pytest.fixture
 def dataset(tmp_path: Path, host: RunningHost, pushes: list[Told]) -> Dataset:
-    """All of the topic, by a decoder that took the large ones for dead letters."""
+    """The whole topic, ingested by a decoder that made the large ones dead letters."""
     fill(host.bootstrap, [each.record(offset) for offset, each in enumerate(pushes)])
     made = Dataset(str(tmp_path / "dataset"))
     strict = Decoder(DecoderSettings(max_payload_bytes=SMALL))
@@ -66,7 +66,7 @@ def offsets(dataset: Dataset, table: object = POINTS) -> list[int]:
     return sorted(dataset.existing(table).to_pyarrow_table()["src_offset"].to_pylist())
 
 
-def test_single_offsets_become_ranges() -> None:
+def test_single_offsets_are_combined_into_ranges() -> None:
     assert joined([(0, 3), (0, 4), (0, 6), (1, 7)]) == [
         OffsetRange(0, 3, 5),
         OffsetRange(0, 6, 7),
@@ -74,7 +74,7 @@ def test_single_offsets_become_ranges() -> None:
     ]
 
 
-def test_dead_letters_that_can_be_read_now_become_points(
+def test_dead_letters_that_can_be_decoded_now_become_points(
     spark: SparkSession, dataset: Dataset, host: RunningHost
 ) -> None:
     from odradek_spark.jobs.verify import run_verify
@@ -90,7 +90,7 @@ def test_dead_letters_that_can_be_read_now_become_points(
     assert run_replay(spark, dataset.root, options(host.bootstrap)) == Replayed()
 
 
-def test_dead_letters_that_stay_dead_are_not_doubled(
+def test_dead_letters_that_still_fail_are_not_doubled(
     spark: SparkSession, dataset: Dataset, host: RunningHost
 ) -> None:
     strict = options(host.bootstrap, maxPayloadBytes=str(SMALL))
@@ -102,9 +102,7 @@ def test_dead_letters_that_stay_dead_are_not_doubled(
     assert offsets(dataset, DEAD_LETTER) == [3, 4]
 
 
-def test_rows_that_are_missing_are_added_and_the_rest_is_not(
-    spark: SparkSession, dataset: Dataset, host: RunningHost
-) -> None:
+def test_only_missing_rows_are_added(spark: SparkSession, dataset: Dataset, host: RunningHost) -> None:
     from odradek_spark.jobs.verify import run_verify
 
     rows = dataset.existing(POINTS).to_pyarrow_table()
@@ -123,7 +121,7 @@ def test_rows_that_are_missing_are_added_and_the_rest_is_not(
     assert run_verify(spark, dataset.root).faults == []
 
 
-def test_a_replay_that_ended_halfway_is_repeated_and_waited_for(
+def test_an_interrupted_replay_is_repeated_and_waited_for(
     spark: SparkSession, dataset: Dataset, host: RunningHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from odradek_spark.jobs.rollup import run_rollup
@@ -153,14 +151,14 @@ def test_a_replay_that_ended_halfway_is_repeated_and_waited_for(
     assert run_verify(spark, dataset.root).faults == []
 
 
-def test_what_ingest_has_not_read_is_left_to_it(
+def test_records_that_ingest_has_not_read_are_left_to_it(
     spark: SparkSession, dataset: Dataset, host: RunningHost
 ) -> None:
     with pytest.raises(DatasetError, match="ingest has come to offset 8 and not to 9"):
         run_replay(spark, dataset.root, options(host.bootstrap), [OffsetRange(0, 5, 9)])
 
 
-def test_records_that_retention_took_are_named(
+def test_records_lost_to_retention_are_named(
     spark: SparkSession, dataset: Dataset, host: RunningHost
 ) -> None:
     log = host.host.broker.topics.log(TOPIC, 0)
@@ -202,7 +200,7 @@ def test_each_range_is_decoded_once_and_each_wave_is_committed(
     assert run_verify(spark, dataset.root).faults == []
 
 
-def test_what_the_host_received_since_a_time_is_replayed(
+def test_records_received_since_a_time_can_be_replayed(
     spark: SparkSession, tmp_path: Path, host: RunningHost, pushes: list[Told]
 ) -> None:
     from odradek_spark.jobs.verify import run_verify
@@ -216,7 +214,7 @@ def test_what_the_host_received_since_a_time_is_replayed(
     assert producer.flush(20) == 0
     made.create()
     for table in INGESTED:
-        made.commit_ranges(table, [], TOPIC, {0: (6, 6)})  # it begins late
+        made.commit_ranges(table, [], TOPIC, {0: (6, 6)})  # it starts late
     ingest(made, pushes[6:], 6, topic=TOPIC)
     asked = options(host.bootstrap)
     since = datetime.fromtimestamp(MIDNIGHT_S + 45, UTC)  # between the second and the third
@@ -230,7 +228,7 @@ def test_what_the_host_received_since_a_time_is_replayed(
     assert ranges_since(made.root, asked, datetime.fromtimestamp(MIDNIGHT_S + 9999, UTC)) == []
 
 
-def test_a_second_replay_is_seen(
+def test_a_second_replay_is_noticed(
     spark: SparkSession, dataset: Dataset, host: RunningHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = replay.commit

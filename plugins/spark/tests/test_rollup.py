@@ -1,4 +1,4 @@
-"""Rollups: parts add up to what the points add up to, whoever adds."""
+"""Rollups: the parts add up to the sums of the points in every engine."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def comparable(rows: DataFrame, table: Table) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("table", [ROLLUP_5M, ROLLUP_1H])
-def test_parts_add_up_to_what_the_points_do(spark: SparkSession, dataset: Dataset, table: Table) -> None:
+def test_parts_add_up_to_the_sums_of_the_points(spark: SparkSession, dataset: Dataset, table: Table) -> None:
     from odradek_spark.jobs.rollup import merged, rollup, run_rollup
 
     start = 0
@@ -78,7 +78,7 @@ def test_parts_add_up_to_what_the_points_do(spark: SparkSession, dataset: Datase
     assert parts.count() > merged(parts, table).count()
 
 
-def test_duckdb_adds_up_to_the_same(spark: SparkSession, dataset: Dataset) -> None:
+def test_duckdb_computes_the_same(spark: SparkSession, dataset: Dataset) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     from odradek_spark.jobs.rollup import run_rollup
@@ -109,7 +109,7 @@ def test_duckdb_adds_up_to_the_same(spark: SparkSession, dataset: Dataset) -> No
         assert math.isclose(got[2] or 0.0, row[5] or 0.0, rel_tol=1e-12)
 
 
-def test_a_run_without_news_writes_nothing(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_run_without_new_files_writes_nothing(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.rollup import run_rollup
 
     ingest(dataset, pushes(1, 0.0), 0)
@@ -122,7 +122,7 @@ def test_a_run_without_news_writes_nothing(spark: SparkSession, dataset: Dataset
     assert again is None
 
 
-def test_late_data_adds_to_the_buckets_that_are_there(spark: SparkSession, dataset: Dataset) -> None:
+def test_late_data_are_added_to_existing_buckets(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.rollup import merged, run_rollup
 
     end = ingest(dataset, [gauge(Told(10.0), 2.0), gauge(Told(4000.0), 8.0)], 0)
@@ -135,7 +135,7 @@ def test_late_data_adds_to_the_buckets_that_are_there(spark: SparkSession, datas
     assert [(row["n"], row["sum"], row["last"]) for row in rows] == [(2, 6.0, 4.0), (1, 8.0, 8.0)]
 
 
-def test_a_push_that_was_sent_twice_counts_once(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_repeated_push_counts_once(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.rollup import run_rollup
 
     twice = gauge(Told(10.0), 2.0)
@@ -148,10 +148,10 @@ def test_a_push_that_was_sent_twice_counts_once(spark: SparkSession, dataset: Da
     run_rollup(spark, dataset.root, ROLLUP_5M)
 
     counts = [row["n"] for row in load_dataset(spark, dataset.root, "rollup_5m").collect()]
-    assert sorted(counts) == [1, 1]  # the first, and the one that nobody would send again so late
+    assert sorted(counts) == [1, 1]  # the first, and the one that no client would repeat so late
 
 
-def test_a_batch_that_not_all_tables_have_waits(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_batch_missing_from_some_tables_waits(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.rollup import run_rollup
     from odradek_spark.tables.files import write_files
 
@@ -173,7 +173,7 @@ def test_a_batch_that_not_all_tables_have_waits(spark: SparkSession, dataset: Da
     assert (later.points, later.rows) == (1, 1)
 
 
-def test_nothing_ingested_is_said(spark: SparkSession, dataset: Dataset) -> None:
+def test_an_empty_dataset_is_reported(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.rollup import run_rollup
 
     with pytest.raises(DatasetError, match="has anything been ingested"):

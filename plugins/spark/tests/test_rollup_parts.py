@@ -1,4 +1,6 @@
-"""What the workers add up, without Spark: a part against plain arithmetic, and which files a part has."""
+"""The sums computed by the workers, without Spark: a part compared with plain arithmetic, and the files of a
+part.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ VALUES = st.one_of(st.floats(width=32), st.integers(-(2**63), 2**63 - 1), st.non
 
 
 def one_part(dataset: Dataset) -> Part:
-    """All that a dataset has."""
+    """All rows of a dataset."""
     found = news(dataset, POINTS, ROLLUP_5M, "nobody")
     assert found is not None
     (part,) = planned(dataset.root, found.files, live(dataset.existing(PUSHES)))
@@ -81,7 +83,7 @@ def test_a_part_is_the_sum_of_its_points(
         assert row["date"] == f"{key[0]:%Y-%m-%d}"
 
 
-def test_an_hour_keeps_instances_apart(tmp_path: Path) -> None:
+def test_an_hour_keeps_instances_separate(tmp_path: Path) -> None:
     dataset = Dataset(str(tmp_path))
     ingest(dataset, [gauge(Told(10.0 * client, client=client), float(client)) for client in (1, 2)], 0)
 
@@ -91,7 +93,7 @@ def test_an_hour_keeps_instances_apart(tmp_path: Path) -> None:
     assert [row["sum"] for row in minutes.values()] == [3.0]
 
 
-def test_a_repeated_push_is_known_from_an_earlier_part(tmp_path: Path) -> None:
+def test_a_repeated_push_is_recognized_from_an_earlier_part(tmp_path: Path) -> None:
     dataset = Dataset(str(tmp_path))
     first = gauge(Told(10.0), 2.0)
     end = ingest(dataset, [first], 0)
@@ -110,7 +112,7 @@ def as_added(file: LiveFile) -> AddedFile:
     return AddedFile(file.path, file.rows, file.partition, file.recv_min, file.recv_max)
 
 
-def test_parts_are_in_the_order_of_time_and_not_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_are_in_time_order_and_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollup_parts, "TASK_ROWS", 100)
     points = [
         AddedFile(f"p{number}", 40, {}, START + number * 60 * S, START + (number + 1) * 60 * S)
@@ -133,13 +135,13 @@ def test_parts_are_in_the_order_of_time_and_not_too_large(monkeypatch: pytest.Mo
     assert datetime.fromisoformat(first.since) == START
 
 
-def test_nothing_is_no_part() -> None:
+def test_no_files_are_no_part() -> None:
     found = planned("/d", [], [])
 
     assert found == []
 
 
-def test_a_sketch_is_as_large_as_its_registers_at_most() -> None:
+def test_a_sketch_is_at_most_as_large_as_its_registers() -> None:
     many = sketch(f"instance-{number}" for number in range(100_000))
 
     assert 1024 <= len(many) < 1200

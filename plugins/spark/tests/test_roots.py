@@ -1,4 +1,4 @@
-"""Roots of datasets whose names are odd: every reader finds the files, or the name is refused at once."""
+"""Dataset roots with unusual names: every reader finds the files, or the name is refused at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_files_are_found_whatever_the_folder_is_called(tmp_path: Path, name: str
     assert counted == [{"n": 1}]
 
 
-def test_a_root_may_be_relative_or_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_root_can_be_relative_or_a_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ingested("./here", PUSHES_OF_ONE)
 
@@ -44,6 +44,6 @@ def test_a_root_may_be_relative_or_a_uri(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", ["q?", "star*", "br[ack]et", "{cur,ly}", "back\\slash", "per%20cent"])
-def test_a_name_that_some_readers_take_for_a_pattern_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_name_that_some_readers_treat_as_a_pattern_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(DatasetError, match="take a name without"):
         check_root(f"{tmp_path}/{name}")

@@ -9,7 +9,7 @@ from odradek_spark.jobs.rules import Aggregate, Op, Rule, RuleError, parse_rules
 PLAIN = 'id = "slow"\nmetric = "m"\nop = ">"\nthreshold = 500\n'
 
 
-def test_a_rule_says_what_is_an_anomaly() -> None:
+def test_a_rule_defines_an_anomaly() -> None:
     (rule,) = parse_rules(f'[[rule]]\n{PLAIN}for_s = 60\nagg = "max"\nattrs = {{ topic = "orders" }}')
 
     assert rule == Rule(
@@ -23,7 +23,7 @@ def test_a_rule_says_what_is_an_anomaly() -> None:
     )
 
 
-def test_a_rule_holds_for_180_seconds_unless_it_says_otherwise() -> None:
+def test_a_rule_lasts_180_seconds_by_default() -> None:
     (rule,) = parse_rules(f"[[rule]]\n{PLAIN}")
 
     assert (rule.for_s, rule.agg, rule.attrs) == (180.0, Aggregate.EACH, {})
@@ -53,6 +53,6 @@ def test_a_rule_holds_for_180_seconds_unless_it_says_otherwise() -> None:
         (f"[[rule]]\n{PLAIN}[[rule]]\n{PLAIN}", "two rules have the id 'slow'"),
     ],
 )
-def test_rules_that_make_no_sense_are_named(text: str, complaint: str) -> None:
+def test_invalid_rules_are_named(text: str, complaint: str) -> None:
     with pytest.raises(RuleError, match=complaint):
         parse_rules(text)

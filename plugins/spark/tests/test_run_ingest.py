@@ -1,4 +1,4 @@
-"""How an ingest ends, with a query that is none of Spark's."""
+"""The end of an ingest, with a fake query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NO_SESSION: Any = None
 
 
 class Query:
-    """One whose JVM is gone once it is told to stop, as where a signal went to all processes."""
+    """A query whose JVM is gone once it is told to stop, as after a signal to the process group."""
 
     recentProgress: tuple[dict[str, int], ...] = ()  # noqa: N815  Spark's name
 

@@ -1,4 +1,4 @@
-"""What is said before Spark starts: about Java, and about the folder of the dataset."""
+"""Errors before Spark starts: about Java, and about the folder of the dataset."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from odradek_spark.tables.dataset import Dataset, DatasetError
 
 
 def fake_java(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a ``java`` on the path that says which one it is."""
+    """Put a ``java`` on the path that prints this version."""
     command = folder / "java"
     command.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
     command.chmod(0o755)
@@ -21,7 +21,7 @@ def fake_java(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
 
 
-def test_no_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -29,7 +29,7 @@ def test_no_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         check_java()
 
 
-def test_a_home_of_java_without_java_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_java_home_without_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
     with pytest.raises(NoSpark, match=f"JAVA_HOME is {tmp_path}, and there is no bin/java in it"):
@@ -44,7 +44,7 @@ def test_a_home_of_java_without_java_is_said(tmp_path: Path, monkeypatch: pytest
         ("Error: could not find libjava.so", "is Java of no known version; the pipeline needs 17"),
     ],
 )
-def test_java_that_is_too_old_is_said(
+def test_java_that_is_too_old_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, problem: str
 ) -> None:
     fake_java(tmp_path, version, monkeypatch)
@@ -53,7 +53,7 @@ def test_java_that_is_too_old_is_said(
         check_java()
 
 
-def test_java_that_will_do_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_suitable_java_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, 'openjdk version "21.0.1" 2023-10-17', monkeypatch)
 
     version = check_java()
@@ -61,7 +61,7 @@ def test_java_that_will_do_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert version == 21
 
 
-def test_java_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_java_that_cannot_be_started_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_java(tmp_path, "", monkeypatch)
     (tmp_path / "java").write_text("#!/nowhere\n")
 
@@ -69,7 +69,7 @@ def test_java_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest
         check_java()
 
 
-def test_an_archive_is_used_once_it_is_there(tmp_path: Path) -> None:
+def test_an_archive_is_used_once_it_exists(tmp_path: Path) -> None:
     archive = tmp_path / "classes.jsa"
 
     first = jvm_options(archive)
@@ -81,7 +81,7 @@ def test_an_archive_is_used_once_it_is_there(tmp_path: Path) -> None:
     assert "jsa" not in jvm_options(None)
 
 
-def test_a_root_that_is_empty_or_new_or_a_dataset_will_do(tmp_path: Path) -> None:
+def test_a_root_that_is_empty_new_or_a_dataset_is_accepted(tmp_path: Path) -> None:
     dataset = tmp_path / "dataset"
     check_root(str(dataset))
     dataset.mkdir()
@@ -92,7 +92,7 @@ def test_a_root_that_is_empty_or_new_or_a_dataset_will_do(tmp_path: Path) -> Non
     check_root(str(dataset))
 
 
-def test_a_root_that_is_a_file_is_said(tmp_path: Path) -> None:
+def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "file"
     root.touch()
 
@@ -100,7 +100,7 @@ def test_a_root_that_is_a_file_is_said(tmp_path: Path) -> None:
         check_root(str(root))
 
 
-def test_a_root_that_holds_something_else_is_said(tmp_path: Path) -> None:
+def test_a_root_with_other_contents_is_refused(tmp_path: Path) -> None:
     for name in ("Documents", "Music", "Pictures", "Videos"):
         (tmp_path / name).mkdir()
 
@@ -111,7 +111,7 @@ def test_a_root_that_holds_something_else_is_said(tmp_path: Path) -> None:
         check_root(str(tmp_path))
 
 
-def test_a_table_of_somebody_else_is_said(tmp_path: Path) -> None:
+def test_a_foreign_table_is_refused(tmp_path: Path) -> None:
     import pyarrow as pa
     from deltalake import write_deltalake
 
@@ -121,12 +121,12 @@ def test_a_table_of_somebody_else_is_said(tmp_path: Path) -> None:
         check_root(str(tmp_path))
 
 
-def test_a_root_that_cannot_be_written_is_said() -> None:
+def test_a_root_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(DatasetError, match="/proc/nothing/points: cannot be made"):
         Dataset("/proc/nothing").create()
 
 
-def test_the_checkpoint_is_in_the_dataset_unless_it_is_said() -> None:
+def test_the_checkpoint_is_in_the_dataset_by_default() -> None:
     inside = IngestSettings(bootstrap_servers="b:1", dataset="/data/")
     outside = IngestSettings(bootstrap_servers="b:1", dataset="/data", checkpoint="/notes")
 

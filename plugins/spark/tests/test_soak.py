@@ -1,4 +1,4 @@
-"""Memory of every process of host and pipeline while clients push, in short."""
+"""A short soak test: the memory of every process of host and pipeline while clients push."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from soaked import Plan, soak
 
 GROWTH_MAX = 1.3
 SECONDS = 80.0
-"""Measured; Spark's start and the rest of the topic come on top."""
+"""Measured; Spark's start and the rest of the topic come in addition."""
 
 
-def test_growth_is_the_last_sixth_by_the_second() -> None:
+def test_growth_is_the_last_sixth_divided_by_the_second() -> None:
     sizes = [900, 500, 100, 110, 90, 400, 400, 400, 400, 150, 200, 210]
     process = ProcessMemory(1, "any", [float(at_s) for at_s in range(12)], sizes)
 
@@ -38,7 +38,7 @@ def test_growth_is_the_last_sixth_by_the_second() -> None:
         ("bash bin/spark-submit", ""),
     ],
 )
-def test_roles_are_told_by_the_command_line(command: str, role: str) -> None:
+def test_roles_are_recognized_by_the_command_line(command: str, role: str) -> None:
     found = role_of(command.split())
 
     assert found == role
@@ -61,7 +61,7 @@ def test_only_the_processes_under_the_roots_are_watched() -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_memory_stays_flat_and_every_push_is_there(tmp_path: Path) -> None:
+def test_memory_stays_flat_and_every_push_is_in_the_tables(tmp_path: Path) -> None:
     plan = Plan(seconds=SECONDS, rate=100, trigger_s=5.0, sample_s=1.0)
 
     found = soak(plan, tmp_path)

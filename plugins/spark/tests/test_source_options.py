@@ -1,4 +1,4 @@
-"""Options of the source: what they become, and what is said of those that make no sense."""
+"""Options of the source: their parsed values, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from odradek_spark.source.options import OptionError, Rows, read_options
 SERVERS = {"bootstrap.servers": "b:9092"}
 
 
-def test_options_are_known_in_any_case_and_typed() -> None:
+def test_options_are_case_insensitive_and_typed() -> None:
     given = {
         "Topic": "t",
         "MAXBYTESPERTRIGGER": "10",
@@ -26,7 +26,7 @@ def test_options_are_known_in_any_case_and_typed() -> None:
     assert found.client == {"bootstrap.servers": "b:9092", "security.protocol": "SSL"}
 
 
-def test_servers_may_be_given_as_an_option_of_the_client() -> None:
+def test_servers_can_be_given_as_an_option_of_the_client() -> None:
     given = {"kafka.bootstrap.servers": "b:1"}
 
     found = read_options(given)
@@ -46,6 +46,6 @@ def test_servers_may_be_given_as_an_option_of_the_client() -> None:
         ({"startingOffsets": "5"}, "option startingoffsets: expected earliest or latest"),
     ],
 )
-def test_what_makes_no_sense_is_said(given: dict[str, str], problem: str) -> None:
+def test_invalid_options_are_reported(given: dict[str, str], problem: str) -> None:
     with pytest.raises(OptionError, match=problem):
         read_options(SERVERS | given)

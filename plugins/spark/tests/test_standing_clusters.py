@@ -1,4 +1,4 @@
-"""Clusters that are there already, as the how-to names them: a standalone one, and a Spark Connect server."""
+"""Running clusters, as the how-to names them: a standalone one, and a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENVIRONMENT = {
 
 @contextmanager
 def standing(folder: Path, name: str, *command: str) -> Iterator[Path]:
-    """A process and what it writes to its streams; at the end it and its children are gone."""
+    """A process and its output; at the end it and its children are gone."""
     said = folder / f"{name}.log"
     with said.open("w") as out:
         process = subprocess.Popen(
@@ -58,7 +58,7 @@ def standing(folder: Path, name: str, *command: str) -> Iterator[Path]:
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
-    """A master and a worker, each a process of its own."""
+    """A master and a worker, each in its own process."""
     program = str(SPARK_HOME / "bin" / "spark-class")
     where = ("--host", "127.0.0.1", "--webui-port", "0")
     with ExitStack() as cluster:
@@ -95,7 +95,7 @@ def answers(port: int) -> bool:
 
 
 def ingested_by(command: str, folder: Path, **more: str) -> str:
-    """What a command of the how-to prints, run by a shell; its dataset is ``tables``."""
+    """The output of a command of the how-to, run by a shell; its dataset is ``tables``."""
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, 2)
         fill(host.bootstrap, records(20, partitions=2))
@@ -144,7 +144,7 @@ def test_a_connect_server_ingests(remote: str, tmp_path: Path) -> None:
     assert is_exactly(tmp_path / "tables", every(20, 2))
 
 
-def test_a_connect_server_is_given_settings_or_they_are_refused(remote: str, tmp_path: Path) -> None:
+def test_a_connect_server_applies_settings_or_they_are_refused(remote: str, tmp_path: Path) -> None:
     tried = subprocess.run(
         [sys.executable, "-c", SETTINGS_TRIED, remote],
         capture_output=True,

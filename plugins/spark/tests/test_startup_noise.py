@@ -1,4 +1,4 @@
-"""What is heard of a JVM that starts."""
+"""The output of a starting JVM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ print("afterwards", file=sys.stderr)
 """
 
 
-def test_errors_are_heard_and_noise_is_not() -> None:
+def test_errors_are_shown_and_noise_is_not() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
 
     assert sorted(done.stderr.replace("not ended", "not ended\n").splitlines()) == [

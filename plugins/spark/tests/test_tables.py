@@ -1,4 +1,4 @@
-"""Files, manifests and commits of a dataset, and who can read it."""
+"""Files, manifests and commits of a dataset, and its readers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def commit(dataset: Dataset, rows: Decoded, version: int = 0) -> None:
         dataset.commit_ranges(table, files, "t", {0: (10 * version, 10 * (version + 1))})
 
 
-def test_rows_are_cut_by_receive_time_and_family(dataset: Dataset) -> None:
+def test_rows_are_partitioned_by_receive_time_and_family(dataset: Dataset) -> None:
     payload = gauges("org.apache.kafka.producer.a", "mine", "org.apache.kafka.producer.b")
 
     files = write_files(dataset.root, POINTS, decoded(payload).points)
@@ -65,7 +65,7 @@ def test_rows_are_cut_by_receive_time_and_family(dataset: Dataset) -> None:
     }
 
 
-def test_a_manifest_says_what_is_in_its_file(dataset: Dataset) -> None:
+def test_a_manifest_describes_its_file(dataset: Dataset) -> None:
     (file,) = write_files(dataset.root, POINTS, decoded(gauges("a"), gauges("b")).points)
 
     assert Manifest.parse(file.text()) == file
@@ -79,7 +79,7 @@ def test_a_manifest_says_what_is_in_its_file(dataset: Dataset) -> None:
     assert (Path(dataset.root) / "points" / file.path).stat().st_size == file.file_bytes
 
 
-def test_a_bound_of_a_file_is_no_narrower_than_its_rows(dataset: Dataset) -> None:
+def test_bounds_of_a_file_are_no_narrower_than_its_rows(dataset: Dataset) -> None:
     data = MetricsData.FromString(gauges("a"))
     point = data.resource_metrics[0].scope_metrics[0].metrics[0].gauge.data_points[0]
     point.time_unix_nano += 1_500  # one and a half microseconds
@@ -101,7 +101,7 @@ def test_files_are_plain_parquet(dataset: Dataset) -> None:
     assert (column.compression, "BYTE_STREAM_SPLIT" in column.encodings) == ("ZSTD", True)
 
 
-def test_nothing_is_seen_before_it_is_committed(dataset: Dataset) -> None:
+def test_no_row_is_visible_before_the_commit(dataset: Dataset) -> None:
     rows = decoded(gauges("a"))
     files = write_files(dataset.root, POINTS, rows.points)
 
@@ -111,7 +111,7 @@ def test_nothing_is_seen_before_it_is_committed(dataset: Dataset) -> None:
     assert (before, len(live_files(dataset, POINTS))) == ([], 1)
 
 
-def test_a_batch_that_is_run_again_is_there_already(dataset: Dataset) -> None:
+def test_a_repeated_batch_is_already_committed(dataset: Dataset) -> None:
     first = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
     again = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
 
@@ -135,7 +135,7 @@ def test_of_committers_of_one_batch_one_wins(dataset: Dataset) -> None:
     assert len(live_files(dataset, POINTS)) == 1
 
 
-def test_committers_of_different_batches_all_get_through(dataset: Dataset) -> None:
+def test_committers_of_different_batches_all_succeed(dataset: Dataset) -> None:
     files = [write_files(dataset.root, POINTS, decoded(gauges("a")).points) for _ in range(6)]
 
     with ThreadPoolExecutor(6) as pool:
@@ -147,7 +147,7 @@ def test_committers_of_different_batches_all_get_through(dataset: Dataset) -> No
     assert len(live_files(dataset, POINTS)) == 6
 
 
-def test_a_table_knows_up_to_where_the_topic_is_in_it(dataset: Dataset) -> None:
+def test_a_table_knows_its_end_offsets(dataset: Dataset) -> None:
     assert dataset.source_offsets(PUSHES, "t", [0, 1]) == {}
 
     commit(dataset, decoded(gauges("a")), 0)
@@ -157,7 +157,7 @@ def test_a_table_knows_up_to_where_the_topic_is_in_it(dataset: Dataset) -> None:
     assert dataset.source_offsets(PUSHES, "t", [0, 1]) == {0: 20}
 
 
-def test_ranges_that_are_there_are_not_committed_again(dataset: Dataset) -> None:
+def test_committed_ranges_are_not_committed_again(dataset: Dataset) -> None:
     files = write_files(dataset.root, POINTS, decoded(gauges("a")).points)
 
     outcomes = [dataset.commit_ranges(POINTS, files, "t", {0: (0, 10), 1: (0, 4)}) for _ in range(2)]
@@ -167,7 +167,7 @@ def test_ranges_that_are_there_are_not_committed_again(dataset: Dataset) -> None
 
 
 @pytest.mark.parametrize("ranges", [{0: (5, 15)}, {0: (11, 15)}, {0: (0, 9)}, {0: (0, 10), 1: (0, 1)}])
-def test_ranges_that_do_not_go_on_where_the_table_ends_are_refused(
+def test_ranges_that_do_not_continue_the_table_are_refused(
     dataset: Dataset, ranges: dict[int, tuple[int, int]]
 ) -> None:
     dataset.commit_ranges(POINTS, [], "t", {0: (0, 10)})
@@ -196,7 +196,7 @@ def test_a_dataset_reads_the_same_everywhere(dataset: Dataset) -> None:
     assert by_duckdb == [expected]
 
 
-def test_days_outside_the_time_are_passed_over(dataset: Dataset) -> None:
+def test_days_outside_the_time_are_skipped(dataset: Dataset) -> None:
     commit(dataset, decoded(gauges("a")))
     day = timedelta(days=1)
 
@@ -213,7 +213,7 @@ def test_days_are_those_of_utc(dataset: Dataset) -> None:
     assert len(live_files(dataset, POINTS, since=RECEIVED.astimezone(east))) == 1
 
 
-def test_a_backlog_of_many_hours_needs_few_files_at_once(dataset: Dataset) -> None:
+def test_a_backlog_of_many_hours_needs_few_open_files(dataset: Dataset) -> None:
     hour_ms, hours = 3_600_000, 300
     found = [topic_record(gauges("a"), at, received_ms=RECEIVED_MS + at * hour_ms) for at in range(hours)]
     rows = Decoder().decode(found).points
@@ -230,7 +230,7 @@ def test_a_backlog_of_many_hours_needs_few_files_at_once(dataset: Dataset) -> No
     assert sum(file.rows for file in files) == hours
 
 
-def test_what_is_written_in_vain_is_taken_away(dataset: Dataset) -> None:
+def test_files_written_in_vain_are_removed(dataset: Dataset) -> None:
     rows = decoded(gauges("a")).points
 
     with pytest.raises(OSError, match="full"), TableFiles(dataset.root, POINTS) as files:  # noqa: PT012
@@ -240,7 +240,7 @@ def test_what_is_written_in_vain_is_taken_away(dataset: Dataset) -> None:
     assert list(Path(dataset.root).rglob("*.parquet")) == []
 
 
-def test_offsets_outlive_the_log_that_brought_them(dataset: Dataset) -> None:
+def test_offsets_survive_the_cleanup_of_the_log(dataset: Dataset) -> None:
     dataset.commit_ranges(POINTS, [], "t", {1: (0, 7)})
     for at in range(25):
         dataset.commit_ranges(POINTS, [], "t", {0: (at, at + 1)})
@@ -259,7 +259,7 @@ def test_offsets_outlive_the_log_that_brought_them(dataset: Dataset) -> None:
     assert dataset.source_offsets(POINTS, "t", [0, 1, 2]) == {0: 26, 1: 8}
 
 
-def test_a_table_that_knows_nothing_of_a_partition_begins_at_its_start(dataset: Dataset) -> None:
+def test_a_partition_unknown_to_the_table_starts_at_its_beginning(dataset: Dataset) -> None:
     with pytest.raises(
         DatasetError, match=r"t-0 is not there yet, and offsets from 50 on .* checkpoint .* another dataset"
     ):
@@ -279,6 +279,6 @@ def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
         Dataset(str(tmp_path / "file")).create()
 
 
-def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="points: no such table"):
         Dataset(str(tmp_path)).existing(POINTS)

@@ -19,13 +19,13 @@ def test_a_table_has_each_of_its_columns_with_its_type(table: str) -> None:
 
 
 @pytest.mark.parametrize("table", BY_NAME)
-def test_a_table_says_which_columns_are_folders(table: str) -> None:
+def test_a_table_names_its_partition_columns(table: str) -> None:
     folders = ", ".join(f"`{name}`" for name in BY_NAME[table].partitions)
 
     assert f"Folders: {folders}." in SECTIONS[table]
 
 
-def test_no_table_and_no_view_is_missing_or_too_many() -> None:
+def test_exactly_the_existing_tables_and_views_are_on_the_page() -> None:
     titles = set(SECTIONS) - {"", "The tables", "Views"}
 
     assert titles == set(BY_NAME)

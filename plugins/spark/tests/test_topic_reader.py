@@ -1,4 +1,4 @@
-"""Ranges of a topic, read from a host; and what its planner does when retention or the broker is unkind."""
+"""Ranges of a topic, read from a host; and the planner's reaction to retention and broker failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def planners() -> Iterator[None]:
 
 
 def delete_until(host: RunningHost, partition: int, offset: int) -> None:
-    """As retention does."""
+    """Delete records as retention does."""
     log = host.host.broker.topics.log(TOPIC, partition)
 
     def delete() -> None:
@@ -46,7 +46,7 @@ def delete_until(host: RunningHost, partition: int, offset: int) -> None:
     host.call(delete)
 
 
-def test_a_range_is_read_to_its_end_and_no_further(host: RunningHost) -> None:
+def test_a_range_is_read_exactly_to_its_end(host: RunningHost) -> None:
     fill(host.bootstrap, records(60, partitions=2))
     reader = TopicReader(options(host.bootstrap))
 
@@ -58,7 +58,7 @@ def test_a_range_is_read_to_its_end_and_no_further(host: RunningHost) -> None:
     assert dict(found[0].headers)["client_id"] == b"client-2"
 
 
-def test_a_range_may_be_left_in_the_middle(host: RunningHost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_range_can_stop_in_the_middle(host: RunningHost, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic, "CHUNK_BYTES", 1)
     fill(host.bootstrap, records(3_000))
     reader = TopicReader(options(host.bootstrap))
@@ -73,7 +73,7 @@ def test_a_range_may_be_left_in_the_middle(host: RunningHost, monkeypatch: pytes
 
 
 class Pausing:
-    """A consumer that has nothing for once."""
+    """A consumer that once returns nothing."""
 
     def __init__(self, consumer: Consumer) -> None:
         self.consumer = consumer
@@ -89,7 +89,7 @@ class Pausing:
         return [*self.consumer.consume(number, timeout_s)]
 
 
-def test_the_time_that_a_chunk_takes_is_not_that_of_the_broker(
+def test_the_callers_time_between_chunks_does_not_count_as_the_brokers(
     host: RunningHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [0.0]
@@ -110,7 +110,7 @@ def test_the_time_that_a_chunk_takes_is_not_that_of_the_broker(
     assert offsets == list(range(300))
 
 
-def test_large_records_are_few_in_a_chunk(host: RunningHost, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_has_few_large_records(host: RunningHost, monkeypatch: pytest.MonkeyPatch) -> None:
     size, count = 100_000, 60
     monkeypatch.setattr(topic, "CHUNK_BYTES", 10 * size)
     fill(host.bootstrap, [each._replace(value=bytes(size)) for each in records(count)])
@@ -123,7 +123,7 @@ def test_large_records_are_few_in_a_chunk(host: RunningHost, monkeypatch: pytest
     assert max(chunks) <= 11
 
 
-def test_marks_of_transactions_are_passed_over(host: RunningHost) -> None:
+def test_transaction_markers_are_skipped(host: RunningHost) -> None:
     producer = Producer(
         {"bootstrap.servers": host.bootstrap, "transactional.id": "t", "enable.metrics.push": False}
     )
@@ -145,7 +145,7 @@ def test_marks_of_transactions_are_passed_over(host: RunningHost) -> None:
     assert found == [0, 1, 2, 8, 9, 10]
 
 
-def test_a_topic_that_is_not_there_is_said(host: RunningHost) -> None:
+def test_a_missing_topic_is_reported(host: RunningHost) -> None:
     reader = TopicReader(options(host.bootstrap, topic="nope"))
 
     with pytest.raises(TopicError, match=r"topic nope: .*Unknown topic.*telemetry\.durability"):
@@ -153,12 +153,12 @@ def test_a_topic_that_is_not_there_is_said(host: RunningHost) -> None:
     reader.close()
 
 
-def test_options_that_librdkafka_does_not_know_are_said() -> None:
+def test_options_unknown_to_librdkafka_are_reported() -> None:
     with pytest.raises(TopicError, match='kafka options: No such configuration property: "bogus"'):
         TopicReader(options("127.0.0.1:1", **{"kafka.bogus": "1"}))
 
 
-def test_a_broker_that_is_away_is_said() -> None:
+def test_an_unreachable_broker_is_reported() -> None:
     reader = TopicReader(options("127.0.0.1:1"), 1.0)
 
     with pytest.raises(Unreachable, match=r"topic telemetry: 127\.0\.0\.1:1: .*"):
@@ -166,7 +166,7 @@ def test_a_broker_that_is_away_is_said() -> None:
     reader.close()
 
 
-def test_a_host_that_goes_away_while_it_is_read_is_said_and_found_again(
+def test_a_host_that_stops_during_a_read_is_reported_and_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(topic, "CHUNK_BYTES", 1)
@@ -189,7 +189,7 @@ def test_a_host_that_goes_away_while_it_is_read_is_said_and_found_again(
     assert again == 3_000
 
 
-def test_offsets_that_retention_took_are_an_error(host: RunningHost) -> None:
+def test_offsets_lost_to_retention_are_an_error(host: RunningHost) -> None:
     fill(host.bootstrap, records(20, partitions=1))
     delete_until(host, 0, 7)
     planner = TopicStreamReader(options(host.bootstrap))
@@ -202,9 +202,7 @@ def test_offsets_that_retention_took_are_an_error(host: RunningHost) -> None:
         list(planner.topic.read(OffsetRange(0, 3, 20)))
 
 
-def test_offsets_that_retention_took_are_counted_where_that_is_allowed(
-    host: RunningHost, tmp_path: Path
-) -> None:
+def test_offsets_lost_to_retention_are_counted_if_allowed(host: RunningHost, tmp_path: Path) -> None:
     fill(host.bootstrap, records(20, partitions=1))
     delete_until(host, 0, 7)
     given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
@@ -236,7 +234,9 @@ def test_offsets_that_retention_took_are_counted_where_that_is_allowed(
     ]
 
 
-def test_what_retention_takes_between_plan_and_read_is_counted_too(host: RunningHost, tmp_path: Path) -> None:
+def test_records_lost_to_retention_between_plan_and_read_are_counted_too(
+    host: RunningHost, tmp_path: Path
+) -> None:
     fill(host.bootstrap, records(20, partitions=1))
     given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
     pieces = TopicStreamReader(given).partitions({"0": 3, "1": 0}, {"0": 12, "1": 0})
@@ -248,9 +248,7 @@ def test_what_retention_takes_between_plan_and_read_is_counted_too(host: Running
     assert '"lost": 4}' in batch["body"][batch.num_rows - 1].as_py()
 
 
-def test_a_range_that_is_gone_altogether_counts_as_read_up_to_its_end(
-    host: RunningHost, tmp_path: Path
-) -> None:
+def test_a_completely_lost_range_counts_as_read_to_its_end(host: RunningHost, tmp_path: Path) -> None:
     fill(host.bootstrap, records(20, partitions=1))
     delete_until(host, 0, 15)
     given = options(host.bootstrap, failOnDataLoss="false", rows="manifests", dataset=str(tmp_path / "data"))
@@ -262,7 +260,7 @@ def test_a_range_that_is_gone_altogether_counts_as_read_up_to_its_end(
     ]
 
 
-def test_a_topic_that_was_made_anew_is_said(host: RunningHost) -> None:
+def test_a_recreated_topic_is_reported(host: RunningHost) -> None:
     fill(host.bootstrap, records(3))
     planner = TopicStreamReader(options(host.bootstrap, failOnDataLoss="false"))
 
@@ -270,7 +268,7 @@ def test_a_topic_that_was_made_anew_is_said(host: RunningHost) -> None:
         planner.latestOffset({"0": 10, "1": 0}, ReadAllAvailable())
 
 
-def test_a_topic_that_was_made_anew_with_fewer_partitions_is_said(host: RunningHost) -> None:
+def test_a_recreated_topic_with_fewer_partitions_is_reported(host: RunningHost) -> None:
     fill(host.bootstrap, records(3))
     planner = TopicStreamReader(options(host.bootstrap))
 
@@ -278,7 +276,7 @@ def test_a_topic_that_was_made_anew_with_fewer_partitions_is_said(host: RunningH
         planner.latestOffset({"0": 1, "1": 0, "2": 4}, ReadAllAvailable())
 
 
-def test_the_end_of_an_open_transaction_is_not_reached(host: RunningHost) -> None:
+def test_the_end_of_an_open_transaction_is_not_read(host: RunningHost) -> None:
     producer = Producer(
         {"bootstrap.servers": host.bootstrap, "transactional.id": "t", "enable.metrics.push": False}
     )
@@ -298,7 +296,7 @@ def test_the_end_of_an_open_transaction_is_not_reached(host: RunningHost) -> Non
     assert (during, after, found) == ({"0": 3, "1": 0}, {"0": 7, "1": 0}, [4, 5])
 
 
-def test_a_dataset_that_began_at_the_end_reads_a_partition_that_came_later_whole(
+def test_a_dataset_that_started_at_the_end_reads_a_later_partition_from_its_start(
     host: RunningHost, tmp_path: Path
 ) -> None:
     dataset = Dataset(str(tmp_path / "tables"))
@@ -319,7 +317,7 @@ def test_a_dataset_that_began_at_the_end_reads_a_partition_that_came_later_whole
     assert again == {"0": 5, "1": 5, "2": 0}
 
 
-def test_batches_follow_each_other_up_to_what_was_there_at_the_start(host: RunningHost) -> None:
+def test_batches_follow_each_other_up_to_the_end_at_the_start(host: RunningHost) -> None:
     fill(host.bootstrap, records(400, partitions=2))
     planner = TopicStreamReader(options(host.bootstrap))
     planner.prepareForTriggerAvailableNow()
@@ -335,7 +333,7 @@ def test_batches_follow_each_other_up_to_what_was_there_at_the_start(host: Runni
     assert planner.reportLatestOffset() == {"0": 250, "1": 250}
 
 
-def test_a_partition_that_is_added_is_read_from_its_start(host: RunningHost) -> None:
+def test_an_added_partition_is_read_from_its_start(host: RunningHost) -> None:
     fill(host.bootstrap, records(10, partitions=2))
     planner = TopicStreamReader(options(host.bootstrap))
     at = planner.latestOffset(planner.initialOffset(), ReadAllAvailable())
@@ -353,7 +351,7 @@ def test_a_partition_that_is_added_is_read_from_its_start(host: RunningHost) -> 
     assert [each.range for each in pieces if isinstance(each, Piece)] == [OffsetRange(2, 0, 4)]
 
 
-def test_where_a_dataset_begins_does_not_move(host: RunningHost, tmp_path: Path) -> None:
+def test_the_start_of_a_dataset_does_not_move(host: RunningHost, tmp_path: Path) -> None:
     dataset = Dataset(str(tmp_path / "tables"))
     dataset.create()
     found = options(host.bootstrap, rows="manifests", dataset=dataset.root)
@@ -367,7 +365,7 @@ def test_where_a_dataset_begins_does_not_move(host: RunningHost, tmp_path: Path)
     assert again["0"] == 0
 
 
-def test_a_trigger_waits_until_there_is_enough_but_not_at_the_end(host: RunningHost) -> None:
+def test_a_trigger_waits_for_enough_records_except_at_the_end(host: RunningHost) -> None:
     fill(host.bootstrap, records(10, partitions=2))
     planner = TopicStreamReader(options(host.bootstrap, minBytesPerTrigger="1000000"))
     at = planner.initialOffset()

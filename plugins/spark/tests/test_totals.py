@@ -30,7 +30,7 @@ def test_both_engines_add_up_the_deltas_of_each_instance(spark: SparkSession, tm
     )
     run_rollup(spark, dataset.root, ROLLUP_1H)
     late = [
-        counted(Told(60, version="4.1.0"), 2, 30),  # another version: the total goes on
+        counted(Told(60, version="4.1.0"), 2, 30),  # another version: the total continues
         counted(Told(3700), 3, 3600),
         counted(Told(3800, client=2), 100, 3700),
         counted(Told(3900, client=2), float("nan"), 3800, name="not.a.number"),

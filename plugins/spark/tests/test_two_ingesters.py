@@ -1,4 +1,4 @@
-"""Two ingesters of one topic into one dataset at once: one goes on, the other says why it does not."""
+"""Two concurrent ingesters of one topic into one dataset: one continues, the other reports why it stops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTITIONS = 2
 
 @contextmanager
 def ingesting(bootstrap: str, folder: Path, name: str, checkpoint: str) -> Iterator[subprocess.Popen[bytes]]:
-    """``odradek spark ingest``, in a process group of its own; what it says is in ``NAME.log``."""
+    """``odradek spark ingest``, in its own process group; its output is in ``NAME.log``."""
     where = ("--bootstrap-server", bootstrap, "--topic", TOPIC, "--dataset", "tables")
     how = ("--checkpoint", str(folder / checkpoint), "--master", "local[1]", "--trigger-interval-s", "0.5")
     with (folder / f"{name}.log").open("w") as log:
@@ -46,7 +46,7 @@ def ingesting(bootstrap: str, folder: Path, name: str, checkpoint: str) -> Itera
 
 
 def done(folder: Path, *arguments: str) -> str:
-    """What a command prints, that has to go well."""
+    """The output of a command, which must succeed."""
     finished = subprocess.run(
         [*PROGRAM, *arguments, "--dataset", "tables", "--master", "local[1]"],
         capture_output=True,
@@ -61,16 +61,16 @@ def done(folder: Path, *arguments: str) -> str:
 
 
 def reached(dataset: Path) -> int:
-    """How many pushes are in."""
+    """The number of ingested pushes."""
     try:
         return len(offsets(dataset))
-    except DatasetError:  # not made yet
+    except DatasetError:  # not created yet
         return 0
 
 
 OF_THE_TABLES = "another ingester writes to this dataset, or the topic was made anew"
 OF_THE_CHECKPOINT = "another ingester works with the checkpoint"
-"""Which of them notices first is a matter of moments where both use one."""
+"""Which of them notices first is a race if both use one checkpoint."""
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ OF_THE_CHECKPOINT = "another ingester works with the checkpoint"
     ],
     ids=["a checkpoint each", "one checkpoint", "one checkpoint, one later"],
 )
-def test_one_goes_on_and_the_other_says_why_not(
+def test_one_continues_and_the_other_reports_why_it_stops(
     checkpoints: tuple[str, str], is_later: bool, said: list[str], tmp_path: Path
 ) -> None:
     dataset, count = tmp_path / "tables", 0
@@ -115,7 +115,7 @@ def test_one_goes_on_and_the_other_says_why_not(
             assert last_line.startswith("odradek: "), last_line
             assert any(each in last_line for each in said), last_line
 
-        # both are killed now; who goes on is the one whose checkpoint is in order
+        # both are killed now; the one with a valid checkpoint continues
         count = fed()
         going_on = checkpoints[1 if name == "first" else 0]
         source = ("--bootstrap-server", host.bootstrap, "--topic", TOPIC)

@@ -1,4 +1,4 @@
-"""Verification: it holds for what ingest wrote, and it finds what was done to that."""
+"""Verification: it succeeds for ingested data, and finds later damage."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def dataset(tmp_path: Path) -> Dataset:
 
 
 def rewritten(dataset: Dataset, table: Table, keep: pa.compute.Expression) -> None:
-    """Take rows out of a table."""
+    """Remove rows from a table."""
     rows = dataset.existing(table).to_pyarrow_table()
     old = live(dataset.existing(table))
     new = write_files(dataset.root, table, rows.filter(keep).cast(table.schema))
@@ -45,7 +45,7 @@ def rewritten(dataset: Dataset, table: Table, keep: pa.compute.Expression) -> No
 
 
 def doubled(dataset: Dataset, table: Table, which: pa.compute.Expression) -> None:
-    """Put rows into a table once more."""
+    """Insert rows of a table once more."""
     rows = dataset.existing(table).to_pyarrow_table().filter(which).cast(table.schema)
     dataset.commit(table, write_files(dataset.root, table, rows), "somebody", 1)
 
@@ -60,7 +60,7 @@ def told(report: Report) -> list[tuple[str, int, int, int]]:
     return [(each.what, each.src_offset, each.expected, each.found) for each in report.faults]
 
 
-def test_what_ingest_wrote_is_there_once(spark: SparkSession, dataset: Dataset) -> None:
+def test_every_ingested_record_is_there_once(spark: SparkSession, dataset: Dataset) -> None:
     report = verified(spark, dataset)
 
     assert (report.exit_code, report.faults) == (0, [])
@@ -70,7 +70,7 @@ def test_what_ingest_wrote_is_there_once(spark: SparkSession, dataset: Dataset) 
     ]
 
 
-def test_a_point_that_is_missing_is_found(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_missing_point_is_found(spark: SparkSession, dataset: Dataset) -> None:
     rewritten(dataset, POINTS, ~((pa.compute.field("src_offset") == 5) & (pa.compute.field("src_idx") == 1)))
 
     report = verified(spark, dataset)
@@ -80,19 +80,19 @@ def test_a_point_that_is_missing_is_found(spark: SparkSession, dataset: Dataset)
     assert "points 0-5: points are missing: expected 2, found 1" in report.text()
 
 
-def test_a_point_that_is_there_twice_is_found(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_doubled_point_is_found(spark: SparkSession, dataset: Dataset) -> None:
     doubled(dataset, POINTS, (pa.compute.field("src_offset") == 5) & (pa.compute.field("src_idx") == 1))
 
     assert told(verified(spark, dataset)) == [("there twice", 5, 2, 3)]
 
 
-def test_a_push_that_is_there_twice_is_found(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_doubled_push_is_found(spark: SparkSession, dataset: Dataset) -> None:
     doubled(dataset, PUSHES, pa.compute.field("src_offset") == 2)
 
     assert told(verified(spark, dataset)) == [("there twice", 2, 1, 2)]
 
 
-def test_a_push_that_is_missing_is_found_by_its_points(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_missing_push_is_found_by_its_points(spark: SparkSession, dataset: Dataset) -> None:
     rewritten(dataset, PUSHES, pa.compute.field("src_offset") != 2)
 
     assert told(verified(spark, dataset)) == [
@@ -101,14 +101,14 @@ def test_a_push_that_is_missing_is_found_by_its_points(spark: SparkSession, data
     ]
 
 
-def test_a_push_that_is_missing_with_its_points_is_found(spark: SparkSession, dataset: Dataset) -> None:
+def test_a_push_missing_with_its_points_is_found(spark: SparkSession, dataset: Dataset) -> None:
     for table in (POINTS, PUSHES):
         rewritten(dataset, table, pa.compute.field("src_offset") != 7)
 
     assert told(verified(spark, dataset)) == [("not as many records as the batch had", 4, 5, 4)]
 
 
-def test_days_that_left_are_not_missed(spark: SparkSession, dataset: Dataset) -> None:
+def test_removed_days_are_not_missed(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.expire import run_expire
 
     now = datetime.fromtimestamp(MIDNIGHT_S, UTC) + timedelta(days=8)
@@ -119,7 +119,7 @@ def test_days_that_left_are_not_missed(spark: SparkSession, dataset: Dataset) ->
     assert (report.exit_code, report.pushes, report.batches) == (0, 0, 0)
 
 
-def test_a_long_list_is_cut() -> None:
+def test_a_long_list_is_truncated() -> None:
     from odradek_spark.jobs.verify import Fault, Report
 
     report = Report(1, 1, 0, 1, [Fault("there twice", "points", 0, number, 1, 2) for number in range(25)])
@@ -128,7 +128,7 @@ def test_a_long_list_is_cut() -> None:
 
 
 @pytest.mark.parametrize("with_push", [False, True])
-def test_dead_letters_that_left_are_not_missed(spark: SparkSession, tmp_path: Path, with_push: bool) -> None:
+def test_removed_dead_letters_are_not_missed(spark: SparkSession, tmp_path: Path, with_push: bool) -> None:
     from odradek_spark.jobs.expire import run_expire
 
     dataset = Dataset(str(tmp_path / "dataset"))

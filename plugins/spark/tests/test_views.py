@@ -22,7 +22,9 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Repeated pushes, values that are no numbers or beyond doubles, names with signs of SQL; two rollups."""
+    """Repeated pushes, values that are not numbers or beyond doubles, names with SQL metacharacters; two
+    rollups.
+    """
     from odradek_spark.jobs.rollup import run_rollup
 
     made = Dataset(str(tmp_path_factory.mktemp("views") / "dataset"))

@@ -1,4 +1,4 @@
-"""``odradek spark`` where there is no Java, or none that will do: said in a line. No JVM is started."""
+"""``odradek spark`` with a missing or unsuitable Java: reported in one line. No JVM is started."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAKE = "#!/bin/sh\necho 'openjdk version \"11.0.21\" 2023-10-17' >&2\n"
 
 @pytest.fixture
 def without(tmp_path: Path) -> dict[str, str]:
-    """An environment in which there is no Java."""
+    """An environment without Java."""
     empty = tmp_path / "bin"
     empty.mkdir()
     outside = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"}
@@ -30,7 +30,7 @@ def without(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def too_old(without: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """One in which everything leads to Java 11."""
+    """An environment in which every path leads to Java 11."""
     command = tmp_path / "bin" / "java"
     command.write_text(FAKE)
     command.chmod(0o755)
@@ -49,14 +49,14 @@ def odradek_command(environment: dict[str, str], *arguments: str) -> subprocess.
 
 
 def arguments(command: str, host: RunningHost, dataset: Path) -> list[str]:
-    """A command line, of a dataset that is there."""
+    """A command line with an existing dataset."""
     ingested(str(dataset), [Push(client=1, value=1.0)])
     source = ["--bootstrap-server", host.bootstrap, "--topic", TOPIC] if command in ("ingest", "run") else []
     return ["spark", command, *source, "--dataset", str(dataset)]
 
 
 @pytest.mark.parametrize("command", ["ingest", "run", "verify"])
-def test_without_java_there_is_a_line_that_says_so(
+def test_without_java_one_line_reports_it(
     command: str, without: dict[str, str], host: RunningHost, tmp_path: Path
 ) -> None:
     done = odradek_command(without, *arguments(command, host, tmp_path / "tables"))
@@ -65,7 +65,7 @@ def test_without_java_there_is_a_line_that_says_so(
 
 
 @pytest.mark.parametrize("where", [("--master", "local[2]"), ("--remote", "local[2]")], ids=" ".join)
-def test_java_that_is_too_old_is_said_in_a_line(
+def test_java_that_is_too_old_is_reported_in_one_line(
     where: tuple[str, ...], too_old: dict[str, str], host: RunningHost, tmp_path: Path
 ) -> None:
     done = odradek_command(too_old, *arguments("ingest", host, tmp_path / "tables"), *where)
@@ -74,7 +74,7 @@ def test_java_that_is_too_old_is_said_in_a_line(
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
-def test_questions_are_answered_without_java(without: dict[str, str], tmp_path: Path) -> None:
+def test_queries_are_answered_without_java(without: dict[str, str], tmp_path: Path) -> None:
     ingested(str(tmp_path / "tables"), [Push(client=1, value=1.0)])
 
     done = odradek_command(
@@ -85,7 +85,7 @@ def test_questions_are_answered_without_java(without: dict[str, str], tmp_path: 
     assert json.loads(done.stdout)["pushes"] == 1
 
 
-def test_the_demo_says_it_before_it_starts_anything(without: dict[str, str]) -> None:
+def test_the_demo_checks_java_before_it_starts_anything(without: dict[str, str]) -> None:
     done = odradek_command(without, "demo", "--spark", "--seconds", "3")
 
     assert (done.returncode, done.stdout, done.stderr) == (1, "", NO_JAVA)
