@@ -5,7 +5,9 @@ ChannelMuteState, as far as a client can observe them.
 from __future__ import annotations
 
 import asyncio
+import gc
 import struct
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -323,3 +325,25 @@ def test_each_of_many_requests_is_throttled_in_turn(connection: LimitedConnectio
         seen.append(len(connection.answers))
 
     assert seen == [1, 2, 3, 4, 4]
+
+
+class WatchedChannel(Channel):
+    """A channel that a weak reference can follow."""
+
+
+@pytest.mark.parametrize("request_of", ["producing", "waiting_for_records"])
+def test_a_closed_channel_that_waits_or_is_throttled_is_freed_at_once(
+    connection: LimitedConnection, request_of: str
+) -> None:
+    channel = WatchedChannel(connection.listener)
+    channel.connection_made(RecordingTransport())
+    channel.data_received(getattr(connection, request_of)())
+    assert channel.pending is not None
+    alive = weakref.ref(channel)
+    gc.disable()
+
+    channel.connection_lost(None)
+    del channel
+
+    gc.enable()
+    assert alive() is None

@@ -257,7 +257,7 @@ def test_a_level_is_enabled_while_an_entity_of_it_has_a_quota(clients: LimitedCl
     seen = []
     for entity, value, _ in steps:
         clients.manager.update_quota(entity, value)
-        seen.append((clients.manager.quota_types_enabled, clients.manager.is_enabled))
+        seen.append((clients.manager.levels.enabled, clients.manager.is_enabled))
 
     assert seen == [(expected, expected != 0) for _, _, expected in steps]
 
@@ -265,12 +265,12 @@ def test_a_level_is_enabled_while_an_entity_of_it_has_a_quota(clients: LimitedCl
 def test_with_a_callback_quotas_are_always_enabled() -> None:
     manager = ClientQuotaManager(ClientQuotaType.PRODUCE, QuotaConfig(), MockClock(), TenantQuotas({}))
 
-    seen = [(manager.quota_types_enabled, manager.is_enabled)]
+    seen = [manager.is_enabled]
     for value in (10, None):
         manager.update_quota(Entity(user="userA"), value)
-        seen.append((manager.quota_types_enabled, manager.is_enabled))
+        seen.append(manager.is_enabled)
 
-    assert seen == [(8, True)] * 3
+    assert seen == [True] * 3
 
 
 USER_CLIENT_DEFAULT = Entity(user=DEFAULT, client_id=DEFAULT)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from odradek.broker.broker import BrokerSettings
+from odradek.broker.fetch.long_poll import LongPoll
 from odradek.deferred import Deferred
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
@@ -393,6 +395,25 @@ def test_a_lost_connection_leaves_nothing_behind(consumer: Consumer) -> None:
 
     assert not consumer.waits()
     assert consumer.answers == []
+
+
+@pytest.mark.parametrize("end", ["lost", "hurry"])
+def test_a_wait_that_is_over_is_freed_without_the_garbage_collector(consumer: Consumer, end: str) -> None:
+    gc.collect()
+    gc.disable()
+    consumer.fetch(at(), at(partition=1), isolation_level=1)
+    before = waiting_fetches()
+
+    getattr(consumer.pending, end)()
+    consumer.pending = None
+
+    gc.enable()
+    assert (before, waiting_fetches()) == (1, 0)
+
+
+def waiting_fetches() -> int:
+    """How many `LongPoll` objects exist."""
+    return sum(type(each) is LongPoll for each in gc.get_objects())
 
 
 def test_a_lost_connection_gets_no_answer(consumer: Consumer) -> None:

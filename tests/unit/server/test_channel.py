@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import struct
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -447,3 +449,36 @@ def test_a_pending_answer_that_cannot_be_encoded_closes_the_connection(
     assert transport(channel).closed
     assert channel.pending is None
     assert listener.dispatcher.seen == [b"later"]
+
+
+class WatchedChannel(Channel):
+    """A channel that a weak reference can follow."""
+
+
+def freed(listener: ScriptedListener, receive: Callable[[Channel], None]) -> bool:
+    """Whether a channel is freed without the garbage collector once its connection is lost."""
+    channel = WatchedChannel(listener)
+    channel.connection_made(RecordingTransport())
+    alive = weakref.ref(channel)
+    gc.disable()
+    try:
+        receive(channel)
+        channel.connection_lost(None)
+        del channel
+        return alive() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("stream", [framed(b"a", b"b"), framed(b"later"), framed(b"later", b"b"), b"\0\0"])
+def test_a_closed_connection_frees_its_channel_at_once(listener: ScriptedListener, stream: bytes) -> None:
+    assert freed(listener, lambda channel: channel.data_received(stream))
+
+
+def test_an_answered_wait_does_not_hold_its_channel(listener: ScriptedListener) -> None:
+    def answered(channel: Channel) -> None:
+        channel.data_received(framed(b"later"))
+        listener.dispatcher.deferred[0].complete(b"<later>")
+
+    assert freed(listener, answered)
+    assert listener.dispatcher.deferred[0].callback is None

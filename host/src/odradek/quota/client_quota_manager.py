@@ -19,7 +19,7 @@ from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.quota_config import SENSOR_EXPIRY_MS, UNBOUNDED, UNLIMITED, QuotaConfig
 from odradek.quota.quota_entity import sanitize
-from odradek.quota.quota_levels import QuotaLevels, QuotaTypes
+from odradek.quota.quota_levels import QuotaLevels
 from odradek.quota.throttle_time import throttle_time_ms
 from odradek.quota.throttled_channels import ThrottledChannel, ThrottledChannels
 
@@ -143,11 +143,6 @@ class ClientQuotaManager:
         """Make every client look up its limit and tags again."""
         self.generation += 1
         self.resolved.clear()
-
-    @property
-    def quota_types_enabled(self) -> QuotaTypes:
-        """The levels that have quotas; always CUSTOM with a callback."""
-        return QuotaTypes.CUSTOM if self.callback is not None else self.levels.enabled
 
     # Limits and budgets
 

@@ -107,7 +107,7 @@ def answers(
 
 
 def top_refusal(response: type[Any]) -> Refusal:
-    """The error code, and the message if the response has a field for it, at the top of the response."""
+    """Refuse at the top of the response: with the error code, and the message if there is a field for it."""
     if "error_message" in response.__dataclass_fields__:
         return lambda _request, code, message: response(error_code=code, error_message=message)
     return lambda _request, code, _message: response(error_code=code)

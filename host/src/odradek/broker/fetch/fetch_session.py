@@ -122,7 +122,6 @@ class FetchSessionCache:
     """Size and id of sessions older than two minutes, smallest first."""
     partitions: int = 0
     """Of all sessions."""
-    evictions: int = 0
 
     def __len__(self) -> int:
         return len(self.sessions)
@@ -163,7 +162,6 @@ class FetchSessionCache:
         else:
             return False
         self.remove(victim)
-        self.evictions += 1
         return True
 
     def touch(self, session: FetchSession, now_ms: int) -> None:

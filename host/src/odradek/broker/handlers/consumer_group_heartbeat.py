@@ -46,14 +46,7 @@ from odradek.wire.messages.consumer_group_heartbeat import (
 )
 
 
-def refuse(
-    _request: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None
-) -> ConsumerGroupHeartbeatResponse:
-    """The error and what is wrong; consumers log it."""
-    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
-
-
-@answers(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, refusal=refuse)
+@answers(ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse)
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: RequestContext, broker: Broker
 ) -> ConsumerGroupHeartbeatResponse:

@@ -25,11 +25,7 @@ from odradek.wire.messages.describe_cluster import (
 BROKERS, CONTROLLERS = 1, 2
 
 
-def refuse(_request: DescribeClusterRequest, code: ErrorCode, message: str | None) -> DescribeClusterResponse:
-    return DescribeClusterResponse(error_code=code, error_message=message)
-
-
-@answers(DescribeClusterRequest, DescribeClusterResponse, refusal=refuse)
+@answers(DescribeClusterRequest, DescribeClusterResponse)
 def describe_cluster(
     request: DescribeClusterRequest, context: RequestContext, broker: Broker
 ) -> DescribeClusterResponse:

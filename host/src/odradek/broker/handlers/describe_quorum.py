@@ -31,11 +31,7 @@ LEADER_EPOCH = 1
 NOT_HOSTED = "This server does not host this topic-partition."
 
 
-def refuse(_request: DescribeQuorumRequest, code: ErrorCode, message: str | None) -> DescribeQuorumResponse:
-    return DescribeQuorumResponse(error_code=code, error_message=message)
-
-
-@answers(DescribeQuorumRequest, DescribeQuorumResponse, refusal=refuse)
+@answers(DescribeQuorumRequest, DescribeQuorumResponse)
 def describe_quorum(
     request: DescribeQuorumRequest, context: RequestContext, broker: Broker
 ) -> DescribeQuorumResponse:

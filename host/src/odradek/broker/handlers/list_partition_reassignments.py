@@ -11,20 +11,13 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
-from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
 
 
-def refuse(
-    _request: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None
-) -> ListPartitionReassignmentsResponse:
-    return ListPartitionReassignmentsResponse(error_code=code, error_message=message)
-
-
-@answers(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, refusal=refuse)
+@answers(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse)
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: RequestContext, broker: Broker
 ) -> ListPartitionReassignmentsResponse:

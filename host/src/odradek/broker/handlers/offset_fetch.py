@@ -34,7 +34,7 @@ from odradek.wire.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-TOP_ERROR_VERSION, SEVERAL_GROUPS_VERSION, TOPIC_ID_VERSION = 2, 8, 10
+SEVERAL_GROUPS_VERSION, TOPIC_ID_VERSION = 8, 10
 
 
 def refuse(request: OffsetFetchRequest, code: ErrorCode, _message: str | None) -> OffsetFetchResponse:

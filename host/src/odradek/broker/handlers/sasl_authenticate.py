@@ -25,11 +25,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
-def refused(request: object, code: ErrorCode, message: str | None) -> SaslAuthenticateResponse:
-    return SaslAuthenticateResponse(error_code=code, error_message=message)
-
-
-@answers(SaslAuthenticateRequest, SaslAuthenticateResponse, refusal=refused, charge=charge_nothing)
+@answers(SaslAuthenticateRequest, SaslAuthenticateResponse, charge=charge_nothing)
 def sasl_authenticate(
     request: SaslAuthenticateRequest, context: RequestContext, broker: Broker
 ) -> Deferred[SaslAuthenticateResponse]:

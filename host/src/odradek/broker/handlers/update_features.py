@@ -29,11 +29,7 @@ from odradek.wire.messages.update_features import (
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
-def refuse(_request: UpdateFeaturesRequest, code: ErrorCode, message: str | None) -> UpdateFeaturesResponse:
-    return UpdateFeaturesResponse(error_code=code, error_message=message)
-
-
-@answers(UpdateFeaturesRequest, UpdateFeaturesResponse, refusal=refuse)
+@answers(UpdateFeaturesRequest, UpdateFeaturesResponse)
 def update_features(
     request: UpdateFeaturesRequest, context: RequestContext, broker: Broker
 ) -> UpdateFeaturesResponse:
