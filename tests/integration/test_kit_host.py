@@ -61,20 +61,22 @@ def test_a_hundred_starts_and_stops_leave_nothing_behind() -> None:
     with odradek.testing.host() as host, WireClient(host.address) as client:
         client.introduce()
     before = left_behind()
-    spent_s: list[float] = []
+    waited_s, worked_s = list[float](), list[float]()
     tasks: list[set[asyncio.Task[object]]] = []
 
     for _ in range(STARTS):
-        begin_s = time.perf_counter()
+        begin_s, begin_cpu_s = time.perf_counter(), time.process_time()
         with odradek.testing.host() as host:
-            spent_s.append(time.perf_counter() - begin_s)
+            waited_s.append(time.perf_counter() - begin_s)
+            worked_s.append(time.process_time() - begin_cpu_s)
             host.host.stop = then_tasks(host.host.stop, tasks)  # type: ignore[method-assign]
             with WireClient(host.address) as client:
                 client.introduce()
 
     assert left_behind() == before
     assert tasks == [set()] * STARTS
-    assert sorted(spent_s)[STARTS // 2] < 0.3
+    assert sorted(worked_s)[STARTS // 2] < 0.3
+    assert min(waited_s) < 0.3  # on a busy machine most starts wait for a core
 
 
 def test_a_failing_test_stops_its_host_too() -> None:
