@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -132,21 +130,6 @@ def test_a_field_is_written_as_protobuf_writes_it(length: int) -> None:
 
     assert Metric.FromString(written).name == value
     assert written == (Metric(name=value).SerializeToString() or b"\x0a\x00")
-
-
-def test_the_plugin_room_loads_protobuf_on_first_use() -> None:
-    program = (
-        "import sys, odradek.plugin\n"
-        "heavy = lambda: [name for name in sys.modules if name.startswith(('google', 'opentelemetry'))]\n"
-        "assert heavy() == [], heavy()\n"
-        "odradek.plugin.merged_scopes(b'')\n"
-        "assert 'google.protobuf' in sys.modules\n"
-        "assert 'opentelemetry' not in sys.modules\n"
-    )
-
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
