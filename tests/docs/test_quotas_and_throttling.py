@@ -73,7 +73,7 @@ def test_partitions_are_throttled_as_the_page_says() -> None:
     for number, at, partitions, *_, meaning in written:
         now_ms = example.at(int(at))
         quota = example.quotas.controller_mutation.quota_for(*WHO, strict="old client" not in meaning)
-        refused = "made"
+        refused = "accepted"
         try:
             quota.record(int(partitions))
         except ApiError as error:
