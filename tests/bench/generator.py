@@ -43,7 +43,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What the generator sends: CONNECTIONS x DEPTH pushes in flight."""
+    """The generator's load: CONNECTIONS x DEPTH pushes in flight."""
 
     connections: int
     depth: int

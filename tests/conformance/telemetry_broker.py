@@ -42,8 +42,14 @@ DEFAULT_PROPERTIES = {
     "interval.ms": "30000",
     "match": "client_software_name=apache-kafka-java,client_software_version=3.5.*",
 }
-NO_METRICS_OF_INSTANCES = 3
+HOST_METRICS = 3
+"""Metrics that exist without any instance."""
 METRICS_PER_INSTANCE = 8
+
+
+def metrics_with(instances: int) -> int:
+    """The number of the broker's metrics with this many instances."""
+    return HOST_METRICS + instances * METRICS_PER_INSTANCE
 
 
 def otlp(*names: str) -> bytes:

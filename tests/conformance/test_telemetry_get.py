@@ -9,12 +9,11 @@ import pytest
 from conformance.telemetry_broker import (
     DATA,
     DEFAULT_PROPERTIES,
-    METRICS_PER_INSTANCE,
-    NO_METRICS_OF_INSTANCES,
     PREFIXES,
     Broken,
     TelemetryBroker,
     counted,
+    metrics_with,
 )
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.error_code import ErrorCode
@@ -38,7 +37,7 @@ def test_first_get_returns_the_matching_subscription() -> None:
     assert told.accepted_compression_types == [4, 3, 1, 2]
     assert told.delta_temporality
     assert broker.known(told).last_known_error is NONE
-    assert broker.metric_count() == NO_METRICS_OF_INSTANCES + METRICS_PER_INSTANCE
+    assert broker.metric_count() == metrics_with(1)
     assert broker.metric("instance-count") == 1
     assert broker.counts(told) == counted()
     for name in ("throttle-rate", "plugin-export-rate", "plugin-error-rate"):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, PREFIXES, TelemetryBroker
+from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, PREFIXES, TelemetryBroker, metrics_with
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsResponse
@@ -31,7 +31,7 @@ def test_adding_a_subscription_changes_the_version() -> None:
         "client_software_name": "apache-kafka-java",
         "client_software_version": "3.5.*",
     }
-    assert (broker.metric_count(), broker.metric("instance-count")) == (3, 0)
+    assert (broker.metric_count(), broker.metric("instance-count")) == (metrics_with(0), 0)
 
 
 def test_empty_properties_of_an_unknown_name_change_nothing() -> None:

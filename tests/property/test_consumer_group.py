@@ -92,7 +92,7 @@ class LifeOfAGroup:
 
     def check(self) -> None:
         self.no_partition_has_two_owners()
-        self.holders_are_what_members_hold()
+        self.holders_match_the_members()
 
     def chosen(self) -> Consumer | None:
         alive = [consumer for consumer in self.consumers if consumer.alive]
@@ -172,7 +172,7 @@ class LifeOfAGroup:
         owners = Counter(partition for consumer in self.consumers for partition in consumer.owned)
         assert not [partition for partition, number in owners.items() if number > 1]
 
-    def holders_are_what_members_hold(self) -> None:
+    def holders_match_the_members(self) -> None:
         if GROUP not in self.groups.coordinator.groups:
             return
         group = self.groups.group

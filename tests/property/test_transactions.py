@@ -267,7 +267,7 @@ class Transactions(RuleBasedStateMachine):
             store.close()
 
     @invariant()
-    def consumers_see_what_they_should(self) -> None:
+    def consumers_read_the_committed_records(self) -> None:
         settled = not self.broker.transactions.unmarked
         for index, written in enumerate(self.written):
             if self.broker.topics.named("t") is None:
@@ -285,7 +285,7 @@ class Transactions(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.clock.advance(10_000)
-        self.consumers_see_what_they_should()
+        self.consumers_read_the_committed_records()
         self.stop(closed=True)
         shutil.rmtree(self.folder)
 

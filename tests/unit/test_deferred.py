@@ -11,7 +11,7 @@ from odradek.deferred import Deferred, offload_inline
 
 
 def waited_for(deferred: Deferred[Any]) -> list[object]:
-    """What the callback of a deferred is given."""
+    """The argument of a deferred's callback."""
     received: list[object] = []
     deferred.when_done(received.append)
     return received

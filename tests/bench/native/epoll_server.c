@@ -1,9 +1,9 @@
 /*
- * The reference: what one thread of C and epoll needs to accept telemetry pushes, and nothing else.
+ * The reference: the cost of accepting telemetry pushes with one thread of C and epoll, and nothing else.
  *
  * It answers ApiVersions v3, GetTelemetrySubscriptions v0 and PushTelemetry v0. A push is parsed (request header
- * v2), its client instance id is looked up in a hash table, the subscription id is compared, the time is taken as a
- * gate would, and the payload is copied to memory of its own. Nothing is decompressed, checked, labeled or kept.
+ * v2), its client instance id is looked up in a hash table, the subscription id is compared, the clock is read as
+ * for throttling, and the payload is copied to its own memory. Nothing is decompressed, checked, labeled or kept.
  *
  * Usage: epoll_server        listens on 127.0.0.1, prints "ready port=N", ends when standard input closes.
  */
@@ -134,7 +134,7 @@ static void answer_push(reader *r) {
     put8(0), put32(0), put16(known ? 0 : UNKNOWN_SUBSCRIPTION_ID), put8(0);
 }
 
-/* One whole frame, without its length; 0 means that the connection is to be closed. */
+/* Answer one whole frame, without its length; 0 means that the connection must be closed. */
 static int answer(const uint8_t *frame, size_t length) {
     reader r = {frame, frame + length, 0};
     uint16_t key = u16(take(&r, 2));

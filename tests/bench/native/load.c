@@ -4,9 +4,9 @@
  * Usage: load PORT CONNECTIONS DEPTH CODEC PAYLOAD_FILE
  *
  * Every connection sends ApiVersions v3 and GetTelemetrySubscriptions v0 (nil id) first, then pushes with the
- * instance and subscription ids it was given. Every response is checked: length, order of correlation ids, error
+ * instance and subscription ids that it got. Every response is checked: length, order of correlation ids, error
  * code. "ready" is printed when all connections are set up and the load is on. For each line on standard input one
- * line of JSON is printed, about the time since the line before: requests, errors by code, seconds, latencies. The
+ * line of JSON is printed, about the time since the previous line: requests, errors by code, seconds, latencies. The
  * load ends when standard input closes; a response out of order or a closed connection ends it with status 1.
  */
 #include <arpa/inet.h>
@@ -68,7 +68,7 @@ static uint8_t *put_compact(uint8_t *p, const char *text) {
     return put_bytes(put_varint(p, (uint32_t)strlen(text) + 1), text, strlen(text));
 }
 
-/* Request header v2 behind four bytes that are to hold the length. */
+/* Request header v2 after four bytes reserved for the length. */
 static uint8_t *put_header(uint8_t *p, int key, int version, uint32_t correlation) {
     p = put32(put16(put16(p + 4, (uint32_t)key), (uint32_t)version), correlation);
     p = put_bytes(put16(p, sizeof CLIENT_ID - 1), CLIENT_ID, sizeof CLIENT_ID - 1);
@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
     puts("ready"), fflush(stdout);
 
     for (char line[64];;) {
-        int ready = epoll_wait(poll, events, EVENTS, 0); /* never asleep: waking it would be the server's cost */
+        int ready = epoll_wait(poll, events, EVENTS, 0); /* never sleep: waking the load would be charged to the server */
         for (int i = 0; i < ready; i++) {
             if (events[i].data.ptr) readable(events[i].data.ptr);
             else if (read(0, line, sizeof line) <= 0) return 0;

@@ -27,7 +27,7 @@ def finished(jvm: Jvm, host: HostProcess) -> Finished:
 
 @pytest.fixture
 def printed(finished: Finished) -> dict[str, str]:
-    """What the producer printed, by name."""
+    """The output of the producer, by name."""
     return dict(line.split("=", 1) for line in finished.out.splitlines())
 
 

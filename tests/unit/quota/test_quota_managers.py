@@ -107,7 +107,8 @@ def test_metrics_of_all_managers_have_kafkas_names() -> None:
         ("FollowerReplication", "byte-rate"),
         ("AlterLogDirsReplication", "byte-rate"),
     }
-    assert managers.expire(clock.now_ms() + 3_600_001) == 11
+    sensors = 2 * len(list(managers.clients)) + len(list(managers.replications))
+    assert managers.expire(clock.now_ms() + 3_600_001) == sensors
     assert {row.name.name for row in managers.measured(clock.now_ms())} == {"queue-size"}
 
 
