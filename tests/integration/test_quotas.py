@@ -136,28 +136,52 @@ def test_setting_and_removing_a_quota_takes_effect_at_once(host: ThreadedHost) -
     assert used == {(): 1}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("entity", ENTITIES.values(), ids=ENTITIES)
-def test_a_producer_converges_to_its_quota(tmp_path: Path, entity: ClientQuotaEntity) -> None:
-    with running_host(tmp_path) as host:  # Kafka's own windows: ten seconds' worth at once
+def converged_producer(data_dir: Path, entity: ClientQuotaEntity) -> Progress:
+    """The progress of a producer, for a minute."""
+    with running_host(data_dir) as host:  # Kafka's own windows: ten seconds' worth at once
         host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
         limit(host, entity, producer_byte_rate=MEGABYTE)
+        return produce(host, 60)
 
-        progress = produce(host, 60)
+
+def converged_consumer(data_dir: Path, entity: ClientQuotaEntity) -> Progress:
+    """The progress of a consumer, for a minute."""
+    with running_host(data_dir) as host:
+        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
+        fill(host, 80)
+        limit(host, entity, consumer_byte_rate=MEGABYTE)
+        return consume(host, 60)
+
+
+@pytest.fixture(scope="module")
+def converged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Progress]:
+    """The progress of every client, by function and entity. All wait most of their minute, so they run at the
+    same time, each with a host of its own.
+    """
+    with ThreadPoolExecutor(2 * len(ENTITIES)) as pool:
+        runs = {
+            f"{client.__name__} {name}": pool.submit(client, tmp_path_factory.mktemp("quota"), entity)
+            for client in (converged_producer, converged_consumer)
+            for name, entity in ENTITIES.items()
+        }
+        return {name: run.result() for name, run in runs.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("bandwidth")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("entity", ENTITIES)
+def test_a_producer_converges_to_its_quota(converged: dict[str, Progress], entity: str) -> None:
+    progress = converged[f"converged_producer {entity}"]
 
     assert progress.rate_after(15) == pytest.approx(MEGABYTE, rel=0.05)
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("bandwidth")
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("entity", ENTITIES.values(), ids=ENTITIES)
-def test_a_consumer_converges_to_its_quota(tmp_path: Path, entity: ClientQuotaEntity) -> None:
-    with running_host(tmp_path) as host:
-        host.call(lambda: host.host.broker.topics.create(TOPIC, 1, {}))
-        fill(host, 80)
-        limit(host, entity, consumer_byte_rate=MEGABYTE)
-
-        progress = consume(host, 60)
+@pytest.mark.parametrize("entity", ENTITIES)
+def test_a_consumer_converges_to_its_quota(converged: dict[str, Progress], entity: str) -> None:
+    progress = converged[f"converged_consumer {entity}"]
 
     assert progress.rate_between_bursts() == pytest.approx(MEGABYTE, rel=0.05)
