@@ -10,6 +10,7 @@ def main() -> None:
     session.range(10).selectExpr("sum(id)").collect()
     gateway = session.sparkContext._gateway
     session.stop()
+    assert gateway is not None
     gateway.shutdown()
     # the JVM writes the archive after its standard input has ended
     gateway.proc.stdin.close()

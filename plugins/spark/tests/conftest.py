@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +19,8 @@ from odradek.testing import RunningHost
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+WRITE_ARCHIVE = Path(__file__).with_name("class_archive.py")
+
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[RunningHost]:
@@ -24,12 +31,36 @@ def host() -> Iterator[RunningHost]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """A local session of two cores."""
-    from odradek_spark.ingest.session import archive_path, local_session
+def class_archive() -> Path:
+    """The class-data archive, written once and by one process: it costs more than three sessions."""
+    from odradek_spark.ingest.session import archive_path
 
-    session = local_session(
-        "tests", "local[2]", {"spark.sql.shuffle.partitions": "2"}, archive=archive_path()
-    )
+    archive = archive_path()
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    with archive.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not archive.exists():
+            subprocess.run([sys.executable, str(WRITE_ARCHIVE)], env=environment(), check=True, timeout=400)
+    return archive
+
+
+def environment() -> dict[str, str]:
+    """The environment of a Python process that imports what the tests import."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+
+
+@pytest.fixture(autouse=True)
+def archive_first(request: pytest.FixtureRequest) -> None:
+    """Have every test that starts Spark find the class-data archive."""
+    if request.node.get_closest_marker("spark"):
+        request.getfixturevalue("class_archive")
+
+
+@pytest.fixture(scope="session")
+def spark(class_archive: Path) -> Iterator[SparkSession]:
+    """A local session of two cores."""
+    from odradek_spark.ingest.session import local_session
+
+    session = local_session("tests", "local[2]", {"spark.sql.shuffle.partitions": "2"}, archive=class_archive)
     yield session
     session.stop()
