@@ -1,7 +1,7 @@
 """Puts tests that share something costly on one worker of ``pytest --dist loadgroup``, longest tests first.
 
-Tests that share the Spark session are one group; so are tests that share a fixture of their module. Every other
-test goes to whichever worker is free.
+Tests that share the Spark session are one group; so are tests that share a fixture of their module. Every
+other test goes to whichever worker is free.
 """
 
 from __future__ import annotations

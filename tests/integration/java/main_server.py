@@ -29,7 +29,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class MainServer:
-    """A running server; its methods may be called from several threads at once."""
+    """A running server. Runs take turns, also those of several threads."""
 
     port: int
 

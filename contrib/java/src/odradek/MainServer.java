@@ -10,15 +10,16 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.function.Function;
 
 import org.apache.kafka.common.utils.Exit;
 
 /**
  * Runs main classes for a test in one JVM. A tool that works for a tenth of a second takes a second to start.
  *
- * <p>Each connection is one run. The request is the standard input, the main class and its arguments; the response
+ * <p>Each connection is one run, and runs take turns: Kafka's tools keep counters in static fields. The request is the standard input, the main class and its arguments; the response
  * is the exit status, the standard output and the standard error. A string is its length in four bytes and its
- * UTF-8 bytes; arguments are preceded by their count. Runs may overlap: {@link Run} keeps their streams apart.
+ * UTF-8 bytes; arguments are preceded by their count.
  *
  * <p>Prints the port to standard output, and ends when its own standard input does.
  */
@@ -40,50 +41,41 @@ public final class MainServer {
         Exit.setShutdownHookAdder((name, hook) -> Run.current().atExit(name, hook));
         try (ServerSocket server = new ServerSocket(0, BACKLOG, InetAddress.getLoopbackAddress())) {
             out.println(server.getLocalPort());
-            start("connections", () -> accept(server, err));
+            Thread runs = new Thread(() -> answerAll(server, err), "runs");
+            runs.setDaemon(true);
+            runs.start();
             while (lifeline.read() != -1) {
-                // whatever comes, it has not ended
+                // only the end of the stream matters
             }
         }
         Runtime.getRuntime().halt(0);
     }
 
-    private static void accept(ServerSocket server, PrintStream err) {
+    private static void answerAll(ServerSocket server, PrintStream err) {
         while (!server.isClosed()) {
-            try {
-                Socket connection = server.accept();
-                start("connection", () -> answer(connection, err));
+            try (Socket connection = server.accept()) {
+                answer(connection);
             } catch (IOException error) {
-                return;
+                err.println("a run was given up: " + error);
             }
         }
     }
 
-    private static void start(String name, Runnable work) {
-        Thread thread = new Thread(work, name);
-        thread.setDaemon(true);
-        thread.start();
-    }
-
-    private static void answer(Socket connection, PrintStream err) {
-        try (connection) {
-            DataInputStream request = new DataInputStream(connection.getInputStream());
-            byte[] stdin = bytes(request);
-            String mainClass = text(request);
-            String[] args = new String[request.readInt()];
-            for (int index = 0; index < args.length; index++) {
-                args[index] = text(request);
-            }
-            Run run = new Run(stdin);
-            int status = run.toTheEnd(mainClass, args);
-            DataOutputStream response = new DataOutputStream(connection.getOutputStream());
-            response.writeInt(status);
-            write(response, run.out());
-            write(response, run.err());
-            response.flush();
-        } catch (IOException error) {
-            err.println("a run was given up: " + error);
+    private static void answer(Socket connection) throws IOException {
+        DataInputStream request = new DataInputStream(connection.getInputStream());
+        byte[] stdin = bytes(request);
+        String mainClass = text(request);
+        String[] args = new String[request.readInt()];
+        for (int index = 0; index < args.length; index++) {
+            args[index] = text(request);
         }
+        Run run = new Run(stdin);
+        int status = run.toTheEnd(mainClass, args);
+        DataOutputStream response = new DataOutputStream(connection.getOutputStream());
+        response.writeInt(status);
+        write(response, run.out());
+        write(response, run.err());
+        response.flush();
     }
 
     private static byte[] bytes(DataInputStream request) throws IOException {
@@ -100,7 +92,7 @@ public final class MainServer {
         response.write(written);
     }
 
-    /** Standard input of the run that the reading thread belongs to. */
+    /** The standard input of the run that the reading thread belongs to. */
     private static final class RunInput extends InputStream {
         @Override
         public int read() throws IOException {
@@ -115,10 +107,10 @@ public final class MainServer {
 
     /** One of the output streams of the run that the writing thread belongs to; the server's own without a run. */
     private static final class RunOutput extends OutputStream {
-        private final java.util.function.Function<Run, OutputStream> stream;
+        private final Function<Run, OutputStream> stream;
         private final OutputStream otherwise;
 
-        RunOutput(java.util.function.Function<Run, OutputStream> stream, OutputStream otherwise) {
+        RunOutput(Function<Run, OutputStream> stream, OutputStream otherwise) {
             this.stream = stream;
             this.otherwise = otherwise;
         }
