@@ -7,6 +7,7 @@ difference, and its reason.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,13 +17,13 @@ from typing import Any
 import pytest
 
 from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
-from odradek.broker.configs.broker_config_keys import STATIC_KEYS
+from odradek.broker.configs.broker_resource import kafkas_entries
+from odradek.broker.configs.topic_resource import KEYS as TOPIC_KEYS
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
-from odradek.broker.dynamic_quotas import CONNECTION_KEYS, RATE_KEYS
-from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
-from odradek.broker.topic_config_keys import TYPES
+from odradek.broker.dynamic_config import RATE_KEYS
 from odradek.deferred import Deferred
+from odradek.server.config import HostConfig
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode
 from odradek.wire.config_resource import ConfigSource
@@ -76,18 +77,36 @@ CONFIGS = (
 FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
 FILES += [GOLDEN / f"{name}.hex" for name in CONFIGS]
 LISTENERS_KEY = "listener.name.plaintext.max.connections"
+ODRADEKS_OWN = re.compile(
+    r"data\.dir|metrics\.(listener|otlp\..*)|payload\.workers|plugin\.slow\.ms|shutdown\.timeout\.ms"
+    r"|telemetry\.(?!max\.bytes).*"
+)
+"""Keys that Kafka does not have."""
 OUR_KEYS = frozenset(
-    {LISTENERS_KEY, *(row.key.name for row in STATIC_KEYS)}
-    | LOG_DEFAULT_KEYS.keys()
-    | CONNECTION_KEYS.keys()
+    {LISTENERS_KEY}
+    | {key for key in HostConfig().start_values if not ODRADEKS_OWN.fullmatch(key)}
     | RATE_KEYS.keys()
-    | TYPES.keys()
+    | TOPIC_KEYS.keys()
 )
 
 NODES_OWN = frozenset(
-    {"node.id", "group.initial.rebalance.delay.ms", "telemetry.max.bytes", "min.insync.replicas"}
+    {
+        "advertised.listeners",
+        "group.initial.rebalance.delay.ms",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.dirs",
+        "node.id",
+        "telemetry.max.bytes",
+    }
 )
-"""Keys that the recorded node was given or set itself."""
+"""Keys that the recorded node was given."""
+OTHER_DEFAULTS = frozenset({"sasl.enabled.mechanisms"})
+"""Keys whose default here is not Kafka's: GSSAPI there."""
+READ_ONLY = frozenset(
+    {"group.consumer.assignment.interval.ms", "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size"}
+)
+"""Keys that Kafka changes at run time and this host does not."""
 RECORDED_MS = 1_795_169_000_000
 """The approximate time of the recording: whether a record is too old depends on it."""
 PLACED_AS_ONE = "the time of a duplicate is that of its batch; we say that the topic does not set it"
@@ -185,8 +204,10 @@ def created(response: CreateTopicsResponse) -> None:
 
 def described(response: DescribeConfigsResponse) -> None:
     for result in response.results:
-        shown = (row for row in result.configs if row.name in OUR_KEYS - NODES_OWN)
+        shown = (row for row in result.configs if row.name in OUR_KEYS - NODES_OWN - OTHER_DEFAULTS)
         result.configs = sorted(shown, key=lambda row: row.name)
+        for row in result.configs:
+            row.read_only = row.read_only or row.name in READ_ONLY
 
 
 def altered_quotas(response: AlterClientQuotasResponse) -> None:
@@ -204,12 +225,8 @@ def described_quotas(response: DescribeClientQuotasResponse) -> None:
 
 
 def comparable(config: CreatableTopicConfigs) -> CreatableTopicConfigs | None:
-    """Whether this host has the key too. Kafka finalizes a feature that turns one key into a dynamic default
-    (KIP-966).
-    """
-    if config.name == "min.insync.replicas":
-        config.config_source = ConfigSource.DEFAULT
-    return config if config.name in TYPES else None
+    """The key, if this host has it too."""
+    return config if config.name in TOPIC_KEYS else None
 
 
 def forget_words(response: ProduceResponse) -> None:
@@ -271,3 +288,28 @@ def test_every_listed_difference_is_in_a_file() -> None:
 
 def test_every_api_has_golden_files() -> None:
     assert {path.stem.rpartition("_v")[0] for path in FILES if path.stem not in CONFIGS} == set(APIS)
+
+
+def test_a_key_of_kafka_alone_is_described_by_name_with_kafkas_type_and_default() -> None:
+    path = GOLDEN / "describe_configs_v4_broker.hex"
+    replay, exchange = Replay(path), exchanges(path)[0]
+    recorded = replay.decoded(exchange, exchange.response).results[0].configs
+    known_here = replay.dispatcher.broker.start_values
+    expected = {
+        row.name: (row.config_type, default_of(row), row.is_sensitive)
+        for row in recorded
+        if row.name not in known_here and row.name != "broker.id"
+    }
+
+    shown = kafkas_entries([row.name for row in recorded])
+
+    assert len(expected) > 200
+    assert {
+        entry.key.name: (entry.key.kind.type, entry.value, entry.key.sensitive) for entry in shown
+    } == expected
+    assert all(entry.read_only for entry in shown)
+
+
+def default_of(row: Any) -> str | None:
+    """The default of a key as Kafka shows it."""
+    return next((each.value for each in row.synonyms if each.source == ConfigSource.DEFAULT), None)

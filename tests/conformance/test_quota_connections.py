@@ -11,6 +11,7 @@ from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import MAX_CONNECTION_CREATION_RATE as RATE
 from odradek.quota.connection_limits import MAX_CONNECTIONS as MOST
 from odradek.quota.connection_limits import MAX_CONNECTIONS_PER_IP as MOST_PER_IP
+from odradek.quota.connection_limits import ConnectionLimits
 from odradek.quota.connection_quotas import (
     Arrival,
     ConnectionQuotas,
@@ -18,8 +19,9 @@ from odradek.quota.connection_quotas import (
     TooManyConnections,
 )
 from odradek.quota.connection_rates import UNLIMITED_RATE
-from odradek.quota.quota_config import MAX_INT, QuotaConfig
+from odradek.quota.quota_config import QuotaConfig
 from odradek.testing.clock import MockClock
+from odradek.wire.limits import INT32_MAX
 
 EXTERNAL, ADMIN, REPLICATION = "EXTERNAL", "ADMIN", "REPLICATION"
 ADDRESSES = {EXTERNAL: "192.168.1.1", ADMIN: "192.168.1.2", REPLICATION: "192.168.1.3"}
@@ -33,11 +35,12 @@ class ThreeListeners:
         self, broker: Mapping[str, int] | None = None, listener: Mapping[str, int] | None = None
     ) -> None:
         self.clock = MockClock()
-        each = {MOST: MAX_INT, RATE: MAX_INT, **(listener or {})}
+        each = {MOST: INT32_MAX, RATE: INT32_MAX, **(listener or {})}
         own = {f"listener.name.{name.lower()}.{key}": each[key] for name in ADDRESSES for key in each}
         properties = {key: str(value) for key, value in {**(broker or {}), **own}.items()}
+        limits = ConnectionLimits().changed(properties)
         self.quotas = ConnectionQuotas(
-            self.clock, self.clock.timer, QuotaConfig(samples=2), properties, REPLICATION
+            self.clock, self.clock.timer, QuotaConfig(samples=2), limits, REPLICATION
         )
         for name in ADDRESSES:
             self.quotas.add_listener(name)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from odradek.broker.client_quotas import ClientQuotas
-from odradek.quota.quota_config import MAX_INT
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.describe_client_quotas import ComponentData
 from support.quota_requests import ANY, DEFAULT, EXACT, QuotaAdmin, component, entity, entry
 
@@ -70,7 +70,7 @@ def test_addresses_have_connection_rates(admin: QuotaAdmin) -> None:
     assert both.keys() == {frozenset(own.items()), frozenset(default.items())}
     assert in_force == (150, 200)
     assert admin.describe(ip=ANY) == {}
-    assert {rates.rate_of(ADDRESS), rates.rate_of("9.9.9.9")} == {MAX_INT}
+    assert {rates.rate_of(ADDRESS), rates.rate_of("9.9.9.9")} == {INT32_MAX}
 
 
 @pytest.mark.parametrize(

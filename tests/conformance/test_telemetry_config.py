@@ -175,7 +175,7 @@ def test_elements_keep_their_order() -> None:
 
 
 def test_three_keys_with_type_default_and_documentation() -> None:
-    rows = [(key.name, key.type, key.default, key.documentation) for key in CONFIG_KEYS]
+    rows = [(key.name, key.kind.type, key.default_text, key.documentation) for key in CONFIG_KEYS]
 
     assert rows == [
         ("metrics", ConfigType.LIST, "", "Telemetry metric name prefix list"),

@@ -30,6 +30,9 @@ from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.context import ConnectionContext
+from odradek.quota.connection_limits import ConnectionLimits
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.server.config import HostConfig
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
@@ -63,6 +66,8 @@ def make_broker(
     more_log_dirs: Sequence[Path] = (),
     metadata: MetadataStore | None = None,
     groups: GroupConfig | None = None,
+    connections: ConnectionLimits | None = None,
+    given: frozenset[str] | None = None,
     offsets: SqliteOffsetStore | None = None,
     transactions: SqliteTransactionStore | None = None,
 ) -> Broker:
@@ -76,25 +81,34 @@ def make_broker(
         more_log_dirs: Log directories in addition to ``directory``.
         metadata: A store written by another broker; None for an empty one in memory.
         groups: Limits of groups.
+        connections: Limits of connections.
+        given: The keys of the configuration file; None for those that differ from their defaults.
         offsets: A store written by another broker; None for an empty one in memory.
         transactions: The same for transactional ids.
     """
-    chosen = settings or BrokerSettings()
+    config = HostConfig(
+        broker=settings or BrokerSettings(),
+        telemetry=telemetry or TelemetryConfig(),
+        log_defaults=log_defaults or LogConfig(),
+        groups=groups or GroupConfig(),
+        connections=connections or ConnectionLimits(),
+        given=given,
+    )
     clock = MockClock()
     uuids = numbered_uuids()
     store = metadata or MetadataStore(":memory:")
     logs = LogManager(directory or temporary_folder(), *more_log_dirs, now_ms=clock.now_ms())
     manager = ClientMetricsManager(
-        config=telemetry or TelemetryConfig(),
+        config=config.telemetry,
         clock=clock,
         timer=clock.timer,
         random_uuid=lambda: next(uuids),
         plugin=ClientMetricsReceiverPlugin(clock),
         enrichers=Enrichers(clock),
     )
-    topics = Topics(store, logs, clock, lambda: next(uuids), log_defaults)
+    topics = Topics(store, logs, clock, lambda: next(uuids), config.log_defaults)
     coordinator = GroupCoordinator(
-        config=groups or GroupConfig(),
+        config=config.groups,
         clock=clock,
         timer=clock.timer,
         random_uuid=lambda: next(uuids),
@@ -103,7 +117,8 @@ def make_broker(
     )
     topics.listeners.append(coordinator.topics_changed)
     return Broker(
-        settings=chosen,
+        settings=config.broker,
+        start_values=config.start_values,
         cluster_id="cluster-of-a-test-one",
         clock=clock,
         timer=clock.timer,
@@ -113,7 +128,10 @@ def make_broker(
         telemetry=manager,
         groups=coordinator,
         transactions=make_transactions(transactions, topics, coordinator, clock, store),
-        fetch_sessions=FetchSessionCache(chosen.max_incremental_fetch_session_cache_slots, count(1).__next__),
+        fetch_sessions=FetchSessionCache(
+            config.broker.max_incremental_fetch_session_cache_slots, count(1).__next__
+        ),
+        connection_quotas=ConnectionQuotas(clock, clock.timer, configured=config.connections),
         endpoints={LISTENER: Endpoint("127.0.0.1", 9092)},
     )
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from odradek.broker.broker import Broker
-from odradek.broker.dynamic_quotas import CONNECTION_KEYS
-from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
+from odradek.broker.configs.config_resources import LOGGERS
+from odradek.broker.dynamic_config import LOG_KEYS
 from odradek.log.log_config import LogConfig
 from odradek.metadata.store import MetadataStore
+from odradek.quota.connection_limits import CONNECTION_KEYS
+from odradek.server.config import HostConfig, load_config
+from odradek.server.meters.metrics_settings import MetricsPushSettings
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -53,8 +56,10 @@ def alter(
     return answer.error_code, answer.error_message
 
 
-def described(broker: Broker, kind: int, name: str) -> dict[str, DescribeConfigsResourceResult]:
-    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+def described(
+    broker: Broker, kind: int, name: str, keys: list[str] | None = None
+) -> dict[str, DescribeConfigsResourceResult]:
+    resource = DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
     request = DescribeConfigsRequest(resources=[resource], include_synonyms=True)
     (result,) = BrokerClient(broker).send(request).results
     assert result.error_code == 0
@@ -144,9 +149,10 @@ def test_the_cluster_shows_only_its_own_keys(broker: Broker) -> None:
     rows = described(broker, BROKER, CLUSTER)
 
     assert [(row.name, row.value, row.config_source, row.read_only) for row in rows.values()] == [
-        ("log.retention.ms", "1000", COMMON, False)
+        ("log.retention.ms", " 1000 ", COMMON, False),
+        ("min.insync.replicas", "1", COMMON, False),
     ]
-    assert synonyms(rows["log.retention.ms"]) == [("log.retention.ms", "1000", COMMON)]
+    assert synonyms(rows["log.retention.ms"]) == [("log.retention.ms", " 1000 ", COMMON)]
 
 
 def test_a_key_with_a_synonym_in_hours_is_null_until_it_is_set(broker: Broker) -> None:
@@ -177,7 +183,8 @@ def test_a_change_survives_a_restart() -> None:
     ("key", "value", "words"),
     [
         ("num.partitions", "3", "Cannot update these configs dynamically: [num.partitions]"),
-        ("nope", "3", "Cannot update these configs dynamically: [nope]"),
+        ("nope", "3", "nope: not a setting of this host"),
+        ("broker.rack", "a", "broker.rack: not a setting of this host"),
         (
             "log.segment.bytes",
             "1",
@@ -231,6 +238,88 @@ def test_a_topic_in_conflict_with_a_change_keeps_its_values(broker: Broker) -> N
 def test_each_key_of_a_topic_has_a_default_that_can_be_set(broker: Broker) -> None:
     rows = described(broker, BROKER, NODE)
 
-    changeable = LOG_DEFAULT_KEYS.keys() | CONNECTION_KEYS.keys()
-    assert {name for name, row in rows.items() if not row.read_only} == changeable
-    assert {row.broker_key for row in LOG_DEFAULT_KEYS.values()} == LOG_DEFAULT_KEYS.keys()
+    assert {name for name, row in rows.items() if not row.read_only} == (
+        LOG_KEYS.keys() | CONNECTION_KEYS.keys()
+    )
+
+
+def test_a_value_of_the_file_that_equals_the_default_is_the_files() -> None:
+    broker = make_broker(given=frozenset({"num.partitions", "message.max.bytes"}))
+
+    rows = described(broker, BROKER, NODE)
+
+    assert synonyms(rows["num.partitions"]) == [
+        ("num.partitions", "1", STATIC),
+        ("num.partitions", "1", DEFAULT),
+    ]
+    assert synonyms(rows["message.max.bytes"]) == [
+        ("message.max.bytes", "1048588", STATIC),
+        ("message.max.bytes", "1048588", DEFAULT),
+    ]
+    assert rows["node.id"].config_source == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("socket.request.max.bytes", "104857600"),
+        ("listeners", "PLAINTEXT://127.0.0.1:9092"),
+        ("connections.max.idle.ms", "600000"),
+        ("data.dir", "odradek-data"),
+        ("advertised.listeners", None),
+        ("log.dirs", ""),
+        ("telemetry.durability", "log"),
+    ],
+)
+def test_every_setting_in_force_is_shown(broker: Broker, key: str, value: str | None) -> None:
+    row = described(broker, BROKER, NODE)[key]
+
+    assert (row.value, row.config_source, row.read_only) == (value, DEFAULT, True)
+
+
+def test_a_secret_is_not_shown() -> None:
+    config = HostConfig(metrics_push=MetricsPushSettings(headers={"authorization": "secret"}))
+    broker = make_broker()
+    broker.config.start = config.start_values
+
+    row = described(broker, BROKER, NODE)["metrics.otlp.headers"]
+
+    assert (row.value, row.is_sensitive, row.config_source) == (None, True, STATIC)
+    assert {synonym.value for synonym in row.synonyms} == {None}
+
+
+@pytest.mark.parametrize(
+    ("key", "default"),
+    [("broker.rack", None), ("authorizer.class.name", ""), ("connections.max.reauth.ms", "0")],
+)
+def test_a_key_of_kafka_alone_is_described_where_it_is_asked_for(
+    broker: Broker, key: str, default: str | None
+) -> None:
+    rows = described(broker, BROKER, NODE, [key, "no.such.key"])
+
+    assert [(row.name, row.value, row.config_source, row.read_only) for row in rows.values()] == [
+        (key, default, DEFAULT, True)
+    ]
+    assert key not in described(broker, BROKER, NODE)
+
+
+def test_hours_hold_where_milliseconds_are_not_set() -> None:
+    config = load_config(None, ["log.retention.hours=2"])
+    broker = make_broker(log_defaults=config.log_defaults, given=config.given)
+    broker.config.start = config.start_values
+    broker.topics.create("t", 1, {})
+
+    of_broker, of_topic = described(broker, BROKER, NODE), described(broker, TOPIC, "t")
+
+    assert (of_broker["log.retention.ms"].value, of_topic["retention.ms"].value) == (None, "7200000")
+    assert (of_topic["retention.ms"].config_source, of_topic["retention.ms"].synonyms) == (DEFAULT, [])
+    assert synonyms(of_broker["log.retention.hours"]) == [
+        ("log.retention.hours", "2", STATIC),
+        ("log.retention.hours", "168", DEFAULT),
+    ]
+
+
+def test_loggers_are_refused_in_words_that_say_why(broker: Broker) -> None:
+    answer = alter(broker, NODE, "root", "DEBUG", kind=ResourceType.BROKER_LOGGER)
+
+    assert answer == (ErrorCode.INVALID_REQUEST, LOGGERS)

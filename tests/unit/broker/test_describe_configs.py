@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from odradek.broker.broker import BrokerSettings
-from odradek.broker.dynamic_quotas import CONNECTION_KEYS
-from odradek.broker.log_defaults import LOG_DEFAULT_KEYS
+from odradek.broker.configs.config_resources import LOGGERS
+from odradek.broker.configs.topic_resource import KEYS as TOPIC_KEYS
+from odradek.broker.dynamic_config import LOG_KEYS
 from odradek.broker.throttled_replicas import THROTTLED_REPLICAS
-from odradek.broker.topic_config_keys import TOPIC_CONFIG_KEYS
 from odradek.log.log_config import LOG_CONFIG_KEYS, LogConfig
+from odradek.quota.connection_limits import CONNECTION_KEYS
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -211,7 +212,9 @@ def test_a_topic_shows_every_key_of_its_logs() -> None:
     result = describe(with_topic(), TOPIC, "t")
 
     assert {row.name for row in result.configs} == LOG_CONFIG_KEYS | set(THROTTLED_REPLICAS)
-    assert {row.config_source for row in result.configs} == {ConfigSource.DEFAULT}
+    assert {row.name for row in result.configs if row.config_source != ConfigSource.DEFAULT} == {
+        "min.insync.replicas"
+    }
     assert not any(row.read_only for row in result.configs)
 
 
@@ -229,7 +232,7 @@ def test_every_key_of_a_topic_is_documented_and_typed() -> None:
 
     assert all(row.documentation for row in rows)
     assert all(row.config_type for row in rows)
-    assert len(rows) == len(TOPIC_CONFIG_KEYS) + len(THROTTLED_REPLICAS)
+    assert {row.name for row in rows} == TOPIC_KEYS.keys()
 
 
 def test_a_topics_synonyms_go_from_the_topic_to_the_host_to_kafka() -> None:
@@ -318,7 +321,7 @@ def test_a_broker_shows_its_static_configuration() -> None:
         ("num.partitions", "1", ConfigSource.DEFAULT),
     ]
     assert all(row.documentation for row in rows.values())
-    changeable = LOG_DEFAULT_KEYS.keys() | CONNECTION_KEYS.keys()
+    changeable = LOG_KEYS.keys() | CONNECTION_KEYS.keys()
     assert {name for name, row in rows.items() if not row.read_only} == changeable
 
 
@@ -335,10 +338,18 @@ def test_another_broker_is_not_described(name: str, message: str) -> None:
     assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REQUEST, message)
 
 
-def test_the_cluster_without_keys_is_empty_and_no_error() -> None:
-    result = describe(BrokerClient(), BROKER, "")
+def test_all_brokers_have_the_key_that_kafka_sets_when_it_makes_a_cluster() -> None:
+    result = describe(BrokerClient(), BROKER, "", include_synonyms=True)
 
-    assert (result.error_code, result.configs) == (ErrorCode.NONE, [])
+    assert result.error_code == ErrorCode.NONE
+    (row,) = result.configs
+    assert synonyms(row) == [("min.insync.replicas", "1", ConfigSource.DYNAMIC_DEFAULT_BROKER)]
+
+
+def test_why_loggers_are_not_described_is_said() -> None:
+    result = describe(subscribed(), ResourceType.BROKER_LOGGER, "1")
+
+    assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REQUEST, LOGGERS)
 
 
 def test_a_group_needs_a_name() -> None:

@@ -10,10 +10,11 @@ from odradek.broker.broker import Broker
 from odradek.log.log_config import LogConfig
 from odradek.log.steps import Pause
 from odradek.metadata.store import MetadataStore
-from odradek.quota.quota_config import MAX_INT
+from odradek.quota.connection_limits import ConnectionLimits
 from odradek.testing.clock import MockClock
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from odradek.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -107,9 +108,14 @@ def test_connection_limits_take_effect_at_once(broker: Broker, name: str) -> Non
     assert [quotas.listeners[each].max_connections for each in ("PLAINTEXT", "INTERNAL")] == [2, 7]
 
 
-def test_the_node_overrides_the_cluster_and_both_override_the_file(broker: Broker) -> None:
+def limited() -> Broker:
+    """A broker whose configuration file has a limit of connections."""
+    return make_broker(connections=ConnectionLimits(max_connections=100))
+
+
+def test_the_node_overrides_the_cluster_and_both_override_the_file() -> None:
+    broker = limited()
     quotas = broker.connection_quotas
-    quotas.configured["max.connections"] = "100"
     found = []
     for name, value in ((CLUSTER, "10"), (NODE, "20"), (CLUSTER, None), (NODE, None)):
         alter(broker, name, "max.connections", value)
@@ -119,8 +125,8 @@ def test_the_node_overrides_the_cluster_and_both_override_the_file(broker: Broke
     assert found == [(10, "10", COMMON), (20, "20", OWN), (20, "20", OWN), (100, "100", STATIC)]
 
 
-def test_all_synonyms_of_a_listener_limit_are_shown(broker: Broker) -> None:
-    broker.connection_quotas.configured["max.connections"] = "100"
+def test_all_synonyms_of_a_listener_limit_are_shown() -> None:
+    broker = limited()
     alter(broker, CLUSTER, "max.connections", "10")
     alter(broker, NODE, PLAINTEXT, "5")
 
@@ -131,7 +137,7 @@ def test_all_synonyms_of_a_listener_limit_are_shown(broker: Broker) -> None:
         (PLAINTEXT, "5", OWN),
         ("max.connections", "10", COMMON),
         ("max.connections", "100", STATIC),
-        ("max.connections", str(MAX_INT), DEFAULT),
+        ("max.connections", str(INT32_MAX), DEFAULT),
     ]
 
 
@@ -146,6 +152,7 @@ def test_the_cluster_shows_its_own_limits(broker: Broker) -> None:
         "max.connections": ("6", [("max.connections", "6", COMMON)]),
         PLAINTEXT: ("7", [(PLAINTEXT, "7", COMMON), ("max.connections", "6", COMMON)]),
         rate: ("8", [(rate, "8", COMMON)]),
+        "min.insync.replicas": ("1", [("min.insync.replicas", "1", COMMON)]),
     }
 
 
@@ -193,7 +200,8 @@ def test_the_cluster_shows_its_own_limits(broker: Broker) -> None:
         (
             "max.connections.per.ip.overrides",
             "localhost",
-            "max.connections.per.ip.overrides: expected HOST:COUNT with commas, found 'localhost'",
+            "Invalid value localhost for configuration max.connections.per.ip.overrides: "
+            "expected HOST:COUNT with commas, found 'localhost'",
         ),
         ("quota.window.num", "5", "Cannot update these configs dynamically: [quota.window.num]"),
     ],

@@ -8,7 +8,6 @@ import pytest
 from odradek.broker.broker import BrokerSettings
 from odradek.broker.fetch.fetch_read import MAX_READS
 from odradek.broker.fetch.fetch_session import (
-    INT32_MAX,
     MIN_EVICTION_MS,
     NO_SESSION,
     CachedPartition,
@@ -17,6 +16,7 @@ from odradek.broker.fetch.fetch_session import (
     next_epoch,
 )
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,

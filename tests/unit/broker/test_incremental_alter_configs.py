@@ -193,7 +193,7 @@ def test_the_form_is_checked_in_kafkas_order(keys: list[tuple[str, int, str | No
     assert answer == [(ErrorCode.INVALID_REQUEST, message)]
 
 
-@pytest.mark.parametrize("kind", [0, 1, 8, 124])
+@pytest.mark.parametrize("kind", [0, 1, 124])
 def test_an_unknown_resource_type_is_refused(kind: int) -> None:
     broker = make_broker()
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from odradek.delivery.forwarder_settings import ForwarderSettings, read_settings
+from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin import ConfigError, PluginConfig
+from odradek.settings.reading import read_settings
 
 
 def test_an_empty_table_has_the_defaults() -> None:
     config = PluginConfig("plugins.otlp", {})
 
-    settings = read_settings(config)
+    settings = read_settings(ForwarderSettings, config)
 
     assert settings == ForwarderSettings()
 
@@ -31,7 +32,7 @@ def test_every_setting_has_a_key() -> None:
     ]
     config = PluginConfig("plugins.otlp", dict.fromkeys(keys, 17))
 
-    settings = read_settings(config)
+    settings = read_settings(ForwarderSettings, config)
 
     config.finish()
     assert settings == ForwarderSettings(**{key.replace(".", "_"): 17 for key in keys})
@@ -52,6 +53,6 @@ def test_an_invalid_value_is_refused_with_its_key(table: dict[str, object], key:
     config = PluginConfig("plugins.otlp", table)
 
     with pytest.raises(ConfigError) as caught:
-        read_settings(config)
+        read_settings(ForwarderSettings, config)
 
     assert caught.value.path == f"plugins.otlp.{key}"

@@ -63,7 +63,7 @@ def test_a_wrong_value_is_refused_with_kafkas_message(key: str, value: str, mess
 def test_a_session_must_be_longer_than_a_heartbeat_interval() -> None:
     host = GroupConfig(
         consumer_session_timeout_ms=20_000,
-        consumer_session_timeout_limits_ms=(5_000, 60_000),
+        consumer_min_session_timeout_ms=5_000,
     )
 
     with pytest.raises(ApiError) as refusal:
@@ -83,7 +83,7 @@ def test_a_value_within_the_limits_is_in_force(value: str, expected_ms: int) -> 
 
 
 def test_limits_apply_to_values_set_before_them() -> None:
-    host = GroupConfig(consumer_session_timeout_limits_ms=(45_000, 50_000))
+    host = GroupConfig(consumer_max_session_timeout_ms=50_000)
 
     config = in_force({SESSION: "60000"}, host)
 

@@ -9,9 +9,10 @@ from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity, ClientQuotaT
 from odradek.quota import client_quota_manager
 from odradek.quota.client_quota_manager import ClientQuotaManager
 from odradek.quota.guarded_callback import GuardedCallback
-from odradek.quota.quota_config import MAX_INT, UNBOUNDED, UNLIMITED, QuotaConfig
+from odradek.quota.quota_config import UNBOUNDED, UNLIMITED, QuotaConfig
 from odradek.quota.quota_entity import sanitize
 from odradek.testing.clock import MockClock
+from odradek.wire.limits import INT32_MAX
 from support.tenant_quotas import TenantQuotas
 
 PRODUCE = ClientQuotaType.PRODUCE
@@ -134,7 +135,7 @@ def test_a_throttle_time_is_capped_at_the_largest_int32() -> None:
 
     throttle_ms = manager.record_and_throttle_ms("u", "c", 1e18, clock.now_ms())
 
-    assert throttle_ms == MAX_INT
+    assert throttle_ms == INT32_MAX
 
 
 def test_the_number_of_remembered_clients_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from odradek.plugin.config import ConfigError
-from odradek.quota.connection_limits import is_connection_key, parse_limits
+from odradek.quota.connection_limits import ConnectionLimits, connection_setting
 from odradek.quota.connection_quotas import Arrival, ConnectionQuotas, ConnectionThrottled
 from odradek.testing.clock import MockClock
 
@@ -43,7 +43,8 @@ def names() -> Names:
 
 @pytest.fixture
 def quotas(clock: MockClock, names: Names) -> ConnectionQuotas:
-    quotas = ConnectionQuotas(clock, clock.timer, properties={"max.connections": "100"}, lookup=names)
+    limits = ConnectionLimits(max_connections=100)
+    quotas = ConnectionQuotas(clock, clock.timer, configured=limits, lookup=names)
     quotas.add_listener(PLAINTEXT)
     quotas.add_listener(INTERNAL)
     return quotas
@@ -75,20 +76,24 @@ def enter(quotas: ConnectionQuotas, listener: str = INTERNAL, address: str = ADD
 )
 def test_a_wrong_limit_is_refused_with_its_key(properties: dict[str, str], key: str) -> None:
     with pytest.raises(ConfigError) as error:
-        parse_limits(properties)
+        ConnectionLimits().changed(properties)
 
     assert error.value.path == key
 
 
 def test_limits_are_parsed_from_strings() -> None:
-    limits = parse_limits({"max.connections.per.ip": "0", OVERRIDES: "10.0.0.1:7, ::1:8,a.example.org:9"})
+    texts = {"max.connections.per.ip": "0", OVERRIDES: "10.0.0.1:7, ::1:8,a.example.org:9"}
+
+    limits = ConnectionLimits().changed(texts)
 
     assert limits.max_connections_per_ip == 0
     assert limits.overrides == {"10.0.0.1": 7, "::1": 8, "a.example.org": 9}
 
 
 def test_a_listener_without_a_limit_has_that_of_the_broker() -> None:
-    limits = parse_limits({"max.connections": "5", "listener.name.plaintext_internal.max.connections": "3"})
+    texts = {"max.connections": "5", "listener.name.plaintext_internal.max.connections": "3"}
+
+    limits = ConnectionLimits().changed(texts)
 
     assert limits.listener_connections(PLAINTEXT) == 5
     assert limits.listener_connections(INTERNAL) == 3
@@ -103,7 +108,9 @@ def test_only_keys_of_connection_limits_are_recognized() -> None:
         "log.dirs",
     ]
 
-    assert [is_connection_key(key) for key in keys] == [True, True, True, False, False]
+    found = [connection_setting(key) for key in keys]
+
+    assert [setting and setting.name for setting in found] == [*keys[:3], None, None]
 
 
 def test_removing_a_limit_restores_the_configured_one(quotas: ConnectionQuotas) -> None:

@@ -10,6 +10,7 @@ from odradek.server.config import load_config
 from odradek.server.sockets.listener import ListenerAddress
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.compression import Codec
+from odradek.wire.config_resource import ConfigSource
 
 
 def written(folder: Path, text: str) -> Path:
@@ -180,7 +181,8 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
 @pytest.mark.parametrize(
     ("override", "path", "expected"),
     [
-        ("no.such.key=1", "no.such.key", "unknown key"),
+        ("no.such.key=1", "no.such.key", "unknown key; all keys: host/docs/reference/configuration.md"),
+        ("log.dir=/a", "log.dir", "unknown key (did you mean log.dirs?); all keys: host/docs/"),
         ("node.id=x", "node.id", "whole number from 0"),
         ("node.id=-1", "node.id", "whole number from 0"),
         ("telemetry.max.bytes=0", "telemetry.max.bytes", "whole number from 1"),
@@ -243,3 +245,31 @@ def test_a_malformed_file_is_named(tmp_path: Path, text: str, expected: str) -> 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         load_config(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "data_dir", "shown"),
+    [
+        ([], "odradek-data", ConfigSource.DEFAULT),
+        (["log.dirs=/a,/b"], "/a", ConfigSource.DEFAULT),
+        (["log.dirs=/a,/b", "data.dir=/c"], "/c", ConfigSource.STATIC_BROKER),
+        (["data.dir=/c"], "/c", ConfigSource.STATIC_BROKER),
+    ],
+)
+def test_the_metadata_is_in_the_first_directory_of_logs_unless_it_has_its_own(
+    overrides: list[str], data_dir: str, shown: ConfigSource
+) -> None:
+    config = load_config(None, overrides)
+
+    assert config.data_dir == Path(data_dir)
+    value = config.start_values["data.dir"]
+    assert (value.text, value.given) == (data_dir, shown is ConfigSource.STATIC_BROKER)
+
+
+def test_the_keys_of_the_file_are_remembered(tmp_path: Path) -> None:
+    path = written(tmp_path, "num.partitions = 1\n[plugins.otlp]\nendpoint = 'x'\n")
+
+    config = load_config(path, ["node.id=1"])
+
+    given = {key for key, value in config.start_values.items() if value.given}
+    assert given == {"num.partitions", "node.id"}

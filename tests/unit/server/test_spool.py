@@ -11,7 +11,7 @@ from odradek.broker.topics import TOPIC_RESOURCE
 from odradek.deferred import offload_inline
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.server.spool_keys import read_spool
+from odradek.settings.reading import read_settings
 from odradek.wire.api_error import ApiError
 from support.broker import make_broker
 
@@ -120,4 +120,4 @@ def test_committed_positions_are_restored() -> None:
 
 
 def test_keys_have_kafka_like_defaults() -> None:
-    assert read_spool(PluginConfig("", {})) == SpoolSettings()
+    assert read_settings(SpoolSettings, PluginConfig("", {})) == SpoolSettings()

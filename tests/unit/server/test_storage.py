@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from odradek.log.log_config import LogConfig
 from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.storage import METADATA_FILE, Storage
+from support.batches import NOW_MS, batch_of
 
 
 def test_stored_data_survives_a_restart(tmp_path: Path) -> None:
@@ -45,6 +47,20 @@ def test_logs_are_in_log_dirs(tmp_path: Path) -> None:
     assert storage.logs.directories == (tmp_path / "one", tmp_path / "two")
     assert not (tmp_path / "data" / "logs").exists()
     storage.close()
+
+
+def test_the_metadata_may_be_in_a_directory_of_logs(tmp_path: Path) -> None:
+    first = Storage(tmp_path, 0, [tmp_path])
+    first.metadata.put_value("key", "value")
+    log = first.logs.open("t", 0, LogConfig(), bytes(15) + b"1", 0)
+    log.append(batch_of(b"x"), now_ms=NOW_MS)
+    first.close()
+
+    second = Storage(tmp_path, 0, [tmp_path])
+
+    assert second.metadata.value("key") == "value"
+    assert second.logs.open("t", 0, LogConfig(), bytes(15) + b"1", 0).log_end_offset == 1
+    second.close()
 
 
 def test_a_directory_belongs_to_one_host(tmp_path: Path) -> None:

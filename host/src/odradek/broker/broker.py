@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
-from odradek.broker.dynamic_quotas import DynamicQuotas
+from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
-from odradek.broker.log_defaults import LOG_DEFAULT_KEYS, LogDefaults
 from odradek.broker.throttled_replicas import mark_throttled
-from odradek.broker.topics import Topics
+from odradek.broker.topics import MAX_PARTITIONS, Topics
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred
 from odradek.group.group_coordinator import GroupCoordinator
@@ -24,6 +23,9 @@ from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.security.sasl_authenticator import SaslAuthenticator
+from odradek.settings.kinds import INT, Flag, Whole
+from odradek.settings.setting import setting
+from odradek.settings.start_values import StartValue
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
@@ -43,14 +45,27 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """The broker's share of the configuration, under Kafka's names."""
+    """Settings of the broker itself."""
 
-    node_id: int = 1
-    auto_create_topics_enable: bool = True
-    num_partitions: int = 1
-    fetch_max_bytes: int = 57_671_680
-    """``fetch.max.bytes`` of the broker: no response grows beyond it."""
-    max_incremental_fetch_session_cache_slots: int = 1_000
+    # fmt: off
+    node_id: int = setting("node.id", Whole(INT), 1, "Id of this broker in its cluster.")
+    auto_create_topics_enable: bool = setting(
+        "auto.create.topics.enable", Flag(), True,
+        "Whether a request for a topic that does not exist creates it.",
+    )
+    num_partitions: int = setting(
+        "num.partitions", Whole(INT, 1, MAX_PARTITIONS), 1,
+        "Partitions of a topic that is created without a number of them.", unit="partitions",
+    )
+    fetch_max_bytes: int = setting(
+        "fetch.max.bytes", Whole(INT, 1024), 57_671_680, "Largest response to a fetch.", unit="bytes"
+    )
+    max_incremental_fetch_session_cache_slots: int = setting(
+        "max.incremental.fetch.session.cache.slots", Whole(INT), 1_000,
+        "Fetch sessions that are remembered (KIP-227); other clients name all their partitions in each "
+        "request.", unit="sessions",
+    )
+    # fmt: on
 
 
 class TelemetrySink(Protocol):
@@ -65,6 +80,8 @@ class Broker:
     """One per host; made by the server, driven by its loop."""
 
     settings: BrokerSettings
+    start_values: Mapping[str, StartValue]
+    """All settings of the host by key, as of its start."""
     cluster_id: str
     clock: Clock
     timer: Timer
@@ -80,9 +97,8 @@ class Broker:
     features: Features = field(default_factory=Features)
     sink: TelemetrySink | None = None
     """None if pushes only go to receivers."""
-    log_defaults: LogDefaults = field(init=False)
     client_quotas: ClientQuotas = field(init=False)
-    dynamic_quotas: DynamicQuotas = field(default_factory=DynamicQuotas)
+    config: DynamicConfig = field(init=False)
     credentials: Credentials = field(init=False)
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
     """By connection id: connections of SASL listeners that have not authenticated yet."""
@@ -102,7 +118,9 @@ class Broker:
         stored = json.loads(self.metadata.value(FEATURES) or "{}")
         self.features.levels |= stored.get("levels", {})
         self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))
-        self.log_defaults = LogDefaults(self.topics.defaults)
+        self.config = DynamicConfig(
+            self.start_values, self.topics.defaults, self.connection_quotas.configured
+        )
         if self.metadata.resource_names(ResourceType.BROKER):
             self.load_dynamic_config()
         for name in self.metadata.resource_names(ResourceType.GROUP):
@@ -114,15 +132,14 @@ class Broker:
         return self.sink is not None or not self.telemetry.plugin.is_empty
 
     def load_dynamic_config(self) -> None:
-        """Go by what is stored about this broker and about all brokers."""
-        cluster = self.metadata.resource(ResourceType.BROKER, "")
-        node = self.metadata.resource(ResourceType.BROKER, str(self.settings.node_id))
-        defaults = self.log_defaults
-        defaults.cluster = {key: value for key, value in cluster.items() if key in LOG_DEFAULT_KEYS}
-        defaults.node = {key: value for key, value in node.items() if key in LOG_DEFAULT_KEYS}
-        self.topics.set_defaults(defaults.effective())
-        self.dynamic_quotas = DynamicQuotas(cluster, node)
-        self.dynamic_quotas.enforce(self.quotas, self.connection_quotas)
+        """Put in force what is stored about this broker and about all brokers."""
+        self.config = replace(
+            self.config,
+            cluster=self.metadata.resource(ResourceType.BROKER, ""),
+            node=self.metadata.resource(ResourceType.BROKER, str(self.settings.node_id)),
+        )
+        self.topics.set_defaults(self.config.log_config())
+        self.config.enforce(self.quotas, self.connection_quotas)
 
     def topic_keys_changed(self, name: str, properties: Mapping[str, str]) -> None:
         """A topic has other replicas that are throttled."""

@@ -1,9 +1,15 @@
-"""How accepted pushes are kept: in which topic, for how long, and when their clients are answered."""
+"""Settings of the spool: how accepted pushes are stored, and for how long."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from odradek.broker.topics import MAX_PARTITIONS, fault_of
+from odradek.plugin.config import PluginConfig
+from odradek.settings.kinds import INT, LONG, Choice, Special, Whole
+from odradek.settings.setting import setting
+from odradek.wire.config_resource import ConfigType
 
 DEAD_LETTER_SUFFIX = "_dead_letter"
 
@@ -12,31 +18,74 @@ class Durability(StrEnum):
     """What a client may rely on when its push is answered (``telemetry.durability``)."""
 
     MEMORY = "memory"
-    """Receivers and forwarders have been given it; nothing is written."""
+    """The push was given to receivers and forwarders; nothing is written."""
     LOG = "log"
-    """It is in the log: the end of the process does not lose it."""
+    """The push is in the log: it survives the end of the process."""
     FSYNC = "fsync"
-    """It is on the disk: the end of the machine does not lose it."""
+    """The push is on the disk: it survives the end of the machine."""
+
+
+def read_topic_name(table: PluginConfig, key: str) -> str:
+    """Return the name of a topic that has room for the suffix of the dead letters.
+
+    Raises:
+        ConfigError: No topic can have the name.
+    """
+    name = table.text(key) or ""
+    fault = fault_of(name + DEAD_LETTER_SUFFIX) if name else "the empty string is not allowed"
+    if fault is not None:
+        raise table.error(key, f"expected the name of a topic, found {name!r}: {fault}")
+    return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpoolSettings:
-    """How accepted pushes are kept."""
+    """How accepted pushes are stored."""
 
-    durability: Durability = Durability.LOG
-    topic_name: str = "__client_telemetry"
-    partitions: int = 1
-    linger_ms: int = 20
-    """How long a push may wait for others, to be written and answered with them."""
-    buffer_max_bytes: int = 64 << 20
-    """Of pushes that wait for the log; more are refused."""
-    log_max_bytes: int = -1
-    """Of the topic on the disk; pushes are refused while it has as many. -1 is no limit."""
-    retention_ms: int | None = None
-    """None leaves it to ``log.retention.ms``, or to what was set on the topic."""
-    retention_bytes: int | None = None
+    # fmt: off
+    durability: Durability = setting(
+        "telemetry.durability", Choice({each.value: each for each in Durability}), Durability.LOG,
+        "What an answered push survives: `log` the end of the process, `fsync` the end of the machine, "
+        "`memory` neither, as it is only with receivers and in the queues of forwarders.",
+        page="telemetry-topic.md",
+    )
+    topic_name: str = setting(
+        "telemetry.topic.name", Special(type=ConfigType.STRING, shape="text", read=read_topic_name),
+        "__client_telemetry", "The topic of accepted pushes; it is created at the start.",
+    )
+    partitions: int = setting(
+        "telemetry.topic.partitions", Whole(INT, 1, MAX_PARTITIONS), 1,
+        "Fewest partitions of the telemetry topic; adding some later moves client instances to others.",
+        unit="partitions",
+    )
+    linger_ms: int = setting(
+        "telemetry.linger.ms", Whole(INT, 0, 10_000), 20,
+        "How long a push waits for others, to be written and answered with them; 0 gathers the pushes of one "
+        "turn of the event loop.", unit="ms",
+    )
+    buffer_max_bytes: int = setting(
+        "telemetry.buffer.max.bytes", Whole(LONG, 1), 64 << 20,
+        "Pushes that wait to be written; more are refused with THROTTLING_QUOTA_EXCEEDED.", unit="bytes",
+    )
+    log_max_bytes: int = setting(
+        "telemetry.log.max.bytes", Whole(LONG, -1), -1,
+        "Pushes are refused with THROTTLING_QUOTA_EXCEEDED while the telemetry topic has this size; -1 is no "
+        "limit.",
+        unit="bytes",
+    )
+    retention_ms: int | None = setting(
+        "telemetry.retention.ms", Whole(LONG, -1), None,
+        "Retention time of the telemetry topic; unset leaves it to the topic or to `log.retention.ms`.",
+        unit="ms", unset="unset",
+    )
+    retention_bytes: int | None = setting(
+        "telemetry.retention.bytes", Whole(LONG, -1), None,
+        "Size of each partition of the telemetry topic; the oldest segments beyond it are deleted. Unset "
+        "leaves it to the topic or to `log.retention.bytes`.", unit="bytes", unset="unset",
+    )
+    # fmt: on
 
     @property
     def dead_letter_topic(self) -> str:
-        """Where records go that no far side takes."""
+        """The topic of records that no destination takes."""
         return self.topic_name + DEAD_LETTER_SUFFIX

@@ -6,16 +6,38 @@ After Kafka's TopicConfigHandler and ThrottledReplicaListValidator.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from odradek.broker.config_key import elements
 from odradek.plugin.config import ConfigError
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.replication_quota_manager import throttled_partitions
+from odradek.settings.kinds import Items, elements
+from odradek.settings.reading import by_key
+from odradek.settings.setting import Scope, setting
 
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
-THROTTLED_REPLICAS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
-"""Topic keys that do not configure its logs. Value: ``*``, or ``partition:broker`` pairs, comma-separated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottledReplicas:
+    """Keys of a topic that say nothing about its logs: ``*``, or ``partition:broker`` pairs with commas."""
+
+    # fmt: off
+    leader: tuple[str, ...] = setting(
+        LEADER_REPLICAS, Items(), (),
+        "Replicas that `leader.replication.throttled.rate` limits: `*` for all, or partition:broker pairs.",
+        scope=Scope.TOPIC, own_key=LEADER_REPLICAS, in_file=False, unset="none",
+    )
+    follower: tuple[str, ...] = setting(
+        FOLLOWER_REPLICAS, Items(), (),
+        "Replicas that `follower.replication.throttled.rate` limits: `*` for all, or partition:broker pairs.",
+        scope=Scope.TOPIC, own_key=FOLLOWER_REPLICAS, in_file=False, unset="none",
+    )
+    # fmt: on
+
+
+THROTTLED_REPLICAS = by_key(ThrottledReplicas)
 
 
 def check_throttled_replicas(properties: Mapping[str, str]) -> None:

@@ -1,10 +1,15 @@
-"""What groups are allowed, under Kafka's names (GroupCoordinatorConfig.java)."""
+"""Settings of consumer groups, after Kafka's GroupCoordinatorConfig and GroupConfig."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-INT32_MAX = 2**31 - 1
+from odradek.group.target_assignment import ASSIGNORS
+from odradek.plugin.config import ConfigError
+from odradek.settings.kinds import INT, LONG, Choice, Items, Whole
+from odradek.settings.setting import Scope, setting
+from odradek.wire.limits import INT32_MAX
+
 MAX_MEMBER_METADATA_BYTES = 1_048_576
 """Of one member: of a classic group its protocols, else its topics. Kafka's limit is that of a record, 1 MiB,
 for the whole group."""
@@ -14,35 +19,131 @@ MAX_PENDING_MEMBERS = 10_000
 """Member ids of one group that were given out and not used yet."""
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """``CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS``: a parked new member, whose client may be gone, is dropped."""
+MIGRATION_POLICIES = {name: name for name in ("bidirectional", "upgrade", "downgrade", "disabled")}
+"""ConsumerGroupMigrationPolicy.java."""
+LIMITED = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
+"""Times of the consumer protocol that a group can have for itself, between a least and a most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
     """One host's settings for all groups."""
 
-    min_session_timeout_ms: int = 6_000
-    max_session_timeout_ms: int = 1_800_000
-    initial_rebalance_delay_ms: int = 3_000
-    max_size: int = INT32_MAX
-    """Members of one classic group."""
-    offset_metadata_max_bytes: int = 4_096
-    offsets_retention_minutes: int = 10_080
-    offsets_retention_check_interval_ms: int = 600_000
+    # fmt: off
+    min_session_timeout_ms: int = setting(
+        "group.min.session.timeout.ms", Whole(INT, 1), 6_000,
+        "Shortest session that members of the classic protocol may ask for.", unit="ms",
+    )
+    max_session_timeout_ms: int = setting(
+        "group.max.session.timeout.ms", Whole(INT, 1), 1_800_000,
+        "Longest session that members of the classic protocol may ask for.", unit="ms",
+    )
+    initial_rebalance_delay_ms: int = setting(
+        "group.initial.rebalance.delay.ms", Whole(INT), 3_000,
+        "How long the first members of a group wait for more, and again while more arrive.", unit="ms",
+    )
+    max_size: int = setting(
+        "group.max.size", Whole(INT, 1), INT32_MAX, "Largest group of the classic protocol.", unit="members"
+    )
+    offset_metadata_max_bytes: int = setting(
+        "offset.metadata.max.bytes", Whole(INT), 4_096,
+        "Longest text that may be committed with an offset.", unit="characters",
+    )
+    offsets_retention_minutes: int = setting(
+        "offsets.retention.minutes", Whole(INT, 1), 10_080,
+        "How long offsets are kept after their group became empty; without members, after the commit.",
+        unit="minutes",
+    )
+    offsets_retention_check_interval_ms: int = setting(
+        "offsets.retention.check.interval.ms", Whole(LONG, 1), 600_000,
+        "How often offsets that are too old are looked for.", unit="ms",
+    )
 
-    consumer_session_timeout_ms: int = 45_000
-    consumer_session_timeout_limits_ms: tuple[int, int] = (45_000, 60_000)
-    """``group.consumer.min.session.timeout.ms`` and ``max``: within them a group may have its own."""
-    consumer_heartbeat_interval_ms: int = 5_000
-    consumer_heartbeat_interval_limits_ms: tuple[int, int] = (5_000, 15_000)
-    consumer_max_size: int = INT32_MAX
-    """Members of one group of the ``consumer`` protocol."""
-    consumer_assignors: tuple[str, ...] = ("uniform", "range")
-    """The first is used where no member asks for one."""
-    consumer_assignment_interval_ms: int = 1_000
-    """Between two targets of one group: what happens in between is answered with one of them."""
-    consumer_assignment_interval_limits_ms: tuple[int, int] = (0, 15_000)
-    consumer_migration_policy: str = "bidirectional"
+    consumer_session_timeout_ms: int = setting(
+        "group.consumer.session.timeout.ms", Whole(INT, 1), 45_000,
+        "A member of the consumer protocol that is silent for this long is removed.", unit="ms",
+        scope=Scope.GROUP, own_key="consumer.session.timeout.ms",
+    )
+    consumer_min_session_timeout_ms: int = setting(
+        "group.consumer.min.session.timeout.ms", Whole(INT, 1), 45_000,
+        "Smallest `group.consumer.session.timeout.ms`.", unit="ms",
+    )
+    consumer_max_session_timeout_ms: int = setting(
+        "group.consumer.max.session.timeout.ms", Whole(INT, 1), 60_000,
+        "Largest `group.consumer.session.timeout.ms`.", unit="ms",
+    )
+    consumer_heartbeat_interval_ms: int = setting(
+        "group.consumer.heartbeat.interval.ms", Whole(INT, 1), 5_000,
+        "How often members of the consumer protocol send a heartbeat.", unit="ms",
+        scope=Scope.GROUP, own_key="consumer.heartbeat.interval.ms",
+    )
+    consumer_min_heartbeat_interval_ms: int = setting(
+        "group.consumer.min.heartbeat.interval.ms", Whole(INT, 1), 5_000,
+        "Smallest `group.consumer.heartbeat.interval.ms`.", unit="ms",
+    )
+    consumer_max_heartbeat_interval_ms: int = setting(
+        "group.consumer.max.heartbeat.interval.ms", Whole(INT, 1), 15_000,
+        "Largest `group.consumer.heartbeat.interval.ms`.", unit="ms",
+    )
+    consumer_assignment_interval_ms: int = setting(
+        "group.consumer.assignment.interval.ms", Whole(INT), 1_000,
+        "Shortest time between two assignments of a group of the consumer protocol.", unit="ms",
+        scope=Scope.GROUP, own_key="consumer.assignment.interval.ms",
+    )
+    consumer_min_assignment_interval_ms: int = setting(
+        "group.consumer.min.assignment.interval.ms", Whole(INT), 0,
+        "Smallest `group.consumer.assignment.interval.ms`.", unit="ms",
+    )
+    consumer_max_assignment_interval_ms: int = setting(
+        "group.consumer.max.assignment.interval.ms", Whole(INT), 15_000,
+        "Largest `group.consumer.assignment.interval.ms`.", unit="ms",
+    )
+    consumer_max_size: int = setting(
+        "group.consumer.max.size", Whole(INT, 1), INT32_MAX, "Largest group of the consumer protocol.",
+        unit="members",
+    )
+    consumer_assignors: tuple[str, ...] = setting(
+        "group.consumer.assignors", Items(tuple(ASSIGNORS), least=1), tuple(ASSIGNORS),
+        "Assignors that members may ask for; the first one is for members that do not ask.",
+    )
+    consumer_migration_policy: str = setting(
+        "group.consumer.migration.policy", Choice(MIGRATION_POLICIES), "bidirectional",
+        "Which way a group with members may change its protocol: to the consumer protocol (`upgrade`) when "
+        "such a member joins, back to the classic one (`downgrade`) when the last has left.",
+    )
+    # fmt: on
 
     @property
     def offsets_retention_ms(self) -> int:
         return self.offsets_retention_minutes * 60_000
+
+    def limits_ms(self, name: str) -> tuple[int, int]:
+        """The least and the most of one of the `LIMITED` times."""
+        least_ms: int = getattr(self, f"consumer_min_{name}")
+        most_ms: int = getattr(self, f"consumer_max_{name}")
+        return least_ms, most_ms
+
+    def check(self) -> None:
+        """Whether the values go together.
+
+        Raises:
+            ConfigError: A time is outside its limits, or an assignor is named twice.
+        """
+        if self.min_session_timeout_ms > self.max_session_timeout_ms:
+            raise ConfigError(
+                "group.min.session.timeout.ms",
+                f"expected at most group.max.session.timeout.ms ({self.max_session_timeout_ms}), found "
+                f"{self.min_session_timeout_ms}",
+            )
+        for name in LIMITED:
+            (least_ms, most_ms), value_ms = self.limits_ms(name), getattr(self, f"consumer_{name}")
+            key = name.replace("_", ".")
+            if not least_ms <= value_ms <= most_ms:
+                raise ConfigError(
+                    f"group.consumer.{key}",
+                    f"expected from group.consumer.min.{key} ({least_ms}) to group.consumer.max.{key} "
+                    f"({most_ms}), found {value_ms}",
+                )
+        if len(set(self.consumer_assignors)) < len(self.consumer_assignors):
+            found = ",".join(self.consumer_assignors)
+            raise ConfigError("group.consumer.assignors", f"expected each assignor once, found {found!r}")

@@ -1,21 +1,28 @@
-"""Configuration of one topic's logs, in Kafka's keys.
+"""Configuration of one topic's logs.
 
-After org.apache.kafka.storage.internals.log.LogConfig (Kafka 4.3): names, defaults and least values.
+After org.apache.kafka.storage.internals.log.LogConfig, TopicConfig and ServerTopicConfigSynonyms (Kafka 4.3):
+names, defaults, bounds, and the broker's key for the default of each topic key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from odradek.plugin.config import ConfigError
+from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.settings.kinds import BadElement, Choice, Flag, Items, Kind, Ratio, Special, Whole
+from odradek.settings.reading import by_key, changed
+from odradek.settings.setting import Scope, setting
 from odradek.wire.compression import Codec
+from odradek.wire.config_resource import ConfigType
+from odradek.wire.limits import INT64_MAX
 from odradek.wire.record_batch import TimestampType
 
-_INT32_MAX: Final = 0x7FFFFFFF
-_INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
-_DAY_MS: Final = 24 * 60 * 60 * 1000
+_INT, _LONG = ConfigType.INT, ConfigType.LONG
+_MINUTE_MS: Final = 60 * 1000
+_HOUR_MS: Final = 60 * _MINUTE_MS
+_DAY_MS: Final = 24 * _HOUR_MS
 _TIMESTAMP_TYPES: Final = {
     "CreateTime": TimestampType.CREATE_TIME,
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
@@ -30,130 +37,154 @@ _COMPRESSION_TYPES: Final = {
 }
 
 
-class BadElement(ValueError):
-    """One element of a list is not allowed, or a number that Kafka shows as it reads it."""
-
-    def __init__(self, element: str, problem: str) -> None:
-        super().__init__(problem)
-        self.element = element
-
-
-def _number(least: int, most: int, largest: int, type_name: str) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        value: int = _read(int, text, type_name)
-        if not -largest - 1 <= value <= largest:
-            raise ValueError(f"Not a number of type {type_name}")
-        _check_range(value, least, most)
-        return value
-
-    return parse
-
-
-def _read(kind: Callable[[str], Any], text: str, type_name: str) -> Any:
-    try:
-        return kind(text.strip())
-    except ValueError:
-        raise ValueError(f"Not a number of type {type_name}") from None
-
-
-def _check_range(value: float, least: int, most: int) -> None:
-    if value < least:
-        raise ValueError(f"Value must be at least {least}")
-    if not value <= most:
-        raise ValueError(f"Value must be no more than {most}")
-
-
-def _ratio(text: str) -> float:
-    value: float = _read(float, text, "DOUBLE")
-    try:
-        _check_range(value, 0, 1)
-    except ValueError as error:
-        raise BadElement(str(value), str(error)) from None
-    return value
-
-
 def _gzip_level(text: str) -> int:
-    value: int = _read(int, text, "INT")
+    value = Whole(_INT, -(2**31)).parse(text)
     if value != -1 and not 1 <= value <= 9:
-        raise ValueError("Value must be between 1 and 9 or equal to -1")
+        raise BadElement(value, "Value must be between 1 and 9 or equal to -1")
     return value
 
 
-def _one_of(choices: Mapping[str, Any]) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        if text not in choices:
-            raise ValueError(f"String must be one of: {', '.join(choices)}")
-        return choices[text]
-
-    return parse
-
-
-def _boolean(text: str) -> bool:
-    value = {"true": True, "false": False}.get(text.strip().lower())
-    if value is None:
-        raise ValueError("Expected value to be either true or false")
+def _read_gzip_level(table: PluginConfig, key: str) -> int:
+    value = table.integer(key, -1, -1, 9)
+    if value == 0:
+        raise table.error(key, "expected -1 or a whole number from 1 to 9, found 0")
     return value
 
 
-def _policies(text: str) -> frozenset[str]:
-    """Nothing at all means that nothing is ever cleaned up (KIP-1132)."""
-    policies = frozenset(policy.strip() for policy in text.split(",")) if text.strip() else frozenset()
-    for policy in sorted(policies - {"compact", "delete"}):
-        raise BadElement(policy, "String must be one of: compact, delete")
-    return policies
+_GZIP_LEVEL: Final = Special(type=_INT, shape="integer, -1 to 9", read=_read_gzip_level, parse=_gzip_level)
+_CODEC: Final = Choice(_COMPRESSION_TYPES)
+_POLICIES: Final = Items(("compact", "delete"), collect=frozenset)
+"""Nothing at all means that nothing is ever cleaned up (KIP-1132)."""
 
 
-def _key(default: Any, parse: Callable[[str], Any]) -> Any:
-    """A field whose name, with dots for underscores, is a key of Kafka."""
-    return field(default=default, metadata={"parse": parse})
-
-
-def _int32(default: int, least: int = 0) -> Any:
-    return _key(default, _number(least, _INT32_MAX, _INT32_MAX, "INT"))
-
-
-def _int64(default: int, least: int = 0) -> Any:
-    return _key(default, _number(least, _INT64_MAX, _INT64_MAX, "LONG"))
+def _topic(key: str, broker_key: str, kind: Kind, default: Any, documentation: str, **more: Any) -> Any:
+    """Declare a key of topics and the broker's key for its default."""
+    return setting(broker_key, kind, default, documentation, scope=Scope.TOPIC, own_key=key, **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
     """What a `PartitionLog`, the cleaner and the retention act on.
 
-    Levels of compression, ``segment.jitter.ms``, ``min.insync.replicas``, ``preallocate`` and
-    ``unclean.leader.election.enable`` are taken and shown, as clients set them, and change nothing here.
-
     The constructor takes any value, so that tests can have segments of a few kB; ``parse`` has Kafka's
     bounds.
     """
 
-    segment_bytes: int = _int32(1 << 30, 1 << 20)
-    segment_ms: int = _int64(7 * _DAY_MS, 1)
-    segment_jitter_ms: int = _int64(0)
-    segment_index_bytes: int = _int32(10 << 20, 4)
-    index_interval_bytes: int = _int32(4096)
-    max_message_bytes: int = _int32((1 << 20) + 12)
-    message_timestamp_type: TimestampType = _key(TimestampType.CREATE_TIME, _one_of(_TIMESTAMP_TYPES))  # noqa: RUF009
-    message_timestamp_before_max_ms: int = _int64(_INT64_MAX)
-    message_timestamp_after_max_ms: int = _int64(60 * 60 * 1000)
-    compression_type: Codec | None = _key(None, _one_of(_COMPRESSION_TYPES))  # noqa: RUF009
+    # fmt: off
+    segment_bytes: int = _topic(
+        "segment.bytes", "log.segment.bytes", Whole(_INT, 1 << 20), 1 << 30,
+        "A segment that would grow beyond this size is closed.", unit="bytes",
+    )
+    segment_ms: int = _topic(
+        "segment.ms", "log.roll.ms", Whole(_LONG, 1), 7 * _DAY_MS,
+        "A segment is closed when it is this old.", unit="ms", fallbacks=("log.roll.hours",),
+        unset="`log.roll.hours`",
+    )
+    segment_jitter_ms: int = _topic(
+        "segment.jitter.ms", "log.roll.jitter.ms", Whole(_LONG), 0,
+        "How much earlier a segment may be closed, at random; accepted and shown, but not used.", unit="ms",
+        fallbacks=("log.roll.jitter.hours",), unset="`log.roll.jitter.hours`", used=False,
+    )
+    segment_index_bytes: int = _topic(
+        "segment.index.bytes", "log.index.size.max.bytes", Whole(_INT, 4), 10 << 20,
+        "A segment is closed when its index has this size.", unit="bytes",
+    )
+    index_interval_bytes: int = _topic(
+        "index.interval.bytes", "log.index.interval.bytes", Whole(_INT), 4096,
+        "Bytes of log between two entries of an index.", unit="bytes",
+    )
+    max_message_bytes: int = _topic(
+        "max.message.bytes", "message.max.bytes", Whole(_INT), (1 << 20) + 12,
+        "Largest record batch, compressed.", unit="bytes",
+    )
+    message_timestamp_type: TimestampType = _topic(
+        "message.timestamp.type", "log.message.timestamp.type", Choice(_TIMESTAMP_TYPES),
+        TimestampType.CREATE_TIME, "Whether records have the producer's time or the broker's.",
+    )
+    message_timestamp_before_max_ms: int = _topic(
+        "message.timestamp.before.max.ms", "log.message.timestamp.before.max.ms", Whole(_LONG), INT64_MAX,
+        "How far a record's timestamp may be before the broker's clock.", unit="ms",
+    )
+    message_timestamp_after_max_ms: int = _topic(
+        "message.timestamp.after.max.ms", "log.message.timestamp.after.max.ms", Whole(_LONG), _HOUR_MS,
+        "How far a record's timestamp may be after the broker's clock.", unit="ms",
+    )
+    compression_type: Codec | None = _topic(
+        "compression.type", "compression.type", _CODEC, None,
+        "Codec of stored batches; `producer` keeps each batch as it was sent.",
+    )
     """None keeps the codec of the producer."""
-    compression_gzip_level: int = _key(-1, _gzip_level)
-    compression_lz4_level: int = _key(9, _number(1, 17, _INT32_MAX, "INT"))
-    compression_zstd_level: int = _key(3, _number(-131072, 22, _INT32_MAX, "INT"))
-    cleanup_policy: frozenset[str] = _key(frozenset({"delete"}), _policies)
-    retention_ms: int = _int64(7 * _DAY_MS, -1)
-    retention_bytes: int = _int64(-1, -1)
-    delete_retention_ms: int = _int64(_DAY_MS)
-    min_compaction_lag_ms: int = _int64(0)
-    max_compaction_lag_ms: int = _int64(_INT64_MAX, 1)
-    min_cleanable_dirty_ratio: float = _key(0.5, _ratio)
-    file_delete_delay_ms: int = _int64(60_000)
-    flush_messages: int = _int64(_INT64_MAX, 1)
-    flush_ms: int = _int64(_INT64_MAX)
-    min_insync_replicas: int = _int32(1, 1)
-    preallocate: bool = _key(False, _boolean)
-    unclean_leader_election_enable: bool = _key(False, _boolean)
+    compression_gzip_level: int = _topic(
+        "compression.gzip.level", "compression.gzip.level", _GZIP_LEVEL, -1,
+        "Level of gzip, -1 for its own default; accepted and shown, but not used.", used=False,
+    )
+    compression_lz4_level: int = _topic(
+        "compression.lz4.level", "compression.lz4.level", Whole(_INT, 1, 17), 9,
+        "Level of LZ4; accepted and shown, but not used.", used=False,
+    )
+    compression_zstd_level: int = _topic(
+        "compression.zstd.level", "compression.zstd.level", Whole(_INT, -131072, 22), 3,
+        "Level of Zstandard; accepted and shown, but not used.", used=False,
+    )
+    cleanup_policy: frozenset[str] = _topic(
+        "cleanup.policy", "log.cleanup.policy", _POLICIES, frozenset({"delete"}),
+        "What happens to old segments: `delete`, `compact`, both, or nothing.",
+    )
+    retention_ms: int = _topic(
+        "retention.ms", "log.retention.ms", Whole(_LONG, -1), 7 * _DAY_MS,
+        "A segment is deleted when its newest record is this old; -1 is no limit.", unit="ms",
+        fallbacks=("log.retention.minutes", "log.retention.hours"),
+        unset="`log.retention.minutes` or `log.retention.hours`",
+    )
+    retention_bytes: int = _topic(
+        "retention.bytes", "log.retention.bytes", Whole(_LONG, -1), -1,
+        "The oldest segments of a partition are deleted while the others have this size; -1 is no limit.",
+        unit="bytes",
+    )
+    delete_retention_ms: int = _topic(
+        "delete.retention.ms", "log.cleaner.delete.retention.ms", Whole(_LONG), _DAY_MS,
+        "How long a compacted topic keeps the tombstones of deleted keys.", unit="ms",
+    )
+    min_compaction_lag_ms: int = _topic(
+        "min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms", Whole(_LONG), 0,
+        "A younger record is not compacted.", unit="ms",
+    )
+    max_compaction_lag_ms: int = _topic(
+        "max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", Whole(_LONG, 1), INT64_MAX,
+        "A log is due for compaction when a record has waited this long.", unit="ms",
+    )
+    min_cleanable_dirty_ratio: float = _topic(
+        "min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", Ratio(), 0.5,
+        "A log is due for compaction when this share of it was never compacted.",
+    )
+    file_delete_delay_ms: int = _topic(
+        "file.delete.delay.ms", "log.segment.delete.delay.ms", Whole(_LONG), 60_000,
+        "How long the files of a deleted segment stay on the disk.", unit="ms",
+    )
+    flush_messages: int = _topic(
+        "flush.messages", "log.flush.interval.messages", Whole(_LONG, 1), INT64_MAX,
+        "A log is forced to the disk after this many records.", unit="records",
+    )
+    flush_ms: int = _topic(
+        "flush.ms", "log.flush.interval.ms", Whole(_LONG), INT64_MAX,
+        "A log is forced to the disk this long after an append.", unit="ms",
+        fallbacks=("log.flush.scheduler.interval.ms",), unset="`log.flush.scheduler.interval.ms`",
+    )
+    min_insync_replicas: int = _topic(
+        "min.insync.replicas", "min.insync.replicas", Whole(_INT, 1), 1,
+        "How many replicas must have a record for acks=all; accepted and shown, but not used.", used=False,
+    )
+    preallocate: bool = _topic(
+        "preallocate", "log.preallocate", Flag(), False,
+        "Whether a new segment takes its space on the disk at once; accepted and shown, but not used.",
+        used=False,
+    )
+    unclean_leader_election_enable: bool = _topic(
+        "unclean.leader.election.enable", "unclean.leader.election.enable", Flag(), False,
+        "Whether a replica that is not in sync may become leader; accepted and shown, but not used.",
+        used=False,
+    )
+    # fmt: on
 
     validate_records: bool = False
     """Open every batch on append, as Kafka does; else only those whose topic needs it. Not a key of Kafka."""
@@ -165,7 +196,7 @@ class LogConfig:
     @property
     def flushes(self) -> bool:
         """Whether appends are forced to the disk at all; else the operating system writes when it likes."""
-        return self.flush_ms != _INT64_MAX or self.flush_messages != _INT64_MAX
+        return self.flush_ms != INT64_MAX or self.flush_messages != INT64_MAX
 
     @property
     def max_segment_ms(self) -> int:
@@ -174,15 +205,46 @@ class LogConfig:
             return min(self.max_compaction_lag_ms, self.segment_ms)
         return self.segment_ms
 
-    @classmethod
-    def parse(cls, properties: Mapping[str, str], defaults: LogConfig | None = None) -> LogConfig:
-        """The configuration that ``properties`` make out of ``defaults``.
+    def check(self) -> None:
+        """Whether the values of a configuration file go together.
 
         Raises:
-            ConfigError: An unknown key, or a value out of its bounds.
+            ConfigError: A record would be due for compaction before it may be compacted.
         """
-        values = {key.replace(".", "_"): _parsed(key, text) for key, text in properties.items()}
-        config = replace(defaults or cls(), **values)
+        if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
+            raise ConfigError(
+                "log.cleaner.min.compaction.lag.ms",
+                f"expected at most log.cleaner.max.compaction.lag.ms ({self.max_compaction_lag_ms}), found "
+                f"{self.min_compaction_lag_ms}",
+            )
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, str], defaults: LogConfig | None = None) -> LogConfig:
+        """Return the configuration of a topic.
+
+        Args:
+            properties: Texts by key of the topic.
+            defaults: What holds for the other keys; Kafka's defaults if there are none.
+
+        Raises:
+            ConfigError: An unknown key, or a value out of its bounds; in Kafka's words.
+        """
+        for key in properties:
+            if key not in LOG_CONFIG_KEYS:
+                raise ConfigError(key, f"Unknown topic config name: {key}")
+        return (defaults or cls()).changed(properties, own=True)
+
+    def changed(self, texts: Mapping[str, str], own: bool = False) -> LogConfig:
+        """Return this configuration with other values.
+
+        Args:
+            texts: By key of the broker, or of a topic if ``own``; all of them are known.
+            own: Whether the keys are those of a topic.
+
+        Raises:
+            ConfigError: A value is out of its bounds; in Kafka's words.
+        """
+        config = changed(self, texts, own)
         least_ms, most_ms = config.min_compaction_lag_ms, config.max_compaction_lag_ms
         if least_ms > most_ms:
             raise ConfigError(
@@ -193,20 +255,53 @@ class LogConfig:
         return config
 
 
-_PARSERS: Final[dict[str, Callable[[str], Any]]] = {
-    each.name.replace("_", "."): each.metadata["parse"] for each in fields(LogConfig) if each.metadata
-}
-LOG_CONFIG_KEYS: Final = frozenset(_PARSERS)
+LOG_CONFIG_KEYS: Final = frozenset(by_key(LogConfig, own=True))
 """The keys that ``LogConfig.parse`` takes."""
 
 
-def _parsed(key: str, text: str) -> Any:
-    parse = _PARSERS.get(key)
-    if parse is None:
-        raise ConfigError(key, f"Unknown topic config name: {key}")
-    try:
-        return parse(text)
-    except BadElement as error:
-        raise ConfigError(key, f"Invalid value {error.element} for configuration {key}: {error}") from None
-    except ValueError as error:
-        raise ConfigError(key, f"Invalid value {text} for configuration {key}: {error}") from None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongerUnits:
+    """Keys that stand in for one in milliseconds where that is not set."""
+
+    # fmt: off
+    retention_minutes: int | None = setting(
+        "log.retention.minutes", Whole(_INT, -1), None,
+        "Holds while `log.retention.ms` is not set; -1 is no limit.", unit="minutes", unset="unset",
+    )
+    retention_hours: int = setting(
+        "log.retention.hours", Whole(_INT, -1), 168,
+        "Holds while neither `log.retention.ms` nor `log.retention.minutes` is set; -1 is no limit.",
+        unit="hours",
+    )
+    roll_hours: int = setting(
+        "log.roll.hours", Whole(_INT, 1), 168, "Holds while `log.roll.ms` is not set.", unit="hours"
+    )
+    roll_jitter_hours: int = setting(
+        "log.roll.jitter.hours", Whole(_INT), 0, "Holds while `log.roll.jitter.ms` is not set.", unit="hours"
+    )
+    flush_scheduler_interval_ms: int = setting(
+        "log.flush.scheduler.interval.ms", Whole(_LONG), INT64_MAX,
+        "Holds while `log.flush.interval.ms` is not set.", unit="ms",
+    )
+    # fmt: on
+
+    def applied(self, config: LogConfig, given: frozenset[str]) -> LogConfig:
+        """Return the defaults of topics with these units for milliseconds that are not set.
+
+        Args:
+            config: The defaults, as far as they are given in milliseconds.
+            given: The keys of the configuration file.
+        """
+        retention, unit_ms = self.retention_hours, _HOUR_MS
+        if self.retention_minutes is not None:
+            retention, unit_ms = self.retention_minutes, _MINUTE_MS
+        stand_ins = {
+            "retention_ms": retention * unit_ms if retention >= 0 else -1,
+            "segment_ms": self.roll_hours * _HOUR_MS,
+            "segment_jitter_ms": self.roll_jitter_hours * _HOUR_MS,
+            "flush_ms": self.flush_scheduler_interval_ms,
+        }
+        known = by_key(LogConfig)
+        for key in given & known.keys():
+            stand_ins.pop(known[key][0], None)
+        return replace(config, **stand_ins)  # type: ignore[arg-type]  # fields of numbers only

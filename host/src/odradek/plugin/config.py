@@ -122,8 +122,11 @@ class PluginConfig:
         """An error that names the key from the top of the file."""
         return ConfigError(f"{self.path}.{key}" if self.path else key, problem)
 
-    def finish(self) -> None:
-        """Every key was asked for.
+    def finish(self, listed_in: str = "") -> None:
+        """Refuse keys that nothing has read.
+
+        Args:
+            listed_in: The page that lists all keys, where there are too many to name them in an error.
 
         Raises:
             ConfigError: A key is unknown.
@@ -131,5 +134,8 @@ class PluginConfig:
         for key in self.values:
             if key not in self.known:
                 close = get_close_matches(key, self.known, 1)
-                meant = f" ({close[0]}?)" if close else ""
-                raise self.error(key, f"unknown key{meant}; known here: {', '.join(sorted(self.known))}")
+                meant = f" (did you mean {close[0]}?)" if close else ""
+                every = (
+                    f"all keys: {listed_in}" if listed_in else f"known here: {', '.join(sorted(self.known))}"
+                )
+                raise self.error(key, f"unknown key{meant}; {every}")

@@ -1,116 +1,189 @@
-"""The settings of connection limits; names, defaults and checks after SocketServerConfigs and KafkaConfig.
-
-They are kept as the texts of the configuration, so that one that is removed at run time falls back to the
-file's, and a listener's to the broker's.
-"""
+"""Settings that limit connections; names, defaults and checks after SocketServerConfigs and KafkaConfig."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from odradek.plugin.config import ConfigError
-from odradek.quota.quota_config import MAX_INT
+from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.settings.kinds import INT, Special, Whole
+from odradek.settings.reading import by_key, changed
+from odradek.settings.setting import Scope, Setting, setting
+from odradek.wire.config_resource import ConfigType
+from odradek.wire.limits import INT32_MAX
 
 MAX_CONNECTIONS = "max.connections"
 MAX_CONNECTIONS_PER_IP = "max.connections.per.ip"
 MAX_CONNECTIONS_PER_IP_OVERRIDES = "max.connections.per.ip.overrides"
 MAX_CONNECTION_CREATION_RATE = "max.connection.creation.rate"
-BROKER_KEYS = (
-    MAX_CONNECTIONS,
-    MAX_CONNECTIONS_PER_IP,
-    MAX_CONNECTIONS_PER_IP_OVERRIDES,
-    MAX_CONNECTION_CREATION_RATE,
-)
-LISTENER_KEYS = (MAX_CONNECTIONS, MAX_CONNECTION_CREATION_RATE)
-"""Those that a listener may have for itself, behind ``listener.name.<name in lower case>.``."""
 LISTENER_KEY = re.compile(r"listener\.name\.[^.]+\.(max\.connections|max\.connection\.creation\.rate)")
-WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")
 """Utils.validHostPattern"""
 
 
+def parse_overrides(text: str) -> dict[str, int]:
+    """Return the count of each host of ``host:count`` pairs with commas.
+
+    The count follows the last colon: an IPv6 address has colons too.
+
+    Raises:
+        ValueError: A pair is not of this form.
+    """
+    overrides = {}
+    for pair in filter(None, (pair.strip() for pair in text.split(","))):
+        host, _, count = pair.rpartition(":")
+        if HOST.fullmatch(host.strip()) is None or not re.fullmatch(r"\s*[0-9]{1,10}\s*", count):
+            raise ValueError(f"expected HOST:COUNT with commas, found {pair!r}")
+        if int(count) > INT32_MAX:
+            raise ValueError(f"expected a whole number from 0 to {INT32_MAX}, found {count!r}")
+        overrides[host.strip()] = int(count)
+    return overrides
+
+
+def read_overrides(table: PluginConfig, key: str) -> dict[str, int]:
+    """Return the overrides of a configuration file.
+
+    Raises:
+        ConfigError: A pair is not of the form HOST:COUNT.
+    """
+    try:
+        return parse_overrides(",".join(table.texts(key)))
+    except ValueError as error:
+        raise table.error(key, str(error)) from None
+
+
+OVERRIDES = Special(
+    type=ConfigType.STRING,
+    shape="list",
+    read=read_overrides,
+    parse=parse_overrides,
+    text=lambda overrides: ",".join(f"{host}:{count}" for host, count in overrides.items()),
+)
+
+
 def listener_key(listener: str, key: str) -> str:
-    """The key of one listener."""
+    """Return the key of one listener."""
     return f"listener.name.{listener.lower()}.{key}"
-
-
-def is_connection_key(key: str) -> bool:
-    """Whether it is one of the settings here, with a listener's prefix or without."""
-    return key in BROKER_KEYS or LISTENER_KEY.fullmatch(key) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """What holds at one moment. `parse_limits` makes it."""
+    """The limits that hold at one moment."""
 
-    max_connections: int = MAX_INT
-    max_connections_per_ip: int = MAX_INT
-    overrides: Mapping[str, int] = field(default_factory=dict)
-    """``max.connections.per.ip.overrides`` by host, a name or an address."""
-    creation_rate: int = MAX_INT
-    """Connections per second."""
+    # fmt: off
+    max_connections: int = setting(
+        MAX_CONNECTIONS, Whole(INT), INT32_MAX,
+        "Connections of the whole host; further ones wait to be accepted until there is room.",
+        unit="connections", scope=Scope.LISTENER,
+    )
+    max_connections_per_ip: int = setting(
+        MAX_CONNECTIONS_PER_IP, Whole(INT), INT32_MAX,
+        "Connections of one address; further ones are closed. 0 only with overrides.",
+        unit="connections", scope=Scope.BROKER,
+    )
+    overrides: Mapping[str, int] = setting(
+        MAX_CONNECTIONS_PER_IP_OVERRIDES, OVERRIDES, {},
+        "`HOST:COUNT`: limits of single hosts; a name stands for all its addresses.",
+        scope=Scope.BROKER, unset="none",
+    )
+    """By host, a name or an address."""
+    creation_rate: int = setting(
+        MAX_CONNECTION_CREATION_RATE, Whole(INT), INT32_MAX,
+        "New connections of the whole host; faster ones wait to be accepted.",
+        unit="connections/s", scope=Scope.LISTENER,
+    )
+    # fmt: on
     by_listener: Mapping[str, int] = field(default_factory=dict)
-    """The settings of listeners by their whole key."""
+    """Limits of single listeners by their whole key."""
 
     def listener_connections(self, listener: str) -> int:
-        """The most that a listener may have."""
+        """The most connections that a listener may have."""
         return self.by_listener.get(listener_key(listener, MAX_CONNECTIONS), self.max_connections)
 
     def listener_creation_rate(self, listener: str) -> int:
         """Connections per second of a listener."""
         return self.by_listener.get(listener_key(listener, MAX_CONNECTION_CREATION_RATE), self.creation_rate)
 
+    @property
+    def lacks_overrides(self) -> bool:
+        """Whether no address could connect at all, which Kafka refuses."""
+        return self.max_connections_per_ip == 0 and not self.overrides
 
-def parse_limits(properties: Mapping[str, str]) -> ConnectionLimits:
-    """The checked limits.
+    def check(self) -> None:
+        """Whether the values go together.
+
+        Raises:
+            ConfigError: No address could connect.
+        """
+        if self.lacks_overrides:
+            raise ConfigError(
+                MAX_CONNECTIONS_PER_IP, f"can only be 0 if {MAX_CONNECTIONS_PER_IP_OVERRIDES} is set"
+            )
+
+    def changed(self, texts: Mapping[str, str]) -> ConnectionLimits:
+        """Return these limits with other values.
+
+        Args:
+            texts: By key, with the prefix of a listener or without.
+
+        Raises:
+            ConfigError: A key is none of these, a value is wrong, or no address could connect.
+        """
+        own: dict[str, str] = {}
+        by_listener = dict(self.by_listener)
+        for key, text in texts.items():
+            if key in CONNECTION_KEYS:
+                own[key] = text
+            else:
+                by_listener[key] = listener_limit(key, text)
+        limits = replace(changed(self, own), by_listener=by_listener)
+        limits.check()
+        return limits
+
+
+CONNECTION_KEYS = by_key(ConnectionLimits)
+"""By name: the field, and the declaration."""
+LISTENER_KEYS = tuple(key for key, (_, each) in CONNECTION_KEYS.items() if each.scope is Scope.LISTENER)
+"""Those that a listener may have for itself, with the prefix ``listener.name.<name in lower case>.``."""
+
+
+def base_of(key: str) -> str:
+    """Return the broker's key for a key of connections, which may have the prefix of a listener."""
+    match = LISTENER_KEY.fullmatch(key)
+    return key if match is None else match[1]
+
+
+def connection_setting(key: str) -> Setting | None:
+    """The declaration of a limit, with a listener's prefix or without; None if the key is none."""
+    _, found = CONNECTION_KEYS.get(base_of(key), (None, None))
+    return None if found is None else replace(found, name=key)
+
+
+def listener_limit(key: str, text: str) -> int:
+    """Return the limit of one listener.
 
     Raises:
-        ConfigError: A key is none of these, or a value is wrong. A limit of a listener may not be 0, that of
-            addresses only with overrides.
+        ConfigError: The key is none, or the value is wrong: 0 is not allowed here.
     """
-    unknown = [key for key in properties if not is_connection_key(key)]
-    if unknown:
-        raise ConfigError(unknown[0], "is no limit of connections")
-    overrides = parse_overrides(properties.get(MAX_CONNECTIONS_PER_IP_OVERRIDES, ""))
-    per_ip = number(properties, MAX_CONNECTIONS_PER_IP, 0)
-    if per_ip == 0 and not overrides:
+    found = connection_setting(key)
+    if found is None:
+        raise ConfigError(key, "is no limit of connections")
+    value: int = found.parse(text)
+    if value == 0:
         raise ConfigError(
-            MAX_CONNECTIONS_PER_IP, f"can only be 0 if {MAX_CONNECTIONS_PER_IP_OVERRIDES} is set"
+            key,
+            f"Invalid value org.apache.kafka.common.config.ConfigException: Invalid {base_of(key)} 0 for "
+            "configuration Invalid dynamic configuration",
         )
-    return ConnectionLimits(
-        max_connections=number(properties, MAX_CONNECTIONS, 0),
-        max_connections_per_ip=per_ip,
-        overrides=overrides,
-        creation_rate=number(properties, MAX_CONNECTION_CREATION_RATE, 0),
-        by_listener={key: number(properties, key, 1) for key in properties if key not in BROKER_KEYS},
-    )
+    return value
 
 
-def number(properties: Mapping[str, str], key: str, least: int) -> int:
-    """The number that is set, or the largest."""
-    return whole_number(key, properties[key], least) if key in properties else MAX_INT
+def read_listener_limits(table: PluginConfig, listeners: list[str]) -> dict[str, int]:
+    """Return the limits that a configuration file has for these listeners, by their whole key.
 
-
-def whole_number(key: str, text: str, least: int) -> int:
-    """A number in ``least..MAX_INT``."""
-    if not WHOLE_NUMBER.fullmatch(text.strip()) or not least <= int(text) <= MAX_INT:
-        raise ConfigError(key, f"expected a whole number from {least} to {MAX_INT}, found {text!r}")
-    return int(text)
-
-
-def parse_overrides(text: str) -> dict[str, int]:
-    """``host:count`` pairs with commas. What is behind the last colon is the count: IPv6 has some too."""
-    overrides = {}
-    for pair in filter(None, (pair.strip() for pair in text.split(","))):
-        host, _, count = pair.rpartition(":")
-        host = host.strip()
-        if HOST.fullmatch(host) is None:
-            raise ConfigError(
-                MAX_CONNECTIONS_PER_IP_OVERRIDES, f"expected HOST:COUNT with commas, found {pair!r}"
-            )
-        overrides[host] = number(
-            {MAX_CONNECTIONS_PER_IP_OVERRIDES: count}, MAX_CONNECTIONS_PER_IP_OVERRIDES, 0
-        )
-    return overrides
+    Raises:
+        ConfigError: A limit is not a number from 1 on.
+    """
+    keys = [listener_key(listener, key) for listener in listeners for key in LISTENER_KEYS]
+    return {key: Whole(INT, 1).read(table, key) for key in keys if table.value(key) is not None}

@@ -21,9 +21,8 @@ from odradek.metrics.registry import MeasuredMetric
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import (
     ConnectionLimits,
-    is_connection_key,
+    connection_setting,
     listener_key,
-    parse_limits,
 )
 from odradek.quota.connection_rates import ConnectionRates, ListenerRates
 from odradek.quota.host_names import HostNames, Lookup, look_nowhere, plain_address
@@ -93,12 +92,9 @@ class ConnectionQuotas:
         clock: The time of arrivals.
         timer: Ends the waits.
         config: Windows of the rates.
-        properties: The limits in the configuration file, by key.
+        configured: The limits in the configuration file.
         inter_broker_listener: The name of the protected listener.
         lookup: Resolves host names that appear in limits.
-
-    Raises:
-        ConfigError: A limit is invalid.
     """
 
     def __init__(
@@ -106,15 +102,15 @@ class ConnectionQuotas:
         clock: Clock,
         timer: Timer,
         config: QuotaConfig | None = None,
-        properties: Mapping[str, str] | None = None,
+        configured: ConnectionLimits | None = None,
         inter_broker_listener: str = "PLAINTEXT",
         lookup: Lookup = look_nowhere,
     ) -> None:
         self.clock = clock
         self.timer = timer
-        self.configured = dict(properties or {})
+        self.configured = configured or ConnectionLimits()
         self.dynamic: dict[str, str] = {}
-        self.limits = parse_limits(self.configured)
+        self.limits = self.configured
         self.inter_broker_listener = inter_broker_listener
         self.hosts = HostNames(lookup)
         self.rates = ConnectionRates(config or QuotaConfig(), clock, self.limits.creation_rate)
@@ -260,18 +256,10 @@ class ConnectionQuotas:
             ConfigError: The key is unknown or the value is invalid. Nothing has changed.
         """
         name = key if listener is None else listener_key(listener, key)
-        if not is_connection_key(name):
+        if connection_setting(name) is None:
             raise ConfigError(name, "is not a connection limit")
         changed = {known: text for known, text in self.dynamic.items() if known != name}
         self.update(changed if value is None else changed | {name: value})
-
-    def checked(self, properties: Mapping[str, str]) -> ConnectionLimits:
-        """The limits if ``properties`` replaced everything that was set at run time.
-
-        Raises:
-            ConfigError: One of them is invalid.
-        """
-        return parse_limits(self.configured | dict(properties))
 
     def update(self, properties: Mapping[str, str]) -> None:
         """Replace all limits that were set at run time.
@@ -282,7 +270,7 @@ class ConnectionQuotas:
         Raises:
             ConfigError: One of them is invalid. Nothing has changed.
         """
-        self.limits = self.checked(properties)
+        self.limits = self.configured.changed(properties)
         self.dynamic = dict(properties)
         self.rates.set_bound(self.rates.broker, self.limits.creation_rate)
         for listener in self.listeners.values():

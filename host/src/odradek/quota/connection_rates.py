@@ -15,12 +15,13 @@ from odradek.metrics.rate import Rate
 from odradek.metrics.registry import MeasuredMetric, Metrics
 from odradek.metrics.sensor import NEVER_MS, MetricName, QuotaViolation, Sensor, Stat
 from odradek.metrics.windowed_sum import WindowedSum
-from odradek.quota.quota_config import MAX_INT, SENSOR_EXPIRY_MS, QuotaConfig
+from odradek.quota.quota_config import SENSOR_EXPIRY_MS, QuotaConfig
 from odradek.quota.throttle_time import bounded_throttle_time_ms
+from odradek.wire.limits import INT32_MAX
 
 GROUP = "socket-server-metrics"
 ACCEPT_RATE = "connection-accept-rate"
-UNLIMITED_RATE = float(MAX_INT)
+UNLIMITED_RATE = float(INT32_MAX)
 """QuotaConfig.IP_CONNECTION_RATE_DEFAULT: an address without a limit has no sensor."""
 
 

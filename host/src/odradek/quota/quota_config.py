@@ -7,22 +7,31 @@ from dataclasses import dataclass
 
 from odradek.metrics.metric_config import MetricConfig
 from odradek.metrics.quota import Quota
+from odradek.settings.kinds import INT, Whole
+from odradek.settings.setting import setting
 
 UNLIMITED = float(2**63 - 1)
 """Long.MAX_VALUE: the bound of an entity without a quota."""
 UNBOUNDED = sys.float_info.max
 """Double.MAX_VALUE: what an entity without a quota may use in all windows."""
-MAX_INT = 2**31 - 1
 SENSOR_EXPIRY_MS = 3_600_000
 """An entity that did nothing for an hour begins anew (InactiveSensorExpirationTimeSeconds)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaConfig:
-    """``quota.window.num`` and ``quota.window.size.seconds``, or their counterparts with a prefix."""
+    """The windows of one kind of quota; each kind has a prefix of its own for the keys."""
 
-    samples: int = 11
-    window_size_s: int = 1
+    # fmt: off
+    samples: int = setting(
+        "quota.window.num", Whole(INT, 1), 11,
+        "Number of windows that measure {subject}, with the one that is running.", unit="windows",
+    )
+    window_size_s: int = setting(
+        "quota.window.size.seconds", Whole(INT, 1), 1, "Length of each window that measures {subject}.",
+        unit="s",
+    )
+    # fmt: on
 
     def metric_config(self, bound: float) -> MetricConfig:
         """The windows with a bound."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from odradek.clock import Clock, Timer
 from odradek.metrics.registry import MeasuredMetric, Metrics
@@ -16,6 +16,7 @@ from odradek.quota.client_request_quota_manager import ClientRequestQuotaManager
 from odradek.quota.controller_mutation_quota_manager import ControllerMutationQuotaManager
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.replication_quota_manager import ReplicationQuotaManager, ReplicationQuotaType
+from odradek.settings.setting import section
 
 log = logging.getLogger(__name__)
 
@@ -27,14 +28,14 @@ IpRateUpdate = Callable[[str | None, float | None], None]
 class QuotaConfigs:
     """The windows of each kind of quota."""
 
-    client: QuotaConfig = field(default_factory=QuotaConfig)
-    """``quota.window.num``, ``quota.window.size.seconds``"""
-    controller: QuotaConfig = field(default_factory=QuotaConfig)
-    """``controller.quota.window.*``"""
-    replication: QuotaConfig = field(default_factory=QuotaConfig)
-    """``replication.quota.window.*``"""
-    alter_log_dirs: QuotaConfig = field(default_factory=QuotaConfig)
-    """``alter.log.dirs.replication.quota.window.*``"""
+    client: QuotaConfig = section(
+        QuotaConfig, subject="bandwidth, request time and connection rates of clients"
+    )
+    controller: QuotaConfig = section(QuotaConfig, "controller.", "controller mutations")
+    replication: QuotaConfig = section(QuotaConfig, "replication.", "replication")
+    alter_log_dirs: QuotaConfig = section(
+        QuotaConfig, "alter.log.dirs.replication.", "moves between `log.dirs`"
+    )
 
 
 class QuotaManagers:

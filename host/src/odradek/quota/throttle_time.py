@@ -7,12 +7,12 @@ import math
 from odradek.metrics.rate import Rate
 from odradek.metrics.sensor import QuotaViolation
 from odradek.metrics.token_bucket import TokenBucket
-from odradek.quota.quota_config import MAX_INT
+from odradek.wire.limits import INT32_MAX
 
 
 def rounded_ms(value: float) -> int:
     """Round like Math.round: halves go up. Saturates at the largest int32, where Java would overflow."""
-    return math.floor(value + 0.5) if value < MAX_INT else MAX_INT
+    return math.floor(value + 0.5) if value < INT32_MAX else INT32_MAX
 
 
 def share(excess: float, bound: float) -> float:

@@ -19,24 +19,40 @@ from odradek.security.sasl_server import SaslFailure, SaslServer
 from odradek.security.scram import ScramMechanism, mechanism_named
 from odradek.security.scram_credential import CredentialLookup
 from odradek.security.scram_server import ScramSaslServer
+from odradek.settings.kinds import INT, Items, Whole
+from odradek.settings.setting import setting
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeResponse
 
 log = logging.getLogger(__name__)
 
-MECHANISMS = (*(each.mechanism_name for each in ScramMechanism), PLAIN)
+SCRAM_MECHANISMS = tuple(each.mechanism_name for each in ScramMechanism)
+MECHANISMS = (*SCRAM_MECHANISMS, PLAIN)
 """The mechanisms that can be enabled."""
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SaslSettings:
-    """The configuration of SASL listeners, under Kafka's names."""
+    """Settings of SASL listeners."""
 
-    enabled_mechanisms: tuple[str, ...] = tuple(each.mechanism_name for each in ScramMechanism)
-    failed_authentication_delay_ms: int = 100
-    server_max_receive_bytes: int = 524_288
+    # fmt: off
+    enabled_mechanisms: tuple[str, ...] = setting(
+        "sasl.enabled.mechanisms", Items(MECHANISMS, least=1), SCRAM_MECHANISMS,
+        "How clients of SASL listeners may authenticate; also `PLAIN`, which sends passwords in the clear.",
+        page="../howto/authenticate-clients.md",
+    )
+    failed_authentication_delay_ms: int = setting(
+        "connection.failed.authentication.delay.ms", Whole(INT), 100,
+        "How long a client that cannot authenticate waits for its answer.", unit="ms",
+    )
+    server_max_receive_bytes: int = setting(
+        "sasl.server.max.receive.size", Whole(INT), 524_288,
+        "Largest request of a client that has not authenticated; a larger one closes the connection.",
+        unit="bytes",
+    )
+    # fmt: on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The host's configuration: one TOML file under Kafka's key names, and ``--set key=value`` on top.
+"""The host's configuration: one TOML file under Kafka's key names, and ``--set key=value`` over it.
 
 A dotted key may be quoted or not: tables inside tables are flattened, so ``"socket.request.max.bytes" = 1``
 and ``socket.request.max.bytes = 1`` mean the same. Unknown keys and bad values stop the start with the key's
@@ -7,7 +7,6 @@ path.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,72 +15,168 @@ from pathlib import Path
 from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.group.group_config import GroupConfig
-from odradek.log.log_config import LogConfig
+from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.quota.connection_limits import ConnectionLimits, connection_setting, read_listener_limits
 from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.sasl_authenticator import SaslSettings
-from odradek.server.connection_keys import ConnectionSettings, read_connection_settings
-from odradek.server.group_keys import read_group_config
-from odradek.server.log_keys import read_log_defaults, read_log_dirs, read_upkeep
-from odradek.server.metrics_keys import MetricsPushSettings, read_metrics_listener, read_metrics_push
-from odradek.server.quota_keys import read_quota_configs
-from odradek.server.sasl_keys import read_sasl, read_security_protocols, security_protocol
+from odradek.server.meters.metrics_settings import LISTENER_KIND, MetricsPushSettings
 from odradek.server.sockets.listener import ListenerAddress
-from odradek.server.spool_keys import read_spool
-from odradek.server.transactions import read_transactions
+from odradek.server.sockets.listener_settings import (
+    ADDRESSES,
+    ADVERTISED,
+    LISTENERS,
+    PROTOCOL_MAP,
+    PROTOCOLS,
+    advertised,
+    secured,
+)
 from odradek.server.upkeep.log_upkeep import UpkeepSettings
+from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
+from odradek.settings.reading import read_settings
+from odradek.settings.setting import section, setting
+from odradek.settings.start_values import StartValue, start_values
 from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
-from odradek.telemetry.telemetry_config import ErrorPolicy, TelemetryConfig
+from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.transaction.transaction_config import TransactionConfig
+from odradek.wire.config_resource import ConfigType
 
 TABLES = ("plugins", "subscriptions")
 """Tables whose next level is a name, not a key."""
-
-LISTENER_TEXT = re.compile(
-    r"(?P<name>[A-Z][A-Z0-9_]*)://(?P<host>\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*):(?P<port>\d{1,5})"
-)
-INT32_MAX = 2**31 - 1
-EVERY_ADDRESS = ("", "0.0.0.0", "::")
+REFERENCE = "host/docs/reference/configuration.md"
 SUBSCRIPTION_KEYS = tuple(key.name for key in CONFIG_KEYS)
+DEFAULT_DATA_DIR = Path("odradek-data")
+
+
+def read_directory(table: PluginConfig, key: str) -> Path | None:
+    """Return the path of a directory; None for an empty text."""
+    text = table.text(key)
+    return Path(text) if text else None
+
+
+def read_directories(table: PluginConfig, key: str) -> tuple[Path, ...]:
+    """Return the paths of directories."""
+    return tuple(Path(text) for text in table.texts(key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConfig:
     """Everything that is known before the host starts. `load_config` makes it."""
 
-    data_dir: Path = Path("odradek-data")
-    listeners: tuple[ListenerAddress, ...] = (ListenerAddress("PLAINTEXT", "127.0.0.1", 9092),)
-    advertised: Mapping[str, Endpoint] = field(default_factory=dict)
-    """By listener name; a listener that is not here is advertised where it listens."""
-    broker: BrokerSettings = field(default_factory=BrokerSettings)
-    telemetry: TelemetryConfig = field(default_factory=TelemetryConfig)
-    spool: SpoolSettings = field(default_factory=SpoolSettings)
-    socket_request_max_bytes: int = 104_857_600
-    connections_max_idle_ms: int = 600_000
-    shutdown_timeout_ms: int = 5_000
-    payload_workers: int = 1
-    """Processes for payloads above ``telemetry.inline.bytes``; 0 opens them on the loop."""
-    metrics_listener: Endpoint | None = None
-    metrics_push: MetricsPushSettings | None = None
-    log_dirs: tuple[Path, ...] = ()
-    """Where the logs are; none for a folder of ``data_dir``."""
-    upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
-    log_defaults: LogConfig = field(default_factory=LogConfig)
-    """What topics are configured as where they do not say otherwise (Kafka's ``log.*`` keys)."""
-    groups: GroupConfig = field(default_factory=GroupConfig)
-    transactions: TransactionConfig = field(default_factory=TransactionConfig)
-    quotas: QuotaConfigs = field(default_factory=QuotaConfigs)
-    sasl: SaslSettings = field(default_factory=SaslSettings)
-    connections: ConnectionSettings = field(default_factory=ConnectionSettings)
+    # fmt: off
+    data_directory: Path | None = setting(
+        "data.dir", Special(type=ConfigType.STRING, shape="text", read=read_directory), None,
+        "Directory of metadata, and of logs without `log.dirs`; one process at a time.",
+        unset="first of `log.dirs`, else `odradek-data`",
+    )
+    log_dirs: tuple[Path, ...] = setting(
+        "log.dirs", Special(type=ConfigType.LIST, shape="list", read=read_directories), (),
+        "Directories of partitions, each used by one process; a new partition goes where the fewest are.",
+        unset="`logs` in `data.dir`",
+    )
+    listeners: tuple[ListenerAddress, ...] = setting(
+        LISTENERS, ADDRESSES, (ListenerAddress("PLAINTEXT", "127.0.0.1", 9092),),
+        "One or more of `NAME://HOST:PORT`; names `PLAINTEXT` or `PLAINTEXT_...`, `SASL_PLAINTEXT` or "
+        "`SASL_PLAINTEXT_...`, or those of `listener.security.protocol.map`; port 0 takes a free one.",
+    )
+    advertised_listeners: tuple[ListenerAddress, ...] | None = setting(
+        ADVERTISED, ADDRESSES, None,
+        "`NAME://HOST:PORT` that clients are told, for listeners of these names; required for a listener on "
+        "every address (`0.0.0.0`, `::`), as clients cannot connect to that.",
+        unset="where each listener listens",
+    )
+    protocol_map: Mapping[str, str] = setting(
+        PROTOCOL_MAP, PROTOCOLS, {},
+        "`NAME:PROTOCOL` for listeners of other names; `PLAINTEXT` accepts everyone as `User:ANONYMOUS`, "
+        "`SASL_PLAINTEXT` asks for name and password.", unset="by name",
+        page="../howto/authenticate-clients.md",
+    )
+    inter_broker_listener: str | None = setting(
+        "inter.broker.listener.name", TEXT, None,
+        "The listener that limits of the broker leave alone, if there is another: `max.connections` closes "
+        "connections of the others for it.", unset="`PLAINTEXT`",
+    )
+    socket_request_max_bytes: int = setting(
+        "socket.request.max.bytes", Whole(INT, 1024), 104_857_600,
+        "Largest request; a larger one closes the connection.", unit="bytes",
+    )
+    connections_max_idle_ms: int = setting(
+        "connections.max.idle.ms", Whole(LONG, 1_000), 600_000,
+        "A connection on which nothing happens for this long is closed.", unit="ms",
+    )
+    shutdown_timeout_ms: int = setting(
+        "shutdown.timeout.ms", Whole(INT, 0, 600_000), 5_000,
+        "Time for owed answers when the host stops, and again for forwarders to flush.", unit="ms",
+    )
+    payload_workers: int = setting(
+        "payload.workers", Whole(INT, 0, 64), 1,
+        "Processes for payloads above `telemetry.inline.bytes`; 0 opens them on the event loop.",
+        unit="processes",
+    )
+    metrics_listener: Endpoint | None = setting(
+        "metrics.listener", LISTENER_KIND, None,
+        "`http://HOST:PORT` where Prometheus asks for the host's metrics.", unset="off", page="metrics.md",
+    )
+    # fmt: on
+    broker: BrokerSettings = section(BrokerSettings)
+    telemetry: TelemetryConfig = section(TelemetryConfig)
+    spool: SpoolSettings = section(SpoolSettings)
+    metrics_push: MetricsPushSettings = section(MetricsPushSettings)
+    upkeep: UpkeepSettings = section(UpkeepSettings)
+    log_defaults: LogConfig = section(LogConfig)
+    """The defaults of topics."""
+    longer_units: LongerUnits = section(LongerUnits)
+    groups: GroupConfig = section(GroupConfig)
+    transactions: TransactionConfig = section(TransactionConfig)
+    quotas: QuotaConfigs = section(QuotaConfigs)
+    sasl: SaslSettings = section(SaslSettings)
+    connections: ConnectionLimits = section(ConnectionLimits)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()
+    given: frozenset[str] | None = None
+    """The keys of the file and of ``--set``; None for a configuration that was not read."""
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the metadata is."""
+        if self.data_directory is None:
+            return self.log_dirs[0] if self.log_dirs else DEFAULT_DATA_DIR
+        return self.data_directory
+
+    @property
+    def advertised(self) -> dict[str, Endpoint]:
+        """By listener name; other listeners are advertised where they listen."""
+        return advertised(self.listeners, self.advertised_listeners or ())
+
+    @property
+    def start_values(self) -> dict[str, StartValue]:
+        """All settings that the host was started with, by key."""
+        values = start_values(self, self.given)
+        values["data.dir"] = replace(values["data.dir"], text=str(self.data_dir))
+        for key, limit in self.connections.by_listener.items():
+            declaration = connection_setting(key)
+            assert declaration is not None
+            values[key] = StartValue(declaration, str(limit), True)
+        return values
+
+    def check(self) -> None:
+        """Whether the values go together.
+
+        Raises:
+            ConfigError: They do not.
+        """
+        secured(self.listeners, self.protocol_map)
+        advertised(self.listeners, self.advertised_listeners or ())
+        name = self.inter_broker_listener
+        if name is not None and name not in {listener.name for listener in self.listeners}:
+            raise ConfigError("inter.broker.listener.name", f"no listener has the name {name!r}")
 
 
 def load_config(
     path: Path | None = None, overrides: Iterable[str] = (), plugins: Iterable[str] = ()
 ) -> HostConfig:
-    """Read the file, put the overrides on top and check everything.
+    """Read the file, put the overrides over it and check everything.
 
     Args:
         path: A TOML file; None for the defaults alone.
@@ -101,7 +196,7 @@ def load_config(
 
 
 def read_toml(path: Path) -> dict[str, object]:
-    """The file's content."""
+    """Return the file's content."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -111,7 +206,10 @@ def read_toml(path: Path) -> dict[str, object]:
 
 
 def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Dotted keys for everything below ``table``; an empty table below a named one is kept as a mark."""
+    """Return everything below ``table`` under dotted keys.
+
+    An empty table below a named one stays, as a mark that it was there.
+    """
     flat: dict[str, object] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
@@ -122,7 +220,7 @@ def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str, object]]:
-    """The tables ``[<kind>.<name>]`` by name."""
+    """Return the tables ``[<kind>.<name>]`` by name."""
     tables: dict[str, dict[str, object]] = {}
     for key, value in values.items():
         if not key.startswith(f"{kind}."):
@@ -137,103 +235,26 @@ def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str,
 
 
 def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> HostConfig:
-    """The checked configuration."""
+    """Return the checked configuration."""
     top = PluginConfig("", {key: value for key, value in values.items() if key.split(".")[0] not in TABLES})
-    listeners = read_listeners(top)
-    config = HostConfig(
-        data_dir=Path(top.text("data.dir") or "odradek-data"),
-        listeners=listeners,
-        advertised=read_advertised(top, listeners),
-        broker=BrokerSettings(
-            node_id=top.integer("node.id", 1, 0, INT32_MAX),
-            auto_create_topics_enable=top.boolean("auto.create.topics.enable", True),
-            num_partitions=top.integer("num.partitions", 1, 1, 1_000),
-            fetch_max_bytes=top.integer("fetch.max.bytes", 57_671_680, 1024, INT32_MAX),
-            max_incremental_fetch_session_cache_slots=top.integer(
-                "max.incremental.fetch.session.cache.slots", 1_000, 0, INT32_MAX
-            ),
-        ),
-        telemetry=TelemetryConfig(
-            telemetry_max_bytes=top.integer("telemetry.max.bytes", 1_048_576, 1, INT32_MAX),
-            max_decompressed_bytes=top.integer("telemetry.max.decompressed.bytes", 16_777_216, 1, INT32_MAX),
-            inline_bytes=top.integer("telemetry.inline.bytes", 65_536, 0, INT32_MAX),
-            error_policy=ErrorPolicy(top.choice("telemetry.error.policy", "client-safe", list(ErrorPolicy))),
-            slow_ms=top.integer("plugin.slow.ms", 5, 1, 60_000),
-        ),
-        spool=read_spool(top),
-        socket_request_max_bytes=top.integer("socket.request.max.bytes", 104_857_600, 1024, INT32_MAX),
-        connections_max_idle_ms=top.integer("connections.max.idle.ms", 600_000, 1_000),
-        shutdown_timeout_ms=top.integer("shutdown.timeout.ms", 5_000, 0, 600_000),
-        payload_workers=top.integer("payload.workers", 1, 0, 64),
-        metrics_listener=read_metrics_listener(top),
-        metrics_push=read_metrics_push(top),
-        log_defaults=read_log_defaults(top),
-        log_dirs=read_log_dirs(top),
-        upkeep=read_upkeep(top),
-        groups=read_group_config(top),
-        transactions=read_transactions(top),
-        quotas=read_quota_configs(top),
-        sasl=read_sasl(top),
-        connections=read_connection_settings(top, listeners),
+    config = read_settings(HostConfig, top)
+    given = frozenset(top.values)
+    by_listener = read_listener_limits(top, [listener.name for listener in config.listeners])
+    top.finish(REFERENCE)
+    return replace(
+        config,
+        listeners=secured(config.listeners, config.protocol_map),
+        log_defaults=config.longer_units.applied(config.log_defaults, given),
+        connections=replace(config.connections, by_listener=by_listener),
         subscriptions=read_subscriptions(values),
         plugins=named_tables(values, "plugins"),
         requested_plugins=requested_plugins,
+        given=given,
     )
-    top.finish()
-    return config
-
-
-def read_listeners(top: PluginConfig) -> tuple[ListenerAddress, ...]:
-    """``listeners``: one or more of ``NAME://HOST:PORT``."""
-    texts = top.texts("listeners", ["PLAINTEXT://127.0.0.1:9092"])
-    listeners = tuple(listener_address(top, "listeners", text) for text in texts)
-    names = [listener.name for listener in listeners]
-    if not names or len(set(names)) < len(names):
-        raise top.error("listeners", f"expected one or more listeners with different names, found {texts!r}")
-    protocols = read_security_protocols(top)
-    return tuple(secured(top, listener, protocols) for listener in listeners)
-
-
-def secured(top: PluginConfig, listener: ListenerAddress, protocols: Mapping[str, str]) -> ListenerAddress:
-    """A listener with its security protocol."""
-    protocol = security_protocol(listener.name, protocols)
-    if protocol is None:
-        raise top.error(
-            "listeners",
-            f"expected a name PLAINTEXT, SASL_PLAINTEXT, one that begins so and goes on with _, or one that "
-            f"listener.security.protocol.map has, found {listener.name!r}",
-        )
-    return replace(listener, security_protocol=protocol)
-
-
-def listener_address(top: PluginConfig, key: str, text: str) -> ListenerAddress:
-    """One listener's address."""
-    match = LISTENER_TEXT.fullmatch(text)
-    if match is None or int(match["port"]) > 65_535:
-        raise top.error(key, f"expected NAME://HOST:PORT, found {text!r}")
-    return ListenerAddress(match["name"], match["host"].strip("[]"), int(match["port"]))
-
-
-def read_advertised(top: PluginConfig, listeners: tuple[ListenerAddress, ...]) -> dict[str, Endpoint]:
-    """``advertised.listeners``: what clients are told, for listeners that exist."""
-    names = {listener.name for listener in listeners}
-    advertised: dict[str, Endpoint] = {}
-    for text in top.texts("advertised.listeners"):
-        address = listener_address(top, "advertised.listeners", text)
-        if address.name not in names:
-            raise top.error("advertised.listeners", f"no listener has the name {address.name!r}")
-        advertised[address.name] = Endpoint(address.host, address.port)
-    for listener in listeners:
-        if listener.host in EVERY_ADDRESS and listener.name not in advertised:
-            raise top.error(
-                "advertised.listeners",
-                f"expected an address for {listener}, which listens everywhere: clients are told it",
-            )
-    return advertised
 
 
 def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """``[subscriptions.<name>]``: CLIENT_METRICS resources, as the texts that Kafka stores."""
+    """Return ``[subscriptions.<name>]`` as the texts that Kafka stores for CLIENT_METRICS resources."""
     subscriptions: dict[str, dict[str, str]] = {}
     for path, value in values.items():
         if not path.startswith("subscriptions."):
@@ -248,7 +269,7 @@ def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]
 
 
 def property_text(path: str, value: object) -> str:
-    """A value as Kafka stores it: lists are joined with commas."""
+    """Return a value as Kafka stores it: lists are joined with commas."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
     if isinstance(value, str | int) and not isinstance(value, bool):

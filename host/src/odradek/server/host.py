@@ -21,7 +21,7 @@ from uuid import uuid4
 from odradek.broker.broker import Broker, Endpoint
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
-from odradek.broker.fetch.fetch_session import INT32_MAX, FetchSessionCache
+from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
@@ -30,8 +30,8 @@ from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import GroupOffsets
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
+from odradek.server.composition import make_connection_quotas, make_quotas, make_transactions
 from odradek.server.config import HostConfig
-from odradek.server.connection_keys import enforce, make_connection_quotas
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.metrics import forwarder_rows, listener_rows, plugin_rows, push_rows
 from odradek.server.meters.quota_metrics import quota_rows
@@ -41,10 +41,10 @@ from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
 from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
 from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
-from odradek.server.quota_keys import forget_idle, make_quotas
+from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.sasl_listener import listener_kind
-from odradek.server.transactions import make_transactions
+from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
 from odradek.server.upkeep.metadata_checkpoints import MetadataCheckpoints
 from odradek.server.upkeep.step_runner import FileThreads
@@ -57,6 +57,7 @@ from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.uuid_text import uuid_text
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class Host:
         topics.listeners.append(groups.topics_changed)
         return Broker(
             settings=self.config.broker,
+            start_values=self.config.start_values,
             cluster_id=cluster_id,
             clock=self.clock,
             timer=self.timer,
@@ -175,9 +177,7 @@ class Host:
                 self.config.transactions, self.clock, self.timer, self.storage, topics, groups.offsets
             ),
             quotas=make_quotas(self.config.quotas, self.clock, self.timer, self.plugins),
-            connection_quotas=make_connection_quotas(
-                self.config.connections, self.config.quotas.client, self.clock, self.timer
-            ),
+            connection_quotas=make_connection_quotas(self.config, self.clock, self.timer),
             fetch_sessions=FetchSessionCache(
                 self.config.broker.max_incremental_fetch_session_cache_slots, random_session_id
             ),
@@ -265,13 +265,15 @@ class Host:
             from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self.metric_rows)
-        if self.config.metrics_push is not None:
+        if self.config.metrics_push.endpoint is not None:
             from odradek.server.meters.metrics_push import MetricsPush
 
             self.metrics_push = MetricsPush(self.config.metrics_push, self.metric_rows)
         self.sweep_idle()
         forget_idle(self.broker.quotas, self.clock, self.timer)
-        enforce(self.broker.connection_quotas, self.listeners, self.clock, self.timer)
+        limits = self.broker.connection_quotas
+        limits.over_limit = lambda: displace(limits, self.listeners)
+        forget_idle(limits, self.clock, self.timer)
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.settings.kinds import INT, Items, Whole
+from odradek.settings.setting import Scope, Setting
 from odradek.telemetry.instance_match import SELECTORS, backtracking_fullmatch, re2_problem
 from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ConfigType
 from odradek.wire.error_code import ErrorCode
 
 METRICS: Final = "metrics"
@@ -31,21 +32,33 @@ INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 NOTHING: Final[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
-    """One property, as DescribeConfigs tells about it."""
-
-    name: str
-    type: ConfigType
-    default: str
-    documentation: str
-
-
 CONFIG_KEYS: Final = (
-    ConfigKey(METRICS, ConfigType.LIST, "", "Telemetry metric name prefix list"),
-    ConfigKey(INTERVAL_MS, ConfigType.INT, str(DEFAULT_INTERVAL_MS), "Metrics push interval in milliseconds"),
-    ConfigKey(MATCH, ConfigType.LIST, "", "Client match criteria"),
+    Setting(
+        name=METRICS,
+        kind=Items(),
+        default=(),
+        documentation="Telemetry metric name prefix list",
+        scope=Scope.SUBSCRIPTION,
+        unset="none",
+    ),
+    Setting(
+        name=INTERVAL_MS,
+        kind=Whole(INT, MIN_INTERVAL_MS, MAX_INTERVAL_MS),
+        default=DEFAULT_INTERVAL_MS,
+        documentation="Metrics push interval in milliseconds",
+        unit="ms",
+        scope=Scope.SUBSCRIPTION,
+    ),
+    Setting(
+        name=MATCH,
+        kind=Items(),
+        default=(),
+        documentation="Client match criteria",
+        scope=Scope.SUBSCRIPTION,
+        unset="every client",
+    ),
 )
+"""The properties of a subscription, in Kafka's words."""
 KEY_NAMES: Final = frozenset(key.name for key in CONFIG_KEYS)
 
 

@@ -1,4 +1,4 @@
-"""What an operator may set about telemetry."""
+"""Settings of telemetry."""
 
 from __future__ import annotations
 
@@ -6,40 +6,57 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
+from odradek.settings.kinds import INT, Choice, Whole
+from odradek.settings.setting import setting
 
 
 class ErrorPolicy(StrEnum):
-    """Whose problem a failure behind the gate is (``telemetry.error.policy``)."""
+    """Who hears of a failure after the checks of a push (``telemetry.error.policy``)."""
 
     CLIENT_SAFE = "client-safe"
-    """A plugin's failure is the host's own; a client hears only of what is wrong with its payload."""
+    """A plugin's failure stays in the host; a client hears only of what is wrong with its payload."""
     KAFKA = "kafka"
-    """As Apache Kafka: the first plugin that raises ends the chain, and the client is told INVALID_RECORD."""
+    """As Apache Kafka: the first plugin that raises ends the chain, and the client gets INVALID_RECORD."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryConfig:
     """Bounds and policies of the manager."""
 
-    telemetry_max_bytes: int = 1_048_576
-    """Largest push as received (``telemetry.max.bytes``); with the Kafka policy, after decompression too."""
-    max_decompressed_bytes: int = 16 * 1024 * 1024
-    """Largest push after decompression with the client-safe policy: real payloads shrink 10 to 25 times."""
-    error_policy: ErrorPolicy = ErrorPolicy.CLIENT_SAFE
+    # fmt: off
+    telemetry_max_bytes: int = setting(
+        "telemetry.max.bytes", Whole(INT, 1), 1_048_576,
+        "Largest push as received; with the policy `kafka` after decompression too.", unit="bytes",
+    )
+    max_decompressed_bytes: int = setting(
+        "telemetry.max.decompressed.bytes", Whole(INT, 1), 16 * 1024 * 1024,
+        "Largest push after decompression, with the policy `client-safe`.", unit="bytes",
+    )
+    """Real payloads shrink 10 to 25 times."""
+    error_policy: ErrorPolicy = setting(
+        "telemetry.error.policy", Choice({each.value: each for each in ErrorPolicy}), ErrorPolicy.CLIENT_SAFE,
+        "Who hears of a failure after the checks of a push: the operator, or as in Kafka the client.",
+        page="errors.md",
+    )
     cache_size: int = 16_384
     """Client instances remembered (ClientMetricsManager.CACHE_MAX_SIZE)."""
     cache_expiry_ms: int = 60_000
     """An instance is forgotten after the longer of this and three push intervals of silence."""
-    inline_bytes: int = 65_536
-    """Payloads larger than this, raw, are not opened on the event loop."""
+    inline_bytes: int = setting(
+        "telemetry.inline.bytes", Whole(INT), 65_536,
+        "Payloads larger than this, decompressed, are opened by a worker process.", unit="bytes",
+    )
     max_resource_metrics: int = 10_000
     """ResourceMetrics in one payload. The Java client sends one for each of its few hundred metrics."""
     max_resources: int = 256
     """Different resources in one payload. Clients send one."""
-    slow_ms: int = 5
-    """A plugin's call that takes longer is counted as slow (``plugin.slow.ms``)."""
+    slow_ms: int = setting(
+        "plugin.slow.ms", Whole(INT, 1, 60_000), 5,
+        "A plugin's call on the event loop that takes longer is counted as slow.", unit="ms",
+    )
     metric_config: MetricConfig = DEFAULT_CONFIG
     """Windows of the broker metrics about telemetry."""
+    # fmt: on
 
     @property
     def opened_max_bytes(self) -> int:

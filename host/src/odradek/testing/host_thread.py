@@ -9,9 +9,10 @@ from concurrent.futures import Future, wait
 from typing import TypeVar
 
 from odradek.clock import Clock
-from odradek.server.config import EVERY_ADDRESS, HostConfig
+from odradek.server.config import HostConfig
 from odradek.server.host import Host
 from odradek.server.plugins.plugin_manager import HostPluginManager
+from odradek.server.sockets.listener_settings import EVERY_ADDRESS
 
 START_TIMEOUT_S = 20
 STOP_TIMEOUT_S = 30

@@ -1,19 +1,32 @@
-"""Configuration of the transaction coordinator, in Kafka's keys (TransactionStateManagerConfig.java)."""
+"""Settings of the transaction coordinator (TransactionStateManagerConfig.java)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from odradek.settings.kinds import INT, Whole
+from odradek.settings.setting import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionConfig:
     """Times of the coordinator, all in milliseconds."""
 
-    transaction_max_timeout_ms: int = 900_000
-    """The longest time-out a producer may ask for."""
-    transactional_id_expiration_ms: int = 604_800_000
-    """An id without a transaction is forgotten after that."""
-    abort_timed_out_interval_ms: int = 10_000
-    """``transaction.abort.timed.out.transaction.cleanup.interval.ms``."""
-    remove_expired_interval_ms: int = 3_600_000
-    """``transaction.remove.expired.transaction.cleanup.interval.ms``."""
+    # fmt: off
+    transaction_max_timeout_ms: int = setting(
+        "transaction.max.timeout.ms", Whole(INT, 1), 900_000,
+        "Longest timeout that a producer may ask for.", unit="ms",
+    )
+    transactional_id_expiration_ms: int = setting(
+        "transactional.id.expiration.ms", Whole(INT, 1), 604_800_000,
+        "A transactional id without a transaction is forgotten after this time.", unit="ms",
+    )
+    abort_timed_out_interval_ms: int = setting(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", Whole(INT, 1), 10_000,
+        "How often transactions that are open for too long are looked for.", unit="ms",
+    )
+    remove_expired_interval_ms: int = setting(
+        "transaction.remove.expired.transaction.cleanup.interval.ms", Whole(INT, 1), 3_600_000,
+        "How often expired transactional ids are looked for.", unit="ms",
+    )
+    # fmt: on

@@ -1,79 +1,65 @@
-"""BROKER resources: this node, and without a name what holds for all.
+"""BROKER resources: this node, and without a name the settings of all nodes.
 
-What topics go by where they do not say otherwise, limits of connections and rates of replication can be set
-at run time; the rest stands in the configuration file.
+Defaults of topics, limits of connections and rates of replication change at run time; all other settings are
+read when the host starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_key import ConfigEntry, ConfigKey, ConfigSynonym, rendered
-from odradek.broker.configs.broker_config_keys import STATIC_KEYS, StaticKey, value_text
-from odradek.broker.dynamic_quotas import is_quota_key, key_of
-from odradek.broker.log_defaults import LOG_DEFAULT_KEYS, LogDefaults
-from odradek.broker.topic_config_keys import FALLBACKS, TopicConfigKey
+from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
+from odradek.broker.configs.kafka_keys import kafka_keys
+from odradek.broker.dynamic_config import dynamic_setting
+from odradek.settings.setting import Setting
 from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
+from odradek.wire.config_resource import ConfigSource
 from odradek.wire.error_code import ErrorCode
 
 
 class BrokerResource:
     """This node."""
 
-    def entries(self, name: str, broker: Broker) -> Sequence[ConfigEntry]:
-        """The node's keys; for the empty name what was set at run time on all nodes."""
+    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
+        """The node's keys; for the empty name those that are set at run time on all nodes."""
         check_name(name, broker, "Broker", " or empty string")
+        config = broker.config
         if not name:
-            return list(cluster_entries(broker))
-        own = [static_entry(row, broker) for row in STATIC_KEYS]
-        logs = [dynamic_entry(row, broker.log_defaults) for row in LOG_DEFAULT_KEYS.values()]
-        return own + logs + list(quota_entries(broker))
+            known = [key for key in config.on_cluster if dynamic_setting(key) is not None]
+            return [config.cluster_entry(key) for key in known]
+        shown = config.shown_keys()
+        missing = [key for key in asked if key not in shown]
+        return [config.entry(key) for key in shown] + kafkas_entries(missing)
 
-    def type_of(self, key: str) -> ConfigType:
-        """``log.cleanup.policy`` is a list that can be changed."""
-        known = key_named(key)
-        return ConfigType.UNKNOWN if known is None else known.type
-
-    def default_of(self, key: str) -> str | None:
-        """Kafka's own."""
-        known = key_named(key)
-        return None if known is None else known.default
+    def listed(self, key: str) -> Setting | None:
+        """``log.cleanup.policy`` is a list that can be changed. Its default is Kafka's own."""
+        return dynamic_setting(key)
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
         """The name, the keys, the values."""
         check_name(name, broker, "Node", "")
-        fixed = [key for key in after if key_named(key) is None]
+        fixed = [key for key in after if dynamic_setting(key) is None]
+        foreign = [key for key in fixed if key not in broker.start_values]
+        if foreign:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{', '.join(foreign)}: not a setting of this host")
         if fixed:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
             )
-        logs = {key: value for key, value in after.items() if key in LOG_DEFAULT_KEYS}
-        defaults, quotas = broker.log_defaults, broker.dynamic_quotas
-        changed = replace(defaults, node=logs) if name else replace(defaults, cluster=logs)
-        changed.effective()
-        limits = replace(quotas, node=after) if name else replace(quotas, cluster=after)
-        limits.check(broker.connection_quotas)
+        changed = replace(broker.config, node=after) if name else replace(broker.config, cluster=after)
+        changed.check()
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """All topics go by it from the next append on, connections and replicas at once."""
+        """Topics use the new defaults from the next append on, connections and replicas at once."""
         broker.load_dynamic_config()
 
 
-def key_named(name: str) -> ConfigKey | None:
-    """A key that can be set at run time."""
-    if is_quota_key(name):
-        return key_of(name)
-    row = LOG_DEFAULT_KEYS.get(name)
-    return None if row is None else replace(row.key, name=name)
-
-
 def check_name(name: str, broker: Broker, what: str, otherwise: str) -> None:
-    """A broker is named by its id, or not at all.
+    """Whether a name is the id of this broker, or empty.
 
     Raises:
         ApiError: INVALID_REQUEST.
@@ -94,43 +80,15 @@ def check_name(name: str, broker: Broker, what: str, otherwise: str) -> None:
         )
 
 
-def static_entry(row: StaticKey, broker: Broker) -> ConfigEntry:
-    """A setting, taken to stand in the configuration file when it differs from the default."""
-    key, value = row.key, value_text(row.read(broker))
-    synonyms = [ConfigSynonym(key.name, key.default, ConfigSource.DEFAULT)]
-    if value != key.default:
-        synonyms.insert(0, ConfigSynonym(key.name, value, ConfigSource.STATIC_BROKER))
-    return ConfigEntry(key=key, value=value, source=synonyms[0].source, synonyms=synonyms, read_only=True)
-
-
-def dynamic_entry(row: TopicConfigKey, defaults: LogDefaults) -> ConfigEntry:
-    """A key of the logs. One that another key stands behind is null until it is set."""
-    unset = None if row.broker_key in FALLBACKS else row.key.default
-    key = replace(row.key, name=row.broker_key, default=unset)
-    synonyms = list(defaults.synonyms(row))
-    first = synonyms[0] if synonyms else ConfigSynonym(key.name, unset, ConfigSource.DEFAULT)
-    return ConfigEntry(key=key, value=first.value, source=first.source, synonyms=synonyms)
-
-
-def quota_entries(broker: Broker) -> Iterator[ConfigEntry]:
-    """The limits of connections, and the other quotas that are set."""
-    quotas, configured = broker.dynamic_quotas, broker.connection_quotas.configured
-    for name in quotas.shown_keys(configured):
-        yield quotas.entry(name, configured)
-
-
-def cluster_entries(broker: Broker) -> Iterator[ConfigEntry]:
-    """What was set on all nodes."""
-    for name, value in broker.metadata.resource(ResourceType.BROKER, "").items():
-        row = LOG_DEFAULT_KEYS.get(name)
-        if is_quota_key(name):
-            yield broker.dynamic_quotas.cluster_entry(name)
-        elif row is not None:
-            shown = rendered(row.key.type, value)
-            source = ConfigSource.DYNAMIC_DEFAULT_BROKER
-            yield ConfigEntry(
-                key=replace(row.key, name=name),
-                value=shown,
-                source=source,
-                synonyms=[ConfigSynonym(name, shown, source)],
+def kafkas_entries(names: Iterable[str]) -> list[ConfigEntry]:
+    """Return those of these keys that Kafka has and this host does not, with Kafka's defaults."""
+    entries = []
+    for key in (kafka_keys()[name] for name in names if name in kafka_keys()):
+        default = key.default_text
+        synonyms = [] if default is None else [ConfigSynonym(key.name, default, ConfigSource.DEFAULT)]
+        entries.append(
+            ConfigEntry(
+                key=key, value=default, source=ConfigSource.DEFAULT, synonyms=synonyms, read_only=True
             )
+        )
+    return entries

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_key import elements
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
+from odradek.settings.kinds import elements
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigType
 from odradek.wire.error_code import ErrorCode
@@ -56,7 +56,7 @@ def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker
         for change in changes:
             try:
                 check_form(change, times[(change.type, change.name)])
-                resource = resource_of(change.type)
+                resource = resource_of(change.type, f"Unknown resource type {change.type}")
                 before = broker.metadata.resource(change.type, change.name)
                 after = changed(change, before, resource)
                 resource.validate(change.name, before, after, broker)
@@ -112,12 +112,13 @@ def new_value(change: KeyChange, before: str | None, resource: ConfigResource) -
     if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what Kafka's null pointer comes to
     operation = ConfigOperation(change.operation)
-    if resource.type_of(change.key) is not ConfigType.LIST:
+    declaration = resource.listed(change.key)
+    if declaration is None or declaration.kind.type is not ConfigType.LIST:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
             f"Can't {operation.name} to key {change.key} because its type is not LIST.",
         )
-    start = resource.default_of(change.key) if before is None else before
+    start = declaration.default_text if before is None else before
     present, wanted = elements(start or ""), elements(change.value or "")
     if operation is ConfigOperation.APPEND:
         return ",".join(present + [item for item in wanted if item not in present])

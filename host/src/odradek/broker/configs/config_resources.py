@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_key import ConfigEntry
+from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.configs.broker_resource import BrokerResource
 from odradek.broker.configs.client_metrics_resource import ClientMetricsResource
 from odradek.broker.configs.group_resource import GroupResource
 from odradek.broker.configs.topic_resource import TopicResource
+from odradek.settings.setting import Setting
 from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ConfigType, ResourceType
+from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 
 
 class ConfigResource(Protocol):
     """All resources of one type."""
 
-    def entries(self, name: str, broker: Broker) -> Sequence[ConfigEntry]:
-        """Every key of one resource, by name of the key.
+    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
+        """Every key of one resource.
+
+        Args:
+            name: Of the resource.
+            broker: The broker that has it.
+            asked: Keys that the client asked for by name; a broker has some only then.
 
         Raises:
             ApiError: There is no such resource.
         """
 
-    def type_of(self, key: str) -> ConfigType:
-        """How a key's value is written when a list is changed item by item; UNKNOWN for everything else."""
-
-    def default_of(self, key: str) -> str | None:
-        """What items are added to and taken from where nothing is set."""
+    def listed(self, key: str) -> Setting | None:
+        """The declaration of a key whose items can be appended and subtracted if it is a list."""
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
@@ -53,13 +56,21 @@ RESOURCES: Mapping[int, ConfigResource] = {
 }
 
 
-def resource_of(kind: int) -> ConfigResource:
-    """What configures resources of this type.
+LOGGERS = "the levels of loggers are not settings of this host: use odradek serve --log-level"
+
+
+def resource_of(kind: int, unknown: str) -> ConfigResource:
+    """Return what configures resources of this type.
+
+    Args:
+        kind: The number of the type.
+        unknown: Kafka's words for a type that it does not know.
 
     Raises:
-        ApiError: INVALID_REQUEST, Kafka's words for a change of a type it does not know.
+        ApiError: INVALID_REQUEST.
     """
     resource = RESOURCES.get(kind)
     if resource is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+        words = LOGGERS if kind == ResourceType.BROKER_LOGGER else unknown
+        raise ApiError(ErrorCode.INVALID_REQUEST, words)
     return resource

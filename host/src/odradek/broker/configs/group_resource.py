@@ -1,33 +1,35 @@
-"""GROUP resources: what a group of the consumer protocol goes by in place of the host's keys."""
+"""GROUP resources: settings of one group of the consumer protocol, stronger than the host's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_key import ConfigEntry, ConfigKey, ConfigSynonym, rendered
-from odradek.group.group_properties import GROUP_KEYS, GroupKey, validate
+from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
+from odradek.group.group_config import GroupConfig
+from odradek.group.group_properties import validate
+from odradek.settings.kinds import rendered
+from odradek.settings.reading import by_key
+from odradek.settings.setting import Scope, Setting
 from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
+from odradek.wire.config_resource import ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
+
+HOST_KEYS = tuple(each for _, each in by_key(GroupConfig).values() if each.scope is Scope.GROUP)
 
 
 class GroupResource:
-    """All groups, also those that are not there yet."""
+    """All groups, also those that do not exist yet."""
 
-    def entries(self, name: str, broker: Broker) -> Sequence[ConfigEntry]:
+    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
         """All keys."""
         if not name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
         properties = broker.metadata.resource(ResourceType.GROUP, name)
-        return [entry(key, properties.get(key.name), broker) for key in GROUP_KEYS.values()]
+        return [entry(key, properties.get(key.own_key), broker) for key in HOST_KEYS]
 
-    def type_of(self, key: str) -> ConfigType:
+    def listed(self, key: str) -> Setting | None:
         """No key is a list."""
-        return ConfigType.UNKNOWN
-
-    def default_of(self, key: str) -> str | None:
-        """No list is changed item by item."""
         return None
 
     def validate(
@@ -39,25 +41,13 @@ class GroupResource:
         validate(after, broker.groups.config)
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """Each member goes by it from its next heartbeat on."""
+        """Each member uses the new configuration from its next heartbeat on."""
         broker.groups.configure(name, properties)
 
 
-def entry(key: GroupKey, stored: str | None, broker: Broker) -> ConfigEntry:
-    """One key with everything that stands behind it."""
-    shown = ConfigKey(
-        name=key.name, type=ConfigType.INT, default=str(key.default_ms), documentation=key.documentation
-    )
-    synonyms = list(synonyms_of(key, stored, broker))
-    first = synonyms[0]
-    return ConfigEntry(key=shown, value=first.value, source=first.source, synonyms=synonyms)
-
-
-def synonyms_of(key: GroupKey, stored: str | None, broker: Broker) -> Iterator[ConfigSynonym]:
-    """What is set on the group, what the host says, what Kafka says."""
+def entry(host_key: Setting, stored: str | None, broker: Broker) -> ConfigEntry:
+    """Return one key with everything that has a value for it: the group, the host, Kafka."""
+    key, synonyms = host_key.of_resource(), broker.config.synonyms(host_key.name)
     if stored is not None:
-        yield ConfigSynonym(key.name, rendered(ConfigType.INT, stored), ConfigSource.GROUP)
-    host_ms = key.value_ms(broker.groups.config)
-    if host_ms != key.default_ms:
-        yield ConfigSynonym(f"group.{key.name}", str(host_ms), ConfigSource.STATIC_BROKER)
-    yield ConfigSynonym(f"group.{key.name}", str(key.default_ms), ConfigSource.DEFAULT)
+        synonyms.insert(0, ConfigSynonym(key.name, rendered(key.kind.type, stored), ConfigSource.GROUP))
+    return ConfigEntry(key=key, value=synonyms[0].value, source=synonyms[0].source, synonyms=synonyms)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_key import ConfigEntry, ConfigKey, ConfigSynonym, rendered
-from odradek.broker.topic_config_keys import (
-    THROTTLED_KEYS,
-    TOPIC_CONFIG_KEYS,
-    TYPES,
-    TopicConfigKey,
-)
+from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
+from odradek.broker.throttled_replicas import THROTTLED_REPLICAS
 from odradek.broker.topics import Topic, check_name
+from odradek.log.log_config import LogConfig
+from odradek.settings.kinds import rendered
+from odradek.settings.reading import by_key
+from odradek.settings.setting import Setting
 from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ConfigSource, ConfigType, ResourceType
+from odradek.wire.config_resource import ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
 
-DEFAULTS = {key.name: key.default for key in (*(row.key for row in TOPIC_CONFIG_KEYS), *THROTTLED_KEYS)}
+LOG_KEYS = by_key(LogConfig)
+"""By the broker's key."""
+KEYS = {each.own_key: each.of_resource() for _, each in (*LOG_KEYS.values(), *THROTTLED_REPLICAS.values())}
+"""By the topic's key."""
 
 
 class TopicResource:
     """All topics."""
 
-    def entries(self, name: str, broker: Broker) -> Sequence[ConfigEntry]:
+    def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
         """Every key of the log's configuration."""
         check_name(name)
         if broker.topics.named(name) is None:
@@ -31,13 +33,9 @@ class TopicResource:
         properties = broker.metadata.resource(ResourceType.TOPIC, name)
         return effective_entries(properties, broker)
 
-    def type_of(self, key: str) -> ConfigType:
-        """``cleanup.policy`` is a list."""
-        return TYPES.get(key, ConfigType.UNKNOWN)
-
-    def default_of(self, key: str) -> str | None:
-        """Kafka's own default, whatever this host says to all topics."""
-        return DEFAULTS.get(key)
+    def listed(self, key: str) -> Setting | None:
+        """``cleanup.policy`` is a list. Its default is Kafka's own, whatever the host's is."""
+        return KEYS.get(key)
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
@@ -47,14 +45,14 @@ class TopicResource:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         check_name(name)
         for key in after:
-            if key not in TYPES:
+            if key not in KEYS:
                 raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
         broker.topics.config_of(after)
         if broker.topics.named(name) is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """The logs go by the new configuration from the next append on."""
+        """The logs use the new configuration from the next append on."""
         topic = broker.topics.named(name)
         if topic is not None:
             reconfigure(topic, properties, broker)
@@ -67,33 +65,23 @@ def reconfigure(topic: Topic, properties: Mapping[str, str], broker: Broker) -> 
 
 
 def effective_entries(properties: Mapping[str, str], broker: Broker) -> list[ConfigEntry]:
-    """All keys of a topic that has these properties."""
-    of_logs = [entry(row, properties, broker) for row in TOPIC_CONFIG_KEYS]
-    entries = of_logs + [replicas_entry(key, properties) for key in THROTTLED_KEYS]
+    """Return all keys of a topic that has these properties."""
+    entries = [entry(name, properties, broker) for name in (*LOG_KEYS, *THROTTLED_REPLICAS)]
     return sorted(entries, key=lambda entry: entry.key.name)
 
 
-def entry(row: TopicConfigKey, properties: Mapping[str, str], broker: Broker) -> ConfigEntry:
-    """One key with everything that stands behind it."""
-    synonyms = list(synonyms_of(row, properties, broker))
-    first = synonyms[0] if synonyms else ConfigSynonym(row.key.name, row.key.default, ConfigSource.DEFAULT)
-    return ConfigEntry(key=row.key, value=first.value, source=first.source, synonyms=synonyms)
-
-
-def replicas_entry(key: ConfigKey, properties: Mapping[str, str]) -> ConfigEntry:
-    """One key that brokers have no default for."""
-    if key.name not in properties:
-        return ConfigEntry(key=key, value=key.default, source=ConfigSource.DEFAULT)
-    value = rendered(key.type, properties[key.name])
-    synonym = ConfigSynonym(key.name, value, ConfigSource.TOPIC)
-    return ConfigEntry(key=key, value=value, source=ConfigSource.TOPIC, synonyms=[synonym])
-
-
-def synonyms_of(
-    row: TopicConfigKey, properties: Mapping[str, str], broker: Broker
-) -> Iterator[ConfigSynonym]:
-    """What the topic says, what was said to all topics, what Kafka says."""
-    key = row.key
+def entry(broker_key: str, properties: Mapping[str, str], broker: Broker) -> ConfigEntry:
+    """Return one key with everything that has a value for it: the topic, its broker, all brokers, Kafka."""
+    synonyms = broker.config.synonyms(broker_key)
+    if broker_key in LOG_KEYS:
+        field, declaration = LOG_KEYS[broker_key]
+        value = declaration.text(getattr(broker.topics.defaults, field))
+    else:
+        _, declaration = THROTTLED_REPLICAS[broker_key]
+        value = declaration.default_text
+    key = KEYS[declaration.own_key]
     if key.name in properties:
-        yield ConfigSynonym(key.name, rendered(key.type, properties[key.name]), ConfigSource.TOPIC)
-    yield from broker.log_defaults.synonyms(row)
+        value = rendered(key.kind.type, properties[key.name])
+        synonyms.insert(0, ConfigSynonym(key.name, value, ConfigSource.TOPIC))
+    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT
+    return ConfigEntry(key=key, value=value, source=source, synonyms=synonyms)

@@ -22,9 +22,9 @@ from odradek.plugin.context import RequestContext
 from odradek.quota.client_quota_manager import ClientQuotaManager
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.quota.controller_mutation_quota_manager import UNBOUNDED_QUOTA
-from odradek.quota.quota_config import MAX_INT
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.throttled_channels import ThrottledChannel
+from odradek.wire.limits import INT32_MAX
 
 RESPONSE_SIZE_BYTES = 4
 """The length in front of a response; Kafka counts it with a fetch's."""
@@ -192,7 +192,7 @@ def fetch_limit_bytes(context: RequestContext, broker: Broker) -> int:
     """What a consumer may be given at once: no more than its quota grants it in all windows."""
     limit = broker.settings.fetch_max_bytes
     if broker.quotas.fetch.is_enabled:
-        limit = int(min(limit, broker.quotas.fetch.max_value_in_quota_window(*client_of(context)), MAX_INT))
+        limit = int(min(limit, broker.quotas.fetch.max_value_in_quota_window(*client_of(context)), INT32_MAX))
     return limit
 
 

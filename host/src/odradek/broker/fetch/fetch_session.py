@@ -10,6 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.fetch import FetchPartition, ForgottenTopic, PartitionData
 
 MIN_EVICTION_MS = 120_000
@@ -19,7 +20,6 @@ MAX_CACHED_PARTITIONS = 500_000
 NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 """Of requests that name all their partitions: one opens a session, the other closes it or has none."""
-INT32_MAX = 0x7FFFFFFF
 UNKNOWN = -1
 
 PartitionKey = tuple[str | bytes, int]

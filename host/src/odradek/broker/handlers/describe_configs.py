@@ -3,7 +3,9 @@
 Behavior:
     * All keys of a resource with the value in force and its source; unset keys with their defaults.
     * Key names in the request narrow the answer, unknown ones give nothing; an empty list asks for all.
-    * A CLIENT_METRICS resource or group that nobody configured has its defaults: its name is no error.
+    * A BROKER key that Kafka has and this host does not is described, with Kafka's default and read-only, if
+      the request names it.
+    * A CLIENT_METRICS resource or group without properties has its defaults: its name is no error.
     * A resource that is named twice is described twice.
     * BROKER without a name shows what was set at run time on all brokers.
     * A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; a resource type that cannot be described is
@@ -11,15 +13,15 @@ Behavior:
 Versions:
     * v1: synonyms. v3: type and documentation of keys. v4: flexible.
 Differs from Kafka:
-    * Keys that this host does not have are not shown, such as those of tiered storage; BROKER_LOGGER is not
-      described.
+    * Keys that this host does not have are not shown unless they are named, such as those of tiered storage.
+    * BROKER_LOGGER is refused in words of this host.
 """
 
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
-from odradek.broker.config_key import ConfigEntry
-from odradek.broker.configs.config_resources import RESOURCES
+from odradek.broker.config_entry import ConfigEntry
+from odradek.broker.configs.config_resources import resource_of
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
@@ -86,10 +88,9 @@ def described(
 
 def entries_of(resource: DescribeConfigsResource, broker: Broker) -> list[ConfigEntry]:
     """All keys of one resource, by name."""
-    kind = RESOURCES.get(resource.resource_type)
-    if kind is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED)
-    return sorted(kind.entries(resource.resource_name, broker), key=lambda entry: entry.key.name)
+    kind = resource_of(resource.resource_type, MALFORMED)
+    asked = resource.configuration_keys or ()
+    return sorted(kind.entries(resource.resource_name, broker, asked), key=lambda entry: entry.key.name)
 
 
 def shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
@@ -104,6 +105,7 @@ def shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfig
             DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
             for synonym in synonyms
         ],
-        config_type=entry.key.type,
+        is_sensitive=entry.key.sensitive,
+        config_type=entry.key.kind.type,
         documentation=entry.key.documentation if request.include_documentation else None,
     )

@@ -17,9 +17,9 @@ Versions:
     * v1: flexible.
 Differs from Kafka:
     * An operation that does not exist is UNKNOWN_SERVER_ERROR for its resource only.
-    * BROKER_LOGGER is an unknown resource type.
+    * BROKER_LOGGER is refused in words of this host.
     * GROUP keys of share and streams groups are unknown.
-    * BROKER keys that this host does not know are refused; Kafka stores them.
+    * BROKER keys that are not settings of this host are refused; Kafka stores them.
 """
 
 from __future__ import annotations

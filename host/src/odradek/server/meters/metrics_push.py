@@ -8,7 +8,7 @@ from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMe
 
 from odradek.plugin.config import ConfigError
 from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter, ReadRows
-from odradek.server.metrics_keys import ENDPOINT, MetricsPushSettings
+from odradek.server.meters.metrics_settings import ENDPOINT, MetricsPushSettings
 
 EXPORT_TIMEOUT_S = 10
 """For one push with its retries, unless the next one is due before. What cannot be sent is dropped: the next

@@ -9,17 +9,33 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from odradek.delivery.forwarder_settings import ForwarderSettings, read_settings
+from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin.config import ConfigError, PluginConfig
 from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
 from odradek.server.plugins.offers import FORWARDER, QUOTA_CALLBACK, Hook
 from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
+from odradek.settings.kinds import Flag
+from odradek.settings.reading import read_settings
+from odradek.settings.setting import setting
 
 T = TypeVar("T")
 
 EXTRAS = ("enrich", "kafka", "otlp", "spark")
 """Plugins that ``pip install odradek[<name>]`` brings."""
 FORWARDER_NAME = re.compile(r"[a-z0-9_-]{1,50}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginSettings:
+    """The host's own keys in the table of any plugin."""
+
+    enabled: bool | None = setting(
+        "enabled",
+        Flag(),
+        None,
+        "Whether the hooks of the plugin are called.",
+        unset="`true`; `stdout`: only with a table or `--plugin stdout`",
+    )
 
 
 class PluginState(StrEnum):
@@ -97,7 +113,9 @@ def activated(
     """Call the hooks of one plugin and check that it read every key of its table."""
     path = f"plugins.{plugin.name}"
     config = PluginConfig(path, flat(path, table or {}))
-    enabled = config.boolean("enabled", default=not plugin.builtin or table is not None)
+    enabled = read_settings(PluginSettings, config).enabled
+    if enabled is None:
+        enabled = not plugin.builtin or table is not None
     if not enabled and not wanted:
         return ActivePlugin(plugin, PluginState.DISABLED)
     if plugin.problem is not None:
@@ -105,7 +123,7 @@ def activated(
             raise ConfigError(path, f"the plugin of {plugin.distribution} cannot be loaded: {plugin.problem}")
         return ActivePlugin(plugin, PluginState.BROKEN)
     offers = {hook: manager.offers(plugin.name, hook, config) for hook in plugin.hooks}
-    settings = read_settings(config) if FORWARDER.name in plugin.hooks else None
+    settings = read_settings(ForwarderSettings, config) if FORWARDER.name in plugin.hooks else None
     config.finish()
     if wanted and not any(offers.values()):
         raise ConfigError(

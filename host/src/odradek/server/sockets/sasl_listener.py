@@ -12,9 +12,9 @@ from odradek.broker.dispatch.authentication_gate import AuthenticationGate
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.plugin.context import ConnectionContext
 from odradek.security.sasl_authenticator import SaslAuthentication, SaslAuthenticator, SaslSettings
-from odradek.server.sasl_keys import SASL_PLAINTEXT
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.listener import Listener, ListenerAddress
+from odradek.server.sockets.listener_settings import SASL_PLAINTEXT
 from odradek.server.upkeep.step_runner import FileThreads
 
 NONCE_BYTES = 24

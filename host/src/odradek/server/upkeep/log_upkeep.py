@@ -21,6 +21,8 @@ from odradek.log.partition_log import PartitionLog
 from odradek.log.replica_move import ReplicaMove
 from odradek.log.steps import Steps
 from odradek.server.upkeep.step_runner import StepRunner
+from odradek.settings.kinds import LONG, Flag, Whole
+from odradek.settings.setting import setting
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -35,12 +37,23 @@ SEGMENTS_A_STEP = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepSettings:
-    """Kafka's broker keys."""
+    """Settings of retention and compaction, after ServerLogConfigs and CleanerConfig."""
 
-    retention_check_interval_ms: int = 300_000
-    cleaner_enable: bool = True
-    cleaner_backoff_ms: int = 15_000
-    cleaner_dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES
+    # fmt: off
+    retention_check_interval_ms: int = setting(
+        "log.retention.check.interval.ms", Whole(LONG, 1), 300_000,
+        "How often segments that are due for deletion are looked for.", unit="ms",
+    )
+    cleaner_enable: bool = setting("log.cleaner.enable", Flag(), True, "Whether logs are compacted.")
+    cleaner_backoff_ms: int = setting(
+        "log.cleaner.backoff.ms", Whole(LONG, 1), 15_000,
+        "How long compaction waits when there is nothing to do.", unit="ms",
+    )
+    cleaner_dedupe_buffer_bytes: int = setting(
+        "log.cleaner.dedupe.buffer.size", Whole(LONG, 1 << 20), DEDUPE_BUFFER_BYTES,
+        "Memory for the keys of one round of compaction, 200 bytes each.", unit="bytes",
+    )
+    # fmt: on
 
 
 class LogUpkeep:

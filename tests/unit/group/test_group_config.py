@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from odradek.group.group_config import GroupConfig
 from odradek.plugin.config import ConfigError, PluginConfig
-from odradek.server.group_keys import read_group_config
+from odradek.settings.reading import read_settings
 
 
 def test_the_defaults_of_the_consumer_protocol_are_kafkas() -> None:
-    config = read_group_config(PluginConfig("", {}))
+    config = read_settings(GroupConfig, PluginConfig("", {}))
 
     assert (config.consumer_session_timeout_ms, config.consumer_heartbeat_interval_ms) == (45_000, 5_000)
     assert config.consumer_assignors == ("uniform", "range")
@@ -17,7 +18,7 @@ def test_the_defaults_of_the_consumer_protocol_are_kafkas() -> None:
 def test_a_timeout_within_changed_limits_is_accepted() -> None:
     values = {"group.consumer.session.timeout.ms": 6_000, "group.consumer.min.session.timeout.ms": 6_000}
 
-    config = read_group_config(PluginConfig("", values))
+    config = read_settings(GroupConfig, PluginConfig("", values))
 
     assert config.consumer_session_timeout_ms == 6_000
 
@@ -39,6 +40,6 @@ def test_a_value_out_of_bounds_stops_the_start(key: str, value: object) -> None:
     config = PluginConfig("", {key: value})
 
     with pytest.raises(ConfigError) as stop:
-        read_group_config(config)
+        read_settings(GroupConfig, config)
 
     assert stop.value.path == key

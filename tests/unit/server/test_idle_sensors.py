@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
-from odradek.server.quota_keys import SENSORS_PER_TURN, forget_idle
+from odradek.server.upkeep.idle_sensors import SENSORS_PER_TURN, forget_idle
 from odradek.testing.clock import MockClock
 
 HOUR_MS = 3_600_000

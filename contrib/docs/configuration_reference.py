@@ -1,0 +1,118 @@
+"""Writes the tables of ``host/docs/reference/configuration.md`` from the declarations of the settings.
+
+    python -m contrib.docs.configuration_reference            # from the repository's root
+    python -m contrib.docs.configuration_reference --check    # exit status 1 when a table is out of date
+
+Each table follows a line ``<!-- settings: NAME -->``; the rest of the page is written by hand.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from odradek.broker.throttled_replicas import ThrottledReplicas
+from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.quota.replication_rates import ReplicationRates
+from odradek.server.config import HostConfig
+from odradek.server.plugins.active_plugin import PluginSettings
+from odradek.settings.setting import Scope, Setting, declared, sections, walk
+from odradek.telemetry.client_metrics_configs import CONFIG_KEYS
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "host/docs/reference/configuration.md"
+MARK = re.compile(r"(<!-- settings: (?P<name>[\w ]+) -->\n)(?:\|.*\n)*")
+HEAD = "| key | type | default | unit | at run time | meaning |\n|---|---|---|---|---|---|\n"
+TABLE_OF_SECTION = {
+    "broker": "host",
+    "metrics_push": "host",
+    "upkeep": "host",
+    "longer_units": "host",
+    "sasl": "host",
+    "telemetry": "telemetry",
+    "spool": "telemetry",
+    "groups": "groups",
+    "transactions": "transactions",
+    "quotas": "quotas",
+    "connections": "connections",
+    "log_defaults": "topics",
+}
+"""By field of `HostConfig`; a new section has to be put here."""
+
+
+def tables() -> dict[str, list[Setting]]:
+    """The settings of each table, by its name."""
+    found: dict[str, list[Setting]] = {"host": list(declared(HostConfig).values())}
+    for name, part in sections(HostConfig).items():
+        rows = [part.named(each) for _, each in walk(part.type)]
+        found.setdefault(TABLE_OF_SECTION[name], []).extend(rows)
+    found["connections"] += [each for _, each in walk(ReplicationRates)]
+    found["topics"] += [each for _, each in walk(ThrottledReplicas)]
+    found["subscriptions"] = list(CONFIG_KEYS)
+    found["plugins"] = [each for _, each in walk(PluginSettings)]
+    found["forwarders"] = [each for _, each in walk(ForwarderSettings)]
+    return found
+
+
+def table(settings: Iterable[Setting]) -> str:
+    """The rows of one table, by key."""
+    return HEAD + "".join(map(row, sorted(settings, key=lambda each: each.name)))
+
+
+def row(each: Setting) -> str:
+    """One key."""
+    cells = (f"`{each.name}`", each.kind.shape, default(each), each.unit, scope(each), meaning(each))
+    return "".join(f"| {cell} " if cell else "| " for cell in cells) + "|\n"
+
+
+def default(each: Setting) -> str:
+    """The default, or the words for none."""
+    return each.unset or f"`{each.default_text}`"
+
+
+def scope(each: Setting) -> str:
+    """Whose property it is at run time, and the key there."""
+    if each.scope in (Scope.TOPIC, Scope.GROUP):
+        where = "topic" if not each.in_file else each.scope
+        return f"{where} `{each.own_key}`"
+    return each.scope.value
+
+
+def meaning(each: Setting) -> str:
+    """The sentence, and where to read more."""
+    more = f" [More]({each.page})." if each.page else ""
+    only = " Not in the file." if not each.in_file else ""
+    return each.documentation.rstrip(".") + "." + only + more
+
+
+def written(page: str) -> str:
+    """The page with the tables of the declarations."""
+    rows = tables()
+    names = [match["name"] for match in MARK.finditer(page)]
+    if sorted(names) != sorted(rows):
+        raise SystemExit(f"expected one mark for each of {', '.join(sorted(rows))}, found {', '.join(names)}")
+    return MARK.sub(lambda match: match[1] + table(rows[match["name"]]), page)
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare; the exit status."""
+    page = PAGE.read_text(encoding="utf-8")
+    wanted = written(page)
+    if arguments == ["--check"]:
+        if page != wanted:
+            sys.stderr.write(
+                f"{PAGE.relative_to(ROOT)} is out of date: python -m contrib.docs.configuration_reference\n"
+            )
+            return 1
+        return 0
+    if arguments:
+        sys.stderr.write("usage: python -m contrib.docs.configuration_reference [--check]\n")
+        return 2
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""Settings of the host's own metrics: where Prometheus may ask, and where they are pushed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from odradek.broker.broker import Endpoint
+from odradek.plugin.config import PluginConfig
+from odradek.settings.kinds import LONG, Special, Whole
+from odradek.settings.setting import setting
+from odradek.wire.config_resource import ConfigType
+
+ENDPOINT = "metrics.otlp.endpoint"
+METRICS_PATH = "/v1/metrics"
+
+
+def read_listener(table: PluginConfig, key: str) -> Endpoint | None:
+    """Return the address of the endpoint for Prometheus; None for an empty text.
+
+    Raises:
+        ConfigError: The text is not of the form http://HOST:PORT.
+    """
+    text = table.text(key)
+    if not text:
+        return None
+    parts = split(text)
+    if parts is None or parts.scheme != "http" or parts.port is None or parts.path not in ("", "/"):
+        raise table.error(key, f"expected http://HOST:PORT, found {text!r}")
+    return Endpoint(parts.hostname or "", parts.port)
+
+
+def read_endpoint(table: PluginConfig, key: str) -> str | None:
+    """Return the URL of a collector; None for an empty text.
+
+    Raises:
+        ConfigError: The text is not the URL of a host.
+    """
+    endpoint = table.text(key)
+    if not endpoint:
+        return None
+    parts = split(endpoint)
+    if parts is None or parts.scheme not in ("http", "https") or "@" in parts.netloc or parts.query:
+        raise table.error(key, "expected http://HOST:PORT or https://HOST:PORT, with a path or without")
+    return endpoint
+
+
+def read_headers(table: PluginConfig, key: str) -> dict[str, str]:
+    """Return the headers of a push. An error does not repeat the text: it may be a password.
+
+    Raises:
+        ConfigError: One is not of the form NAME=VALUE.
+    """
+    headers = {}
+    for number, text in enumerate(table.texts(key), 1):
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip() or not (name + value).isprintable() or not text.isascii():
+            raise table.error(key, f"expected NAME=VALUE in printable ASCII, number {number} is not")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def split(text: str) -> SplitResult | None:
+    """Return the parts of a URL that names a host; None if it does not."""
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018  checks it
+    except ValueError:
+        return None
+    return parts if parts.hostname else None
+
+
+LISTENER_KIND = Special(
+    type=ConfigType.STRING,
+    shape="text",
+    read=read_listener,
+    text=lambda address: (
+        f"http://{f'[{address.host}]' if ':' in address.host else address.host}:{address.port}"
+    ),
+)
+HEADERS_KIND = Special(type=ConfigType.LIST, shape="list", read=read_headers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsPushSettings:
+    """Where the host's own metrics are pushed, and how often."""
+
+    # fmt: off
+    endpoint: str | None = setting(
+        ENDPOINT, Special(type=ConfigType.STRING, shape="text", read=read_endpoint), None,
+        "`http://HOST:PORT` or `https://HOST:PORT` of a collector that the host's metrics are pushed to over "
+        "OTLP/HTTP; `/v1/metrics` is added.", unset="off", page="metrics.md",
+    )
+    interval_ms: int = setting(
+        "metrics.otlp.interval.ms", Whole(LONG, 100), 60_000, "How often the host's metrics are pushed.",
+        unit="ms",
+    )
+    headers: Mapping[str, str] = setting(
+        "metrics.otlp.headers", HEADERS_KIND, {}, "`NAME=VALUE` each, sent with every push.",
+        unset="none", sensitive=True,
+    )
+    # fmt: on
+
+    @property
+    def url(self) -> str:
+        """Where metrics are posted to, if there is an endpoint."""
+        base = (self.endpoint or "").rstrip("/")
+        return base if base.endswith(METRICS_PATH) else base + METRICS_PATH

@@ -1,0 +1,27 @@
+"""Connections that are closed because there are more than ``max.connections``."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.server.sockets.listener import Listener
+
+
+def displace(quotas: ConnectionQuotas, listeners: Sequence[Listener]) -> None:
+    """Close the connections beyond the broker's limit.
+
+    Those that are being closed anyway go first, then the least recently used. Those of the inter-broker
+    listener stay.
+    """
+    candidates = (
+        channel
+        for listener in listeners
+        if not quotas.is_protected(listener.address.name)
+        for channel in listener.channels
+    )
+    for channel in heapq.nsmallest(
+        quotas.excess, candidates, key=lambda channel: (not channel.closing, channel.last_active_ms)
+    ):
+        channel.abort()

@@ -1,0 +1,262 @@
+"""The kinds of values that a setting can have: how each is read, parsed, printed and documented.
+
+``read`` takes what the configuration file or ``--set`` gives, and its errors say what was expected. ``parse``
+takes the text of an admin client, and its errors are those of Kafka's ConfigDef.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from odradek.plugin.config import PluginConfig
+from odradek.wire.config_resource import ConfigType
+from odradek.wire.limits import INT32_MAX, INT64_MAX
+
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
+LARGEST = {ConfigType.SHORT: 2**15 - 1, ConfigType.INT: INT32_MAX, ConfigType.LONG: INT64_MAX}
+LIST_SEPARATOR = re.compile(r"\s*,\s*")
+
+
+class BadElement(ValueError):
+    """A value that Kafka quotes as it understood it: one element of a list, or a number out of range."""
+
+    def __init__(self, element: object, problem: str) -> None:
+        super().__init__(problem)
+        self.element = str(element)
+
+
+class Kind(Protocol):
+    """How the values of a setting look."""
+
+    @property
+    def type(self) -> ConfigType:
+        """The type that DescribeConfigs shows."""
+
+    @property
+    def shape(self) -> str:
+        """Type and bounds, for the reference page."""
+
+    def read(self, table: PluginConfig, key: str) -> Any:
+        """Return the value of a key that the table has.
+
+        Raises:
+            ConfigError: The value is not one of this kind.
+        """
+
+    def parse(self, text: str) -> Any:
+        """Return the value that an admin client means.
+
+        Raises:
+            ValueError: The text is not a value of this kind; in Kafka's words.
+        """
+
+    def text(self, value: Any) -> str:
+        """Return a value as Kafka prints it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number in ``least..most``."""
+
+    type: ConfigType = ConfigType.INT
+    least: int = 0
+    bound: int | None = None
+    """The largest number; None for the largest of the type."""
+
+    @property
+    def most(self) -> int:
+        return LARGEST[self.type] if self.bound is None else self.bound
+
+    @property
+    def shape(self) -> str:
+        if self.bound is not None:
+            return f"integer, {self.least} to {self.bound}"
+        return f"integer, from {self.least}" if self.least else "integer"
+
+    def read(self, table: PluginConfig, key: str) -> int:
+        return table.integer(key, 0, self.least, self.most)
+
+    def parse(self, text: str) -> int:
+        trimmed = text.strip()
+        value = int(trimmed) if WHOLE_NUMBER.fullmatch(trimmed) else None
+        if value is None or not -LARGEST[self.type] - 1 <= value <= LARGEST[self.type]:
+            raise ValueError(f"Not a number of type {self.type.name}")
+        check_range(value, self.least, self.most)
+        return value
+
+    def text(self, value: int) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A number from 0 to 1."""
+
+    @property
+    def type(self) -> ConfigType:
+        return ConfigType.DOUBLE
+
+    @property
+    def shape(self) -> str:
+        return "number, 0 to 1"
+
+    def read(self, table: PluginConfig, key: str) -> float:
+        value = table.value(key)
+        try:
+            return self.parse(str(value))
+        except ValueError:
+            raise table.error(key, f"expected a number from 0 to 1, found {value!r}") from None
+
+    def parse(self, text: str) -> float:
+        try:
+            value = float(text.strip())
+        except ValueError:
+            raise ValueError("Not a number of type DOUBLE") from None
+        check_range(value, 0, 1)
+        return value
+
+    def text(self, value: float) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+    @property
+    def type(self) -> ConfigType:
+        return ConfigType.BOOLEAN
+
+    @property
+    def shape(self) -> str:
+        return "boolean"
+
+    def read(self, table: PluginConfig, key: str) -> bool:
+        return table.boolean(key, False)
+
+    def parse(self, text: str) -> bool:
+        value = {"true": True, "false": False}.get(text.strip().lower())
+        if value is None:
+            raise ValueError("Expected value to be either true or false")
+        return value
+
+    def text(self, value: bool) -> str:
+        return str(value).lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few words, and the value that each stands for."""
+
+    choices: Mapping[str, Any]
+
+    @property
+    def type(self) -> ConfigType:
+        return ConfigType.STRING
+
+    @property
+    def shape(self) -> str:
+        return " or ".join(f"`{choice}`" for choice in self.choices)
+
+    def read(self, table: PluginConfig, key: str) -> Any:
+        return self.choices[table.choice(key, "", list(self.choices))]
+
+    def parse(self, text: str) -> Any:
+        if text not in self.choices:
+            raise ValueError(f"String must be one of: {', '.join(self.choices)}")
+        return self.choices[text]
+
+    def text(self, value: Any) -> str:
+        return next(text for text, chosen in self.choices.items() if chosen == value)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of words, with commas between them where it is one text."""
+
+    choices: Sequence[str] = ()
+    """The words that are allowed; none for any."""
+    least: int = 0
+    """How many there must be."""
+    collect: Callable[[Sequence[str]], Collection[str]] = tuple
+
+    @property
+    def type(self) -> ConfigType:
+        return ConfigType.LIST
+
+    @property
+    def shape(self) -> str:
+        return "list"
+
+    def read(self, table: PluginConfig, key: str) -> Collection[str]:
+        items = table.texts(key)
+        if len(items) < self.least or (self.choices and not set(items) <= set(self.choices)):
+            some = "one or more of" if self.least else "a list of"
+            raise table.error(key, f"expected {some} {', '.join(self.choices)}, found {','.join(items)!r}")
+        return self.collect(items)
+
+    def parse(self, text: str) -> Collection[str]:
+        items = elements(text)
+        for item in sorted(set(items) - set(self.choices)) if self.choices else ():
+            raise BadElement(item, f"String must be one of: {', '.join(self.choices)}")
+        return self.collect(items)
+
+    def text(self, value: Collection[str]) -> str:
+        return ",".join(sorted(value) if isinstance(value, frozenset) else value)
+
+
+def printed(value: Any) -> str:
+    """Return a value, or the elements of one, as ``str`` prints it."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def stripped(text: str) -> str:
+    """Return any text as a value."""
+    return text.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Special:
+    """A value with a form of its own."""
+
+    type: ConfigType
+    shape: str
+    read: Callable[[PluginConfig, str], Any]
+    parse: Callable[[str], Any] = stripped
+    text: Callable[[Any], str] = printed
+
+
+INT, LONG = ConfigType.INT, ConfigType.LONG
+TEXT = Special(type=ConfigType.STRING, shape="text", read=PluginConfig.text)
+
+
+def check_range(value: float, least: float, most: float) -> None:
+    """Whether a number is in ``least..most``; in Kafka's words.
+
+    Raises:
+        BadElement: It is not.
+    """
+    if value < least:
+        raise BadElement(value, f"Value must be at least {least}")
+    if not value <= most:
+        raise BadElement(value, f"Value must be no more than {most}")
+
+
+def elements(text: str) -> list[str]:
+    """Return the items of a LIST, after ``ConfigDef.parseType``; a repeated one counts once (KIP-1161)."""
+    trimmed = text.strip()
+    return list(dict.fromkeys(LIST_SEPARATOR.split(trimmed))) if trimmed else []
+
+
+def rendered(kind: ConfigType, text: str) -> str:
+    """Return a valid text as ``ConfigDef.convertToString`` prints it: ``" 1000 "`` becomes ``"1000"``."""
+    if kind is ConfigType.LIST:
+        return ",".join(elements(text))
+    if kind in LARGEST:
+        return str(int(text))
+    if kind is ConfigType.BOOLEAN:
+        return text.strip().lower()
+    return text.strip()

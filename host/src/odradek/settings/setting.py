@@ -1,0 +1,160 @@
+"""The declaration of a setting, as the metadata of a field of a dataclass.
+
+A room declares its settings where it uses them::
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class TelemetryConfig:
+        telemetry_max_bytes: int = setting(
+            "telemetry.max.bytes", Whole(INT, 1), 1_048_576, "Largest push as received.", unit="bytes"
+        )
+
+A dataclass of settings may have others as sections. ``declared`` and ``sections`` give what a class has,
+`read_settings` makes one out of the configuration file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from odradek.plugin.config import ConfigError
+from odradek.settings.kinds import BadElement, Choice, Kind
+
+DECLARATION = "setting"
+SECTION = "section"
+
+
+class Scope(StrEnum):
+    """Whose property a setting is at run time."""
+
+    START = ""
+    """Nobody's: it is read when the host starts."""
+    BROKER = "broker"
+    """Of one broker, or of all."""
+    LISTENER = "broker, listener"
+    """Likewise, and each listener can have a value of its own."""
+    TOPIC = "broker, topic"
+    """Of one broker or of all as the default of topics, and of each topic."""
+    GROUP = "group"
+    """Of each group; the host's own value is read when it starts."""
+    SUBSCRIPTION = "subscription"
+    """Of each subscription; the host has no value of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One key."""
+
+    name: str
+    """The key of the configuration file and of BROKER resources."""
+    kind: Kind
+    default: Any
+    documentation: str
+    """One sentence."""
+    unit: str = ""
+    scope: Scope = Scope.START
+    own_key: str = ""
+    """The key of a TOPIC or GROUP resource, if the scope says so."""
+    in_file: bool = True
+    """False: it can only be set at run time."""
+    fallbacks: tuple[str, ...] = ()
+    """Keys that hold in this order while this one is not set: it is null then."""
+    used: bool = True
+    """False: the value is accepted and shown, and has no effect."""
+    sensitive: bool = False
+    """True: the value is never shown."""
+    unset: str = ""
+    """What the reference page says instead of a default."""
+    page: str = ""
+    """Where the reference page says more, as a link."""
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as Kafka prints it; None for null."""
+        return self.text(self.default)
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether BROKER resources can change it."""
+        return self.scope in (Scope.BROKER, Scope.LISTENER, Scope.TOPIC)
+
+    def text(self, value: Any) -> str | None:
+        """Return a value as Kafka prints it; None for null."""
+        return None if value is None and not isinstance(self.kind, Choice) else self.kind.text(value)
+
+    def parse(self, text: str) -> Any:
+        """Return the value that an admin client means.
+
+        Raises:
+            ConfigError: Not a value of this setting, in Kafka's words.
+        """
+        try:
+            return self.kind.parse(text)
+        except ValueError as error:
+            shown = error.element if isinstance(error, BadElement) else text
+            raise ConfigError(
+                self.name, f"Invalid value {shown} for configuration {self.name}: {error}"
+            ) from None
+
+    def of_resource(self) -> Setting:
+        """Return the same setting under the key of a topic or a group."""
+        return replace(self, name=self.own_key)
+
+    def of_broker(self) -> Setting:
+        """Return the setting as a BROKER resource has it: null while another key stands in for it."""
+        return replace(self, default=None) if self.fallbacks else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A dataclass of settings inside another one."""
+
+    type: type[Any]
+    prefix: str = ""
+    """Put before each of its keys."""
+    subject: str = ""
+    """Put for ``{subject}`` in each of its sentences."""
+
+    def named(self, each: Setting) -> Setting:
+        """Return a setting as it is in this section."""
+        if not self.prefix and not self.subject:
+            return each
+        words = each.documentation.replace("{subject}", self.subject)
+        return replace(each, name=self.prefix + each.name, documentation=words)
+
+
+def setting(name: str, kind: Kind, default: Any, documentation: str, **more: Any) -> Any:
+    """Declare a setting; ``more`` are the other fields of `Setting`."""
+    declaration = Setting(name=name, kind=kind, default=default, documentation=documentation, **more)
+    if default.__class__.__hash__ is None:  # a mapping
+        return field(default_factory=lambda: default, metadata={DECLARATION: declaration})
+    return field(default=default, metadata={DECLARATION: declaration})
+
+
+def section(kind: type[Any], prefix: str = "", subject: str = "") -> Any:
+    """Declare a section."""
+    return field(default_factory=kind, metadata={SECTION: Section(type=kind, prefix=prefix, subject=subject)})
+
+
+@cache
+def declared(kind: Any) -> Mapping[str, Setting]:
+    """The settings that a dataclass has itself, by field."""
+    return {each.name: each.metadata[DECLARATION] for each in fields(kind) if DECLARATION in each.metadata}
+
+
+@cache
+def sections(kind: Any) -> Mapping[str, Section]:
+    """The sections of a dataclass, by field."""
+    return {each.name: each.metadata[SECTION] for each in fields(kind) if SECTION in each.metadata}
+
+
+def walk(kind: Any, within: Section | None = None) -> Iterator[tuple[tuple[str, ...], Setting]]:
+    """All settings of a dataclass and its sections, each with the fields that lead to it."""
+    for name, each in declared(kind).items():
+        yield (name,), within.named(each) if within else each
+    for name, part in sections(kind).items():
+        for path, each in walk(part.type, part):
+            yield (name, *path), each

@@ -1,0 +1,8 @@
+"""The largest numbers of the protocol's types."""
+
+from __future__ import annotations
+
+from typing import Final
+
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1

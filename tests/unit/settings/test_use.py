@@ -1,0 +1,97 @@
+"""Every setting that is declared is read somewhere, or says that it has no effect."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from odradek.broker.throttled_replicas import ThrottledReplicas
+from odradek.delivery.forwarder_settings import ForwarderSettings
+from odradek.log.log_config import LogConfig
+from odradek.quota.replication_rates import ReplicationRates
+from odradek.server.config import HostConfig
+from odradek.server.plugins.active_plugin import PluginSettings
+from odradek.settings.setting import Setting, declared, sections, walk
+
+SOURCE = Path(__file__).parents[3] / "host/src/odradek"
+CLASSES = (HostConfig, ForwarderSettings, PluginSettings, ReplicationRates)
+BY_NAME = ("consumer_min_", "consumer_max_")
+"""Limits of groups: ``GroupConfig.limits_ms`` reads them by the name of what they limit."""
+
+
+def attributes_read() -> set[str]:
+    """The names of all attributes that the host's code reads."""
+    return {
+        node.attr
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def unused(kind: type[object], read: set[str]) -> Iterator[str]:
+    """The keys of a dataclass of settings, and of its sections, whose fields nothing reads."""
+    for path, declaration in walk(kind):
+        if declaration.used and path[-1] not in read and not path[-1].startswith(BY_NAME):
+            yield declaration.name
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_every_setting_is_read(kind: type[object]) -> None:
+    read = attributes_read()
+
+    assert list(unused(kind, read)) == []
+
+
+def test_a_setting_that_nothing_reads_is_found() -> None:
+    read = attributes_read() - {"linger_ms", "node_id"}
+
+    assert sorted(unused(HostConfig, read)) == ["node.id", "telemetry.linger.ms"]
+
+
+def test_a_setting_without_effect_is_read_by_nothing_and_says_so() -> None:
+    without = {name: each for name, each in declared(LogConfig).items() if not each.used}
+
+    read = attributes_read()
+
+    assert without
+    assert [name for name in without if name in read] == []
+    assert all("not used" in each.documentation for each in without.values())
+
+
+def test_every_section_is_read() -> None:
+    read = attributes_read()
+
+    assert [name for name in sections(HostConfig) if name not in read] == []
+
+
+def all_settings() -> list[Setting]:
+    kinds = (*CLASSES, ThrottledReplicas)
+    return [each for kind in kinds for _, each in walk(kind)]
+
+
+def test_each_key_is_declared_once() -> None:
+    names = [each.name for _, each in walk(HostConfig)]
+
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("each", all_settings(), ids=lambda each: each.name)
+def test_each_declaration_is_whole(each: Setting) -> None:
+    assert each.documentation[0].isupper() or each.documentation[0] == "`"
+    assert each.documentation.endswith(".")
+    assert "\n" not in each.documentation
+    assert each.unset or each.default_text is not None
+
+
+DYNAMIC = [each for each in all_settings() if each.dynamic]
+
+
+@pytest.mark.parametrize("each", DYNAMIC, ids=lambda each: each.name)
+def test_the_default_of_a_dynamic_setting_is_one_of_its_values(each: Setting) -> None:
+    text = each.default_text or ""
+
+    assert each.parse(text) == each.default
