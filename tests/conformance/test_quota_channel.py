@@ -263,7 +263,7 @@ def test_a_channel_that_closes_while_throttled_is_forgotten(connection: LimitedC
     assert connection.queue_size == 0
 
 
-def test_clients_that_come_and_go_leave_nothing_behind(connection: LimitedConnection) -> None:
+def test_disconnected_clients_leave_nothing_behind(connection: LimitedConnection) -> None:
     channels = connection.broker.quotas.produce.channels
     for _ in range(500):
         channel = Channel(connection.listener)

@@ -110,7 +110,7 @@ def test_without_a_rate_the_quota_is_never_exceeded(leader: ThrottledLeader) -> 
     assert (exceeded, leader.manager.upper_bound) == (False, UNLIMITED)
 
 
-def test_a_later_rate_counts_what_was_copied_before(leader: ThrottledLeader) -> None:
+def test_a_later_rate_counts_earlier_copies(leader: ThrottledLeader) -> None:
     leader.record_at(0, 1000)
 
     leader.manager.update_quota(10)

@@ -177,7 +177,7 @@ def test_offset_commit_stores(client: GroupClient, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", served(OffsetFetchRequest))
-def test_offset_fetch_gives_what_was_committed(client: GroupClient, version: int) -> None:
+def test_offset_fetch_returns_committed_offsets(client: GroupClient, version: int) -> None:
     client.post(committing(client, offset=7))
     old = [OffsetFetchRequestTopic(name=TOPIC, partition_indexes=[0])]
     new = [OffsetFetchRequestTopics(name=TOPIC, topic_id=topic_id(client), partition_indexes=[0])]

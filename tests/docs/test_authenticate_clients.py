@@ -58,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_step_does_what_the_page_says(folder: Path) -> None:
+def test_each_step_works_as_on_the_page(folder: Path) -> None:
     pytest.importorskip("confluent_kafka")
     first, then, last = commands()
 

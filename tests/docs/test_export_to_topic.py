@@ -52,7 +52,7 @@ def until_printed(command: str, expected: str, folder: Path) -> None:
         time.sleep(0.1)
 
 
-def test_each_step_does_what_the_page_says(tmp_path: Path) -> None:
+def test_each_step_works_as_on_the_page(tmp_path: Path) -> None:
     address = f"localhost:{free_port()}"
     own, elsewhere = texts("toml")
     _, serve_command, list_command, _ = texts("sh")

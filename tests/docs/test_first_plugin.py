@@ -96,7 +96,7 @@ def between(text: str, start: str, end: str) -> str:
 
 
 @pytest.mark.slow
-def test_every_command_does_what_the_page_says(tmp_path: Path, wheels: Path) -> None:
+def test_every_command_works_as_on_the_page(tmp_path: Path, wheels: Path) -> None:
     (project,) = code("toml")
     plugin, contract, kept, hook, line = code("python")
     setup, first, second, third, install, verify, serve = commands()

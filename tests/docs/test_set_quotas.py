@@ -25,7 +25,9 @@ def steps() -> list[tuple[list[str], str]]:
     return found
 
 
-def test_each_command_prints_what_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_command_prints_the_output_on_the_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown, real = [], []
 
     with serving(tmp_path / "data") as serve:

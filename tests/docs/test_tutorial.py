@@ -67,7 +67,7 @@ def unlike(shown: dict[str, Any], real: dict[str, Any]) -> list[str]:
     return [key for key, value in shown.items() if type(real.get(key)) is not type(value)]
 
 
-def test_each_step_prints_what_the_tutorial_says(tmp_path: Path) -> None:
+def test_each_step_prints_the_output_in_the_tutorial(tmp_path: Path) -> None:
     pytest.importorskip("confluent_kafka")
     shown = json.loads(only("json"))
 

@@ -94,7 +94,7 @@ class SessionClient:
 
 @settings(max_examples=60)
 @given(steps=STEPS)
-def test_a_session_returns_what_full_requests_would(steps: list[tuple[str, int]]) -> None:
+def test_a_session_returns_the_same_as_full_requests(steps: list[tuple[str, int]]) -> None:
     client = BrokerClient(make_broker())
     topic = client.broker.topics.create("t", PARTITIONS, {})
     reader = SessionClient(client, topic.id)

@@ -107,7 +107,7 @@ def test_labels_are_those_of_the_straightforward_implementation(
     cut=st.integers(0, 200),
     flips=st.lists(st.tuples(st.integers(0, 500), st.integers(0, 255))),
 )
-def test_validator_refuses_what_the_full_schema_refuses(
+def test_validator_refuses_the_same_payloads_as_the_full_schema(
     data: MetricsData, cut: int, flips: list[tuple[int, int]]
 ) -> None:
     mutated = bytearray(data.SerializeToString())

@@ -27,7 +27,7 @@ def test_the_outcome_reaches_the_callback() -> None:
     assert deferred.done
 
 
-def test_a_callback_that_comes_late_is_called_at_once() -> None:
+def test_a_late_callback_is_called_at_once() -> None:
     deferred = Deferred[str]()
     deferred.complete("response")
 
@@ -47,7 +47,7 @@ def test_the_first_outcome_counts() -> None:
     assert deferred.outcome == "first"
 
 
-def test_a_function_can_make_the_outcome() -> None:
+def test_a_function_can_compute_the_outcome() -> None:
     deferred = Deferred[str]()
 
     deferred.complete_by(lambda: "made")
@@ -55,7 +55,7 @@ def test_a_function_can_make_the_outcome() -> None:
     assert deferred.outcome == "made"
 
 
-def test_what_the_function_raises_is_the_outcome() -> None:
+def test_an_exception_of_the_function_is_the_outcome() -> None:
     deferred = Deferred[str]()
     received = waited_for(deferred)
     bug = ZeroDivisionError()
@@ -65,7 +65,7 @@ def test_what_the_function_raises_is_the_outcome() -> None:
     assert received == [bug]
 
 
-def test_a_function_is_not_called_when_the_outcome_is_there() -> None:
+def test_a_function_is_not_called_after_the_outcome() -> None:
     deferred = Deferred[None]()
     deferred.complete(None)
     calls: list[str] = []
@@ -101,7 +101,7 @@ def test_a_connection_lost_after_the_outcome_abandons_nothing() -> None:
     assert happened == []
 
 
-def test_a_connection_can_be_lost_when_there_is_nothing_to_abandon() -> None:
+def test_a_connection_can_be_lost_without_anything_to_abandon() -> None:
     deferred = Deferred[str]()
 
     deferred.lost()
@@ -110,7 +110,7 @@ def test_a_connection_can_be_lost_when_there_is_nothing_to_abandon() -> None:
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_each_step_gets_what_the_one_before_made(early: bool) -> None:
+def test_each_step_gets_the_result_of_the_previous_one(early: bool) -> None:
     deferred = Deferred[int]()
     if early:
         deferred.complete(1)
@@ -132,7 +132,7 @@ def test_an_exception_skips_the_steps() -> None:
     assert (received, calls) == ([bug], [])
 
 
-def test_what_a_step_raises_is_the_outcome() -> None:
+def test_an_exception_of_a_step_is_the_outcome() -> None:
     deferred = Deferred[int]()
     bug = ZeroDivisionError()
     received = waited_for(deferred.then(lambda _: raising(bug)()))
@@ -142,7 +142,7 @@ def test_what_a_step_raises_is_the_outcome() -> None:
     assert received == [bug]
 
 
-def test_a_step_may_wait_once_more() -> None:
+def test_a_step_may_wait_again() -> None:
     deferred, second = Deferred[int](), Deferred[int]()
     received = waited_for(deferred.then(lambda _: one_of(second)).then(str))
     deferred.complete(1)
@@ -180,7 +180,7 @@ def test_steps_run_after_the_connection_is_lost_and_the_finish_does_not() -> Non
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_the_finish_makes_what_the_callback_gets(early: bool) -> None:
+def test_the_finish_computes_the_argument_of_the_callback(early: bool) -> None:
     deferred = Deferred[Any]()
     bug = ZeroDivisionError()
     if early:
@@ -194,7 +194,7 @@ def test_the_finish_makes_what_the_callback_gets(early: bool) -> None:
 
 
 @pytest.mark.parametrize("end", [lambda deferred: deferred.complete("response"), Deferred.lost])
-def test_a_deferred_that_is_over_holds_nothing(end: Callable[[Deferred[str]], None]) -> None:
+def test_a_finished_deferred_holds_no_references(end: Callable[[Deferred[str]], None]) -> None:
     class Wait:
         """Holds its deferred, and is held by it."""
 
@@ -204,7 +204,7 @@ def test_a_deferred_that_is_over_holds_nothing(end: Callable[[Deferred[str]], No
             self.deferred.finish = self.deferred.callback = lambda _: self.stop()
 
         def stop(self) -> None:
-            """Nothing to do."""
+            """Do nothing."""
 
     wait = Wait()
     alive = weakref.ref(wait)
@@ -217,7 +217,7 @@ def test_a_deferred_that_is_over_holds_nothing(end: Callable[[Deferred[str]], No
     assert alive() is None
 
 
-def test_work_that_fails_calls_back_with_what_it_raised() -> None:
+def test_failed_work_calls_back_with_its_exception() -> None:
     bug = ZeroDivisionError()
     received: list[object] = []
 
@@ -234,5 +234,5 @@ def raising(error: Exception) -> Callable[[], Any]:
 
 
 def one_of(answer: int | Deferred[int]) -> int | Deferred[int]:
-    """The result of a step that may have to wait once more."""
+    """The result of a step that may wait again."""
     return answer

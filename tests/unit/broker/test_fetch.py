@@ -274,7 +274,7 @@ def test_an_unknown_last_fetched_epoch_is_answered_by_version(
 
 @pytest.mark.parametrize(("epoch", "opened"), [(-1, 0), (0, 1)])
 @pytest.mark.parametrize("session_id", [0, 77])
-def test_a_full_request_is_served_whatever_session_it_closes(
+def test_a_full_request_is_served_with_any_session_id(
     consumer: Consumer, session_id: int, epoch: int, opened: int
 ) -> None:
     consumer.append()

@@ -46,7 +46,7 @@ def deletion(key: str) -> ConfigChange:
     return ConfigChange(key, None, ConfigOperation.DELETE)
 
 
-def test_describe_prints_what_kafka_configs_prints(admin: FakeAdmin, capsys: Capture) -> None:
+def test_describe_prints_the_same_as_kafka_configs(admin: FakeAdmin, capsys: Capture) -> None:
     own = ConfigSynonym("cleanup.policy", "compact,delete", ConfigSource.TOPIC)
     default = ConfigSynonym("log.cleanup.policy", "delete", ConfigSource.DEFAULT)
     admin.configs[ORDERS] = [
@@ -202,7 +202,7 @@ def test_alter_only_deletes(admin: FakeAdmin) -> None:
     assert admin.done == [{ORDERS: [deletion("c"), deletion("d")]}]
 
 
-def test_alter_sets_what_is_in_a_file(admin: FakeAdmin, tmp_path: Path) -> None:
+def test_alter_sets_the_values_in_a_file(admin: FakeAdmin, tmp_path: Path) -> None:
     file = tmp_path / "add.properties"
     file.write_text("# policy\ncleanup.policy=compact,delete\nretention.ms: 5\n")
 

@@ -55,7 +55,7 @@ def test_list_prints_the_names_that_match(
     assert (status, capsys.readouterr().out) == (0, names)
 
 
-def test_describe_prints_what_kafka_topics_prints(admin: FakeAdmin, capsys: Capture) -> None:
+def test_describe_prints_the_same_as_kafka_topics(admin: FakeAdmin, capsys: Capture) -> None:
     raw = bytes.fromhex("c10984ee3f174a0498d25ab125519bd0")
     admin.topics["orders"] = topic("orders", partition(0), partition(1), topic_id=raw)
     admin.configs[ConfigResource(ResourceType.TOPIC, "orders")] = [

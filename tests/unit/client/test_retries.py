@@ -100,7 +100,7 @@ def test_the_brokers_time_counts_towards_the_deadline() -> None:
         (ErrorCode.TOPIC_ALREADY_EXISTS, False),
     ],
 )
-def test_an_error_for_an_administrator_is_not_retried(code: ErrorCode, expected: bool) -> None:
+def test_only_temporary_errors_are_retried(code: ErrorCode, expected: bool) -> None:
     assert is_temporary(RequestFailed(code)) is expected
 
 

@@ -40,7 +40,7 @@ def test_window_is_never_shorter_than_a_millisecond() -> None:
 
 
 @pytest.mark.parametrize("elapsed_ms", [0, 29_999])
-def test_young_rate_counts_at_least_one_window_more(elapsed_ms: int) -> None:
+def test_young_rate_counts_one_more_window(elapsed_ms: int) -> None:
     rate = Rate(WindowedCount())
     rate.record(1, START_MS)
 

@@ -198,7 +198,7 @@ def test_a_callback_is_told_of_configured_quotas() -> None:
     assert callback.updates == [(PRODUCE, entity, 5), (PRODUCE, entity, None)]
 
 
-def test_limits_that_a_callback_changed_take_effect_when_it_says_so() -> None:
+def test_limits_changed_by_a_callback_take_effect_when_it_reports_them() -> None:
     callback = TenantQuotas({"acme": 1000})
     manager, clock = make(callback)
     manager.record_without_throttle("acme-1", "x", 5000, clock.now_ms())

@@ -116,7 +116,7 @@ def test_a_lost_answer_is_repeated(host: TransactionHost) -> None:
     assert again == first == ProducerIdAndEpoch(0, 1)
 
 
-def test_a_producer_whose_transaction_timed_out_can_continue(host: TransactionHost) -> None:
+def test_a_producer_can_continue_after_its_open_transaction_is_aborted(host: TransactionHost) -> None:
     producer = host.ongoing()
     code = code_of(lambda: host.coordinator.init_producer_id("tx", 60_000, producer))
 
