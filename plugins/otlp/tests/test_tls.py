@@ -226,7 +226,7 @@ def test_changed_certificates_are_read_again(
 
     assert all(problems)
     assert [record.message for record in caplog.records if record.name.startswith("odradek")] == [
-        "certificate not renewed"
+        "certificate not renewed, using the last good one"
     ]
 
 

@@ -24,7 +24,9 @@ def test_files_that_workers_wrote_elsewhere_are_not_committed(tmp_path: Path) ->
 
     check_written(dataset, here)
 
-    with pytest.raises(DatasetError, match=r"driver/points/.*: a worker wrote it and it is not there"):
+    with pytest.raises(
+        DatasetError, match=r"driver/points/.*: a worker wrote this file, but the driver does not see it"
+    ):
         check_written(dataset, [*here, *elsewhere])
 
 

@@ -166,7 +166,7 @@ def test_a_checkpoint_of_another_source_is_refused(
     last.write_text(f'{version}\n{metadata}\n{{"{TOPIC}":{{"0":5,"1":5}}}}')
     fill(host.bootstrap, records(10, first=10, partitions=2))
 
-    with pytest.raises(IngestFailed, match=r"the checkpoint holds .* or that of another source"):
+    with pytest.raises(IngestFailed, match=r"the checkpoint holds .* or belongs to another source"):
         once(spark, given)
     shutil.rmtree(given.checkpoint_location)
     once(spark, given)
@@ -183,7 +183,7 @@ def test_a_checkpoint_of_another_dataset_is_refused(
     once(spark, other)
     fill(host.bootstrap, records(10, first=10, partitions=2))
 
-    with pytest.raises(IngestFailed, match="the checkpoint is that of another dataset"):
+    with pytest.raises(IngestFailed, match="it belongs to another dataset"):
         once(spark, given)
     shutil.rmtree(tmp_path / "checkpoint")
     once(spark, given)
@@ -342,8 +342,8 @@ def test_a_store_that_fails_for_a_while_is_retried(
     said = once(spark, settings(host.bootstrap, tmp_path / "d"))
 
     assert said == [
-        "OSError: [Errno 28] No space left on device; again in 0.1 s",
-        "OSError: [Errno 28] No space left on device; again in 0.2 s",
+        "OSError: [Errno 28] No space left on device; trying again in 0.1 s",
+        "OSError: [Errno 28] No space left on device; trying again in 0.2 s",
     ]
     assert is_exactly(tmp_path / "d", every(10, 2))
 
@@ -382,7 +382,7 @@ def test_sparks_own_writer_needs_its_first_checkpoint(
     shutil.rmtree(given.checkpoint_location)
     fill(host.bootstrap, records(10, first=20, partitions=2))
 
-    with pytest.raises(DatasetError, match=r"its checkpoint .* is gone: .* take an empty folder"):
+    with pytest.raises(DatasetError, match=r"its checkpoint .* is gone: .* choose an empty folder"):
         once(spark, given)
 
 
@@ -397,7 +397,7 @@ def test_sparks_own_writer_writes_the_same_points(
 
     ours = load_dataset(spark, str(tmp_path / "d"))
     found = spark.read.parquet(str(tmp_path / "plain" / "points")).select(ours.columns)
-    with pytest.raises(DatasetError, match="has Delta tables: writer=spark needs a dataset of its own"):
+    with pytest.raises(DatasetError, match="has Delta tables: choose an empty folder for writer=spark"):
         once(spark, settings(host.bootstrap, tmp_path / "d", writer="spark"))
 
     found = found.withColumn("date", found["date"].cast("string"))

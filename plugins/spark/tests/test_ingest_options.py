@@ -76,13 +76,17 @@ def test_valid_options_reach_spark(command: str, host: RunningHost, tmp_path: Pa
 @pytest.mark.parametrize(
     ("options", "status", "line"),
     [
-        (("ingest", "--source", "kafka", "--writer", "spark"), 1, "writer=spark reads by the source odradek"),
-        (("run", "--source", "kafka", "--min-bytes-per-trigger", "5"), 1, "the source kafka knows no sizes"),
+        (("ingest", "--source", "kafka", "--writer", "spark"), 1, "writer=spark needs the source odradek"),
+        (
+            ("run", "--source", "kafka", "--min-bytes-per-trigger", "5"),
+            1,
+            "the source kafka does not support min.bytes.per.trigger",
+        ),
         (("run", "--writer", "spark"), 2, "No such option"),
         (("ingest", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),
         (("run", "--topic", "nope"), 1, "topic nope: Broker: Unknown topic or partition"),
-        (("replay",), 1, "no such table; has anything been ingested?"),
-        (("replay", "--since", "1h", "--range", "0:1-2"), 2, "--range and --since: one of them"),
+        (("replay",), 1, "no such table: check the path, and ingest into it first"),
+        (("replay", "--since", "1h", "--range", "0:1-2"), 2, "--range and --since: expected only one"),
         (("replay", "--since", "soon"), 2, "expected 90s, 30m, 2h, 7d"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
@@ -124,8 +128,8 @@ def test_the_tables_of_one_writer_are_refused_by_the_other(host: RunningHost, tm
     by_spark = called("ingest", host.bootstrap, tmp_path / "delta", "--writer", "spark")
     by_worker = called("ingest", host.bootstrap, tmp_path / "plain")
 
-    assert "has Delta tables: writer=spark needs a dataset of its own" in by_spark.stderr
-    assert "has points by Spark's own writer: go on with writer=spark" in by_worker.stderr
+    assert "has Delta tables: choose an empty folder for writer=spark" in by_spark.stderr
+    assert "was written by Spark's own writer: continue with writer=spark" in by_worker.stderr
 
 
 @pytest.mark.parametrize("command", ["ingest", "run"])
@@ -159,7 +163,10 @@ def test_a_job_without_a_dataset_is_not_started(command: str, tmp_path: Path) ->
     result = CliRunner().invoke(spark, [command, "--dataset", str(tmp_path)])
 
     assert result.exit_code == 1
-    assert result.stderr == f"Error: {tmp_path}/pushes: no such table; has anything been ingested?\n"
+    assert (
+        result.stderr
+        == f"Error: {tmp_path}/pushes: no such table: check the path, and ingest into it first\n"
+    )
 
 
 def test_invalid_rules_are_reported_first(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_offsets_survive_json() -> None:
 
 @pytest.mark.parametrize("foreign", [{"telemetry": {"0": 10}}, {"0": "ten"}, {"0": None}, [1], 7, "3"])
 def test_offsets_of_another_source_are_refused(foreign: Any) -> None:
-    with pytest.raises(ForeignOffsets, match=r"checkpoint holds .* of another source"):
+    with pytest.raises(ForeignOffsets, match=r"checkpoint holds .* belongs to another source"):
         from_json(foreign)
 
 

@@ -230,7 +230,7 @@ def test_an_axis_has_the_unit_of_the_metric(name: str, unit: str | None, expecte
 @pytest.mark.parametrize(
     ("arguments", "status", "line"),
     [
-        (("client",), 2, "which client?"),
+        (("client",), 2, "expected one of --client-id"),
         (("client", "--client-id", "x", "--since", "soon"), 2, "expected 90s, 30m, 2h, 7d"),
         (("sql", "SELECT nonsense"), 2, "nonsense"),
         (("versions", "--plot", "/no/such/folder/x.png"), 1, "/no/such/folder/x.png: No such file"),

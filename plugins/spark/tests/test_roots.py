@@ -45,5 +45,5 @@ def test_a_root_can_be_relative_or_a_uri(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("name", ["q?", "star*", "br[ack]et", "{cur,ly}", "back\\slash", "per%20cent"])
 def test_a_name_that_some_readers_treat_as_a_pattern_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DatasetError, match="take a name without"):
+    with pytest.raises(DatasetError, match="choose a name without"):
         check_root(f"{tmp_path}/{name}")

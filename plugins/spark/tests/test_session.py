@@ -32,7 +32,7 @@ def test_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_java_home_without_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-    with pytest.raises(NoSpark, match=f"JAVA_HOME is {tmp_path}, and there is no bin/java in it"):
+    with pytest.raises(NoSpark, match=f"JAVA_HOME is {tmp_path}, but it has no bin/java: correct it"):
         check_java()
 
 

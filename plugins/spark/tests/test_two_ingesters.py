@@ -68,8 +68,8 @@ def reached(dataset: Path) -> int:
         return 0
 
 
-OF_THE_TABLES = "another ingester writes to this dataset, or the topic was made anew"
-OF_THE_CHECKPOINT = "another ingester works with the checkpoint"
+OF_THE_TABLES = "another ingester writes to this dataset, or the topic was deleted and created again"
+OF_THE_CHECKPOINT = "another ingester uses the checkpoint"
 """Which of them notices first is a race if both use one checkpoint."""
 
 

@@ -1,4 +1,4 @@
-"""Whom a client quota is for, and what it limits; after org.apache.kafka.server.quota.ClientQuotaEntity."""
+"""The entity and the type of a client quota; after org.apache.kafka.server.quota.ClientQuotaEntity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 
 class ClientQuotaType(Enum):
-    """What is limited. The value is the group of the metrics."""
+    """The limited resource. The value is the name of the metrics' group."""
 
     PRODUCE = "Produce"
     FETCH = "Fetch"
@@ -27,44 +27,47 @@ class ConfigEntityType(Enum):
 
 
 class Absent(Enum):
-    """Says that an entity has no part of that type."""
+    """The entity has no part of that type."""
 
     ABSENT = "absent"
 
 
 ABSENT: Final = Absent.ABSENT
 DEFAULT: Final = None
-"""The name of whoever has no quota of its own; also on the wire. No client can be called that."""
+"""The default entity, for clients without a quota of their own; None on the wire too."""
 
 Name = str | None | Literal[Absent.ABSENT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientQuotaEntity:
-    """A user, a client id, both together, or an address. Each is absent, `DEFAULT` or a name."""
+    """A user, a client id, both together, or an IP address. Each is `ABSENT`, `DEFAULT` or a name."""
 
     user: Name = ABSENT
-    """The name of the principal, without its type, as it is."""
+    """The name of the principal without its type, unescaped."""
     client_id: Name = ABSENT
     ip: Name = ABSENT
 
     @classmethod
     def of(cls, names: Mapping[str, str | None]) -> ClientQuotaEntity:
-        """From what AlterClientQuotas calls it: ``user``, ``client-id``, ``ip``; None is the default.
+        """Build the entity from the entity types of AlterClientQuotas.
+
+        Args:
+            names: By type (``user``, ``client-id``, ``ip``): the name, or None for the default entity.
 
         Raises:
-            KeyError: Another type.
+            KeyError: A type is unknown.
         """
         fields = {"user": "user", "client-id": "client_id", "ip": "ip"}
         return cls(**{fields[entity_type]: name for entity_type, name in names.items()})
 
     def names(self) -> dict[str, str | None]:
-        """As AlterClientQuotas calls it, user first."""
+        """The names by the entity types of AlterClientQuotas, user first."""
         parts = {"user": self.user, "client-id": self.client_id, "ip": self.ip}
         return {entity_type: name for entity_type, name in parts.items() if name is not ABSENT}
 
     def config_entities(self) -> Iterator[tuple[ConfigEntityType, str]]:
-        """User and client id as Kafka's callback sees them; a default has the name ""."""
+        """User and client id as Kafka's callback receives them; the name of a default is empty."""
         if self.user is not ABSENT:
             kind = ConfigEntityType.DEFAULT_USER if self.user is None else ConfigEntityType.USER
             yield kind, self.user or ""

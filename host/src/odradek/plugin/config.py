@@ -1,4 +1,4 @@
-"""A table of the configuration, read with types, ranges and defaults; what is left over is a mistake."""
+"""A configuration table, read with types, ranges and defaults; a key that nothing reads is an error."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 class ConfigError(Exception):
-    """The user's configuration cannot be used. Ends the start with exit status 2.
+    """The user's configuration is unusable. The host does not start and exits with status 2.
 
     Args:
         path: The key, from the top of the file: ``plugins.otlp.timeout.ms``.
-        problem: What is wrong and what was expected.
+        problem: The mistake, and the expected value.
     """
 
     def __init__(self, path: str, problem: str) -> None:
@@ -24,19 +24,19 @@ class ConfigError(Exception):
 
 @dataclass(slots=True)
 class PluginConfig:
-    """One table, key by key. `finish` complains about keys that nobody asked for.
+    """One table, read key by key. `finish` refuses the keys that were not read.
 
-    Tables inside it are flat: ``[plugins.otlp.headers] x = "1"`` is the key ``headers.x``, so a dotted key
-    may be quoted or not. The readers accept what a TOML file gives and what ``--set key=value`` gives (text).
+    Nested tables are flattened: ``[plugins.otlp.headers] x = "1"`` is the key ``headers.x``, so a dotted key
+    works with and without quotes. The readers accept values from TOML and text from ``--set key=value``.
     """
 
     path: str
-    """Where the table stands: ``plugins.otlp``."""
+    """Path of the table from the top of the file: ``plugins.otlp``."""
     values: Mapping[str, object]
     known: set[str] = field(default_factory=set)
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        """A string."""
+        """Read a string."""
         value = self.value(key)
         if value is None:
             return default
@@ -45,7 +45,7 @@ class PluginConfig:
         return value
 
     def choice(self, key: str, default: str, choices: Sequence[str]) -> str:
-        """One of ``choices``."""
+        """Read one of ``choices``."""
         value = self.value(key)
         if value is None:
             return default
@@ -54,7 +54,7 @@ class PluginConfig:
         return str(value)
 
     def integer(self, key: str, default: int, least: int = 0, most: int = 2**63 - 1) -> int:
-        """A whole number in ``least..most``."""
+        """Read a whole number from ``least`` to ``most``."""
         value = self.value(key)
         if value is None:
             return default
@@ -70,7 +70,7 @@ class PluginConfig:
         return number
 
     def boolean(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """Read a boolean."""
         value = self.value(key)
         if value is None:
             return default
@@ -81,7 +81,7 @@ class PluginConfig:
         return value
 
     def texts(self, key: str, default: Sequence[str] = ()) -> list[str]:
-        """A list of strings, or one string with commas."""
+        """Read a list of strings, or one string with commas."""
         value = self.value(key)
         if value is None:
             return list(default)
@@ -92,7 +92,7 @@ class PluginConfig:
         return list(value)
 
     def table(self, key: str) -> dict[str, str]:
-        """A table of strings below ``key``; empty when it is not there."""
+        """Read a table of strings below ``key``; empty if it is absent."""
         prefix = f"{key}."
         rows = {
             name.removeprefix(prefix): value for name, value in self.values.items() if name.startswith(prefix)
@@ -104,7 +104,7 @@ class PluginConfig:
         return {name: str(value) for name, value in rows.items()}
 
     def file(self, key: str) -> Path | None:
-        """A path to a file that can be read."""
+        """Read the path of a file, which must exist; None if the key is absent."""
         text = self.text(key)
         if text is None:
             return None
@@ -114,7 +114,7 @@ class PluginConfig:
         return path
 
     def value(self, key: str) -> object | None:
-        """The raw value; None when the key is absent."""
+        """Read the raw value; None if the key is absent."""
         self.known.add(key)
         return self.values.get(key)
 

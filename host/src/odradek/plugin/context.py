@@ -1,18 +1,18 @@
-"""Who is asking: the connection and the request behind a push."""
+"""The connection and the request that a push arrived in."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 UNKNOWN = "unknown"
-"""Kafka's name and version of a client that did not say (ApiVersions below v3)."""
+"""Software name and version of a client that sent none (ApiVersions below v3), as in Kafka."""
 
 
 @dataclass(slots=True, eq=False)
 class ConnectionContext:
     """One connection of a client, from its first byte to its last.
 
-    Fields that ApiVersions and authentication fill in change at most once each; plugins only read.
+    ApiVersions and authentication each set their fields at most once. Plugins must not change them.
     """
 
     connection_id: str
@@ -23,18 +23,18 @@ class ConnectionContext:
     """As Java's ``getHostAddress`` prints it: dotted IPv4, or IPv6 in full groups without leading zeros."""
     client_port: int
     node_id: int
-    """The broker that the client talks to."""
+    """Id of the broker that the client is connected to."""
     principal: str = "User:ANONYMOUS"
-    """``<type>:<name>``; the name alone is what a quota's user means."""
+    """``<type>:<name>``. The user of a client quota is the name alone."""
     client_software_name: str = UNKNOWN
     client_software_version: str = UNKNOWN
 
 
 @dataclass(slots=True, eq=False)
 class RequestContext:
-    """One request; Kafka's ``AuthorizableRequestContext`` and what it keeps to itself.
+    """One request: Kafka's ``AuthorizableRequestContext`` and more.
 
-    ``connection`` carries software name and version, address, port, principal and listener.
+    ``connection`` has the software name and version, address, port, principal and listener.
     """
 
     connection: ConnectionContext
@@ -43,13 +43,13 @@ class RequestContext:
     correlation_id: int
     client_id: str | None
     received_ms: int
-    """When the host read the request, epoch milliseconds."""
+    """Time when the host read the request, epoch milliseconds."""
 
 
 @dataclass(slots=True, eq=False)
 class ClientTelemetryContext:
-    """What an exporter learns beyond the request (KIP-1217)."""
+    """The context of a push for an exporter (KIP-1217)."""
 
     push_interval_ms: int
-    """The interval this client instance was told, milliseconds."""
+    """The push interval that the host gave this client instance, milliseconds."""
     request: RequestContext

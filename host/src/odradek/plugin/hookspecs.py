@@ -28,7 +28,7 @@ hookimpl = pluggy.HookimplMarker("odradek")
 def odradek_client_telemetry(
     config: PluginConfig,
 ) -> ClientTelemetry | ClientTelemetryExporterProvider | None:
-    """Offer a receiver or an exporter that sees each push as it is accepted.
+    """Offer a receiver or an exporter, which is called with each accepted push.
 
     Args:
         config: The plugin's table.
@@ -49,7 +49,7 @@ def odradek_enricher(config: PluginConfig) -> Enricher | None:
         config: The plugin's table.
 
     Returns:
-        The enricher, or None to stay out. Of two that set the same label, the later plugin by name wins.
+        The enricher, or None to stay out. If two set the same label, the plugin whose name sorts last wins.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.
@@ -58,14 +58,14 @@ def odradek_enricher(config: PluginConfig) -> Enricher | None:
 
 @hookspec
 def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarder] | None:
-    """Offer to carry accepted pushes to another system, in batches.
+    """Offer to deliver accepted pushes to another system, in batches.
 
     Args:
         config: The plugin's table.
 
     Returns:
-        A forwarder that has not been started; or several by name, each of which gets every push and is
-        driven by itself, as ``<plugin>.<name>``; or None to stay out.
+        A forwarder that has not been started; or several by name, each of which gets every push
+        independently of the others, as ``<plugin>.<name>``; or None to stay out.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.
@@ -74,15 +74,15 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
 
 @hookspec
 def odradek_quota_callback(config: PluginConfig) -> ClientQuotaCallback | None:
-    """Offer to decide who shares a quota and how much it is.
+    """Offer to decide which clients share a quota, and its limit.
 
-    It takes the place of Kafka's rules about users and client ids; every request asks it for its tags.
+    The callback replaces Kafka's rules about users and client ids. Every request asks it for its tags.
 
     Args:
         config: The plugin's table.
 
     Returns:
-        The callback, or None to stay out. One host has at most one; with two it does not start.
+        The callback, or None to stay out. A host has at most one; with two it does not start.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.
@@ -93,13 +93,14 @@ def odradek_quota_callback(config: PluginConfig) -> ClientQuotaCallback | None:
 def odradek_companion(config: PluginConfig) -> Companion | None:
     """Offer a process that the host runs beside itself.
 
-    For what is too heavy for the host, or may not fail with it. The process is a client like any other.
+    Use one for work that is too heavy for the host's process, or that must not fail together with the host.
+    The process connects as an ordinary client.
 
     Args:
         config: The plugin's table.
 
     Returns:
-        What to start, or None to stay out.
+        The companion, or None to stay out.
 
     Raises:
         ConfigError: The table is not usable. The host does not start.

@@ -1,17 +1,18 @@
-"""What a client pushed."""
+"""The payload of a push."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 CONTENT_TYPE = "OTLP"
-"""What ``ClientTelemetryPayload.contentType()`` says in Kafka's source (the KIP has a longer text)."""
+"""Value of ``ClientTelemetryPayload.contentType()`` in Kafka's source (the KIP has a longer text)."""
 
 
 @dataclass(slots=True, eq=False)
 class ClientTelemetryPayload:
-    """One push, decompressed, found to be OTLP, and labeled. All plugins are given the same object: read
-    only.
+    """One push: decompressed, validated as OTLP, and labeled.
+
+    All plugins receive the same object and must not change it.
     """
 
     client_instance_id: bytes

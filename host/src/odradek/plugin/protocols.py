@@ -1,14 +1,15 @@
-"""What a plugin can be. No base class: an object that has the methods is one.
+"""The interfaces of plugins. There is no base class: an object that has the methods implements the protocol.
 
 Guarantees of the host, for every kind:
 
-1. Objects are made once per host, before the first connection. What a hook returned and has a method
-   ``close`` is closed once, when the host stops.
-2. What a plugin raises is logged, counted and named; the client is answered and the other plugins get the
-   push.
+1. Each hook is called once per host, before the first connection. If the returned object has a method
+   ``close``, the host calls it once when it stops.
+2. An exception of a plugin is logged and counted under the plugin's name. The client still gets its answer
+   and the other plugins still get the push.
 3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop,
-   one call at a time: they may not block. What takes longer than ``plugin.slow.ms`` is counted and named.
-4. A `Forwarder` lives on an event loop and a thread of its own, so whatever it does holds up nobody else.
+   one call at a time: they must not block. Calls longer than ``plugin.slow.ms`` are counted under the
+   plugin's name.
+4. A `Forwarder` runs on an event loop and a thread of its own, so it delays nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from odradek.plugin.payload import ClientTelemetryPayload
 
 @runtime_checkable
 class ClientTelemetryReceiver(Protocol):
-    """Sees every accepted push (KIP-714)."""
+    """Receives every accepted push (KIP-714)."""
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
         """Take one push. Not called for a push without metrics."""
@@ -40,7 +41,7 @@ class ClientTelemetry(Protocol):
 
 @runtime_checkable
 class ClientTelemetryExporter(Protocol):
-    """Sees every accepted push, with the interval the client keeps (KIP-1217)."""
+    """Receives every accepted push, with the client's push interval (KIP-1217)."""
 
     def export_metrics(self, context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> None:
         """Take one push. Not called for a push without metrics."""
@@ -48,8 +49,9 @@ class ClientTelemetryExporter(Protocol):
 
 @runtime_checkable
 class ClientTelemetryExporterProvider(Protocol):
-    """Offers an exporter (KIP-1217). An object that is a `ClientTelemetry` too is asked for its exporter
-    only.
+    """Offers an exporter (KIP-1217).
+
+    If the object is a `ClientTelemetry` too, the host asks it for the exporter only.
     """
 
     def client_telemetry_exporter(self) -> ClientTelemetryExporter | None:
@@ -58,67 +60,75 @@ class ClientTelemetryExporterProvider(Protocol):
 
 @runtime_checkable
 class Enricher(Protocol):
-    """Says what the host knows of a client, as labels on its metrics."""
+    """Labels the metrics of a client with facts that the host knows about it."""
 
     def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
-        """Resource attributes to set, replacing the client's own of the same name.
+        """The Resource attributes to set; they replace the client's own attributes of the same names.
 
-        Called once per client instance and connection; the answer is cached.
+        Called once per client instance and connection; the host caches the result.
         """
 
 
 @runtime_checkable
 class ClientQuotaCallback(Protocol):
-    """Decides who shares a quota and how much it is (``client.quota.callback.class`` of Kafka).
+    """Decides which clients share a quota, and its limit (Kafka's ``client.quota.callback.class``).
 
-    All four types of client quota ask the same object. Called on the host's event loop: it may not block.
-    Whoever has the same tags shares one budget.
+    All four types of client quota ask the same object. It is called on the host's event loop: it must not
+    block. Requests with equal tags share one quota.
     """
 
     def quota_metric_tags(self, quota_type: ClientQuotaType, user: str, client_id: str) -> Mapping[str, str]:
-        """The tags of the metric that a request counts into; asked for every request.
+        """The tags of the metric that a request is charged to; called for every request.
 
         Args:
-            quota_type: What is measured.
+            quota_type: The resource that the request consumes.
             user: The name of the principal, without its type.
-            client_id: As the client calls itself; may be empty.
+            client_id: The client id; may be empty.
         """
 
     def quota_limit(self, quota_type: ClientQuotaType, metric_tags: Mapping[str, str]) -> float | None:
-        """The quota of those tags: bytes, percent of a thread or mutations per second. None is no limit."""
+        """The quota of these tags in bytes per second, percent of a thread or mutations per second.
+
+        None is no limit.
+        """
 
     def update_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity, value: float) -> None:
-        """An operator set a quota (AlterClientQuotas)."""
+        """Called when an operator set a quota (AlterClientQuotas)."""
 
     def remove_quota(self, quota_type: ClientQuotaType, entity: ClientQuotaEntity) -> None:
-        """An operator removed a quota."""
+        """Called when an operator removed a quota."""
 
     def quota_reset_required(self, quota_type: ClientQuotaType) -> bool:
-        """Whether limits changed since the last call for this type by other means than the two above."""
+        """Whether limits of this type changed since the last call, other than by the two methods above."""
 
 
 @runtime_checkable
 class Companion(Protocol):
-    """A process beside the host, which starts it, watches it and stops it."""
+    """A process that the host starts, supervises and stops."""
 
     def command(self, bootstrap_servers: str) -> Sequence[str]:
-        """The program and its arguments. Called once, when the host takes connections.
+        """The program and its arguments. Called once, when the host accepts connections.
 
-        The process gets SIGTERM when the host stops, and is killed when it is not gone in time. Its standard
-        input ends with the host, however that goes. When it ends by itself it is started again.
+        The process gets SIGTERM when the host stops, and is killed if it has not exited in time. Its standard
+        input reaches end of file when the host ends, even if the host is killed. A process that exits by
+        itself is started again.
 
         Args:
             bootstrap_servers: The host's first listener.
         """
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:
-        """How far it is, for ``odradek plugins``. Asked elsewhere: read what this process leaves behind."""
+        """The progress of the process, for ``odradek plugins``.
+
+        Called in another process than the host's, so read it from files or tables that the companion writes.
+        """
 
 
 @dataclass(slots=True, eq=False)
 class TelemetryRecord:
-    """One push on its way to a forwarder. One without metrics has no bytes in ``payload.data``: the client is
-    there and has nothing to say.
+    """One push on its way to a forwarder.
+
+    ``payload.data`` is empty if the client is alive but pushed no metrics.
     """
 
     context: RequestContext
@@ -130,12 +140,12 @@ class TelemetryRecord:
 
 
 class Retry(Exception):
-    """The far side cannot take the batch now.
+    """The destination cannot accept the batch now.
 
     Args:
         reason: For the log and the metrics.
-        after_s: Seconds to wait as the far side asked, or None to leave it to the host's backoff.
-        delivered: Records of the batch that the far side took all the same; only the others come again.
+        after_s: Seconds to wait, as the destination asked; None leaves the wait to the host's backoff.
+        delivered: Records of the batch that the destination accepted; only the others are delivered again.
     """
 
     def __init__(
@@ -147,12 +157,12 @@ class Retry(Exception):
 
 
 class Reject(Exception):
-    """The far side will never take some of the batch.
+    """The destination will never accept some records of the batch.
 
     Args:
         reason: For the log, the metrics and the dead letters.
-        records: The records to give up; empty when the far side did not say which.
-        delivered: Records of the batch that the far side took all the same.
+        records: The records to give up; empty if the destination did not say which.
+        delivered: Records of the batch that the destination accepted.
     """
 
     def __init__(
@@ -168,18 +178,18 @@ class Reject(Exception):
 
 @runtime_checkable
 class Forwarder(Protocol):
-    """Carries pushes to another system, in batches."""
+    """Delivers pushes to another system, in batches."""
 
     async def start(self) -> None:
-        """Called once on the forwarder's own loop. The far side may still be down."""
+        """Called once on the forwarder's own loop. The destination may still be down."""
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
-        """Return when the far side took the whole batch.
+        """Deliver a batch. Return once the destination has accepted all of it.
 
         Raises:
-            Retry: It cannot take it now.
-            Reject: It will never take some of it.
+            Retry: The destination cannot accept the batch now.
+            Reject: The destination will never accept some records of the batch.
         """
 
     async def close(self) -> None:
-        """Let go of everything. Called once, on the same loop, also after a failed start."""
+        """Release all resources. Called once, on the same loop, also after a failed start."""

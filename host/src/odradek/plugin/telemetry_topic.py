@@ -1,7 +1,7 @@
-"""The records of the telemetry topic: how a push is written as key, value and headers, and read back.
+"""Records of the telemetry topic: encode a push as key, value and headers, and decode it.
 
-The format is public (``docs/reference/telemetry-topic.md``). Needs nothing but this package, so that whoever
-reads the topic with any Kafka client (a Spark worker, a script) can use `decode_record`.
+The format is public (``docs/reference/telemetry-topic.md``). This module needs only this package, so any
+program that reads the topic with a Kafka client (a Spark worker, a script) can use `decode_record`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Header = tuple[str, bytes | None]
 
 
 class MalformedTelemetry(ValueError):
-    """A record of the topic that no host has written.
+    """The record is not a push that a host has written.
 
     Args:
-        reason: What is missing or wrong.
+        reason: The part that is missing or wrong.
     """
 
     def __init__(self, reason: str) -> None:
@@ -39,12 +39,12 @@ class MalformedTelemetry(ValueError):
 
 
 def record_key(client_instance_id: bytes) -> bytes:
-    """The key: the client instance id as Kafka prints it."""
+    """The key of a push: the client instance id as Kafka prints it."""
     return uuid_text(client_instance_id).encode()
 
 
 def client_headers(context: RequestContext, push_interval_ms: int, subscription_id: int) -> list[Header]:
-    """Those that are the same for every push of a client instance on a connection."""
+    """The headers that all pushes of a client instance on a connection have in common."""
     connection = context.connection
     client_id = context.client_id
     return [
@@ -65,7 +65,7 @@ def client_headers(context: RequestContext, push_interval_ms: int, subscription_
 
 
 def push_headers(received_ms: int, codec: int, terminating: bool) -> list[Header]:
-    """Those of one push, behind `client_headers`."""
+    """The headers of one push, which follow `client_headers`."""
     return [
         (RECEIVED_MS, b"%d" % received_ms),
         (CODEC, CODECS[codec].encode()),
@@ -74,7 +74,7 @@ def push_headers(received_ms: int, codec: int, terminating: bool) -> list[Header
 
 
 def encode_headers(record: TelemetryRecord) -> list[Header]:
-    """All headers of a push, in their order."""
+    """All headers of a push, in the order of the format."""
     return [
         *client_headers(record.context, record.push_interval_ms, record.subscription_id),
         *push_headers(record.context.received_ms, record.codec, record.payload.terminating),
@@ -84,15 +84,15 @@ def encode_headers(record: TelemetryRecord) -> list[Header]:
 def decode_record(
     key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | str | None]]
 ) -> TelemetryRecord:
-    """A push as it was written, whatever client read it.
+    """Decode a record of the telemetry topic.
 
     Args:
         key: As `record_key`.
         value: OTLP ``MetricsData`` with the labels; empty for a push without metrics.
-        headers: As `encode_headers`; unknown ones are ignored, of one that is there twice the last counts.
+        headers: As `encode_headers`. Unknown headers are ignored; of a repeated header the last one counts.
 
     Raises:
-        MalformedTelemetry: Key, value or a header is missing or is not what it should be.
+        MalformedTelemetry: Key, value or a header is missing or malformed.
     """
     if key is None or value is None:
         raise MalformedTelemetry("a record without key or value")
@@ -111,7 +111,7 @@ def decode_record(
 
 
 def request_of(named: Mapping[str, str | None]) -> RequestContext:
-    """The request behind a push; its correlation id is not kept."""
+    """The request of a push. Its correlation id is not in the record."""
     connection = ConnectionContext(
         connection_id=named.get("connection_id") or "",
         listener_name=required(named, "listener"),
@@ -134,7 +134,11 @@ def request_of(named: Mapping[str, str | None]) -> RequestContext:
 
 
 def required(named: Mapping[str, str | None], name: str) -> str:
-    """The text of a header that every push has."""
+    """The text of a mandatory header.
+
+    Raises:
+        MalformedTelemetry: The header is missing.
+    """
     text = named.get(name)
     if text is None:
         raise MalformedTelemetry(f"no header {name}")
@@ -142,7 +146,7 @@ def required(named: Mapping[str, str | None], name: str) -> str:
 
 
 def as_bytes(text: str) -> bytes:
-    """UTF-8; what a client sent that is none goes through unchanged."""
+    """Encode text as UTF-8; bytes of a client that are not UTF-8 pass through unchanged."""
     return text.encode("utf-8", "surrogateescape")
 
 

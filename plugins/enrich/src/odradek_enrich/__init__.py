@@ -1,4 +1,4 @@
-"""Labels on client metrics: the eight that KIP-714 names, and fixed ones."""
+"""Labels on client metrics: the eight that KIP-714 names, and static ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __version__ = "0.1.0"
 
 @hookimpl
 def odradek_enricher(config: PluginConfig) -> ContextEnricher | None:
-    """Reads ``labels`` and ``static.<name>``; None when both leave nothing to set.
+    """Read ``labels`` and ``static.<name>``; None if they leave no label to set.
 
     Raises:
-        ConfigError: A label that does not exist, or a static one that hides another.
+        ConfigError: A label does not exist, or a static label has the name of one that the host sets.
     """
     names = label_names(config)
     static = config.table("static")
@@ -34,8 +34,11 @@ def label_names(config: PluginConfig) -> tuple[str, ...]:
 
 
 def refuse_static(config: PluginConfig, name: str, names: tuple[str, ...]) -> None:
-    """A static label has a name, and one that is free."""
+    """Refuse a static label whose name is empty or taken."""
     if not name:
-        raise config.error("static", "expected a label's name, found an empty one")
+        raise config.error("static", "expected the name of a label, found an empty name")
     if name in names:
-        raise config.error(f"static.{name}", f"the host sets this label; take {name!r} out of labels first")
+        raise config.error(
+            f"static.{name}",
+            f"the host sets this label: choose another name, or list labels without {name!r}",
+        )

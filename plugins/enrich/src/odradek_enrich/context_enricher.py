@@ -1,4 +1,4 @@
-"""From a request to labels (KIP-714, "Metrics plugin": labels added by the broker)."""
+"""Labels from the context of a request (KIP-714, "Metrics plugin": labels added by the broker)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from odradek.plugin import RequestContext
 
 Label = Callable[[bytes, RequestContext], str | None]
-"""Client instance id and request to a value, or None to leave the label out."""
+"""Computes a label from client instance id and request; None leaves the label out."""
 
 
 def instance_id_text(client_instance_id: bytes) -> str:
-    """The 22 characters that Kafka's ``Uuid.toString`` prints."""
+    """The id as Kafka's ``Uuid.toString`` prints it, 22 characters."""
     return base64.urlsafe_b64encode(client_instance_id).rstrip(b"=").decode()
 
 
@@ -37,7 +37,7 @@ class ContextEnricher:
         self.static = dict(static)
 
     def labels(self, client_instance_id: bytes, context: RequestContext) -> dict[str, str]:
-        """A new mapping each time; called once per client instance and connection."""
+        """The labels of a client instance, as a new mapping."""
         labels = dict(self.static)
         for name, label in self.chosen:
             value = label(client_instance_id, context)

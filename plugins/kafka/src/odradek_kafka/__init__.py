@@ -1,4 +1,4 @@
-"""Client metrics to topics of a Kafka cluster, this host included."""
+"""Exports client metrics to topics of a Kafka cluster, or of the host itself."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __version__ = "0.1.0"
 
 @hookimpl
 def odradek_forwarder(config: PluginConfig) -> Forwarder | None:
-    """Reads the table; None when it has no ``bootstrap.servers``.
+    """Read the table; None if it has no ``bootstrap.servers``.
 
     Raises:
-        ConfigError: A key makes no sense, or librdkafka does not take a client option; the error names which.
+        ConfigError: A key has an invalid value, or librdkafka refuses a client option; the error names it.
     """
     if config.text("bootstrap.servers") is None:
         return None
-    # A host where the plugin is installed but idle does not pay for these imports.
+    # Imported here, so that a host with an installed but unconfigured plugin does not pay for them.
     from odradek_kafka.kafka_forwarder import KafkaForwarder
     from odradek_kafka.kafka_settings import read_settings
 

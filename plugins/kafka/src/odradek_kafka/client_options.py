@@ -1,4 +1,4 @@
-"""Options of librdkafka: those of the table, our defaults below them, and a client that tries them."""
+"""Options of librdkafka: the table's, the plugin's defaults, and a check of both with a real producer."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ DEFAULTS: Mapping[str, str] = {
     "client.id": "odradek-kafka",
     "compression.type": "zstd",
     "enable.idempotence": "true",
-    # The exporter's own metrics would come back to it as pushes when it exports to its own host.
+    # An exporter to its own host would receive its own metrics as pushes.
     "enable.metrics.push": "false",
-    # The host makes the batches, and a call waits for its reports: librdkafka's 5 ms cost three times the CPU
-    # and twenty times the wait of a record that is alone.
+    # The host makes the batches, and each call waits for its delivery reports: librdkafka's default of 5 ms
+    # costs three times the CPU, and makes a single record wait twenty times as long.
     "linger.ms": "0",
-    # What a push measures before compression; the broker judges the compressed batch.
+    # Limit of a push before compression; the broker checks the compressed batch.
     "message.max.bytes": "33554432",
-    # The partition that a Java client chooses for the same key.
+    # The same partition as a Java client chooses for the key.
     "partitioner": "murmur2_random",
 }
 OURS = {
@@ -46,24 +46,24 @@ CALLABLES = frozenset(
         "throttle_cb",
     }
 )
-"""What confluent-kafka takes beside librdkafka's options; a file cannot say them."""
+"""Options of confluent-kafka whose values are Python functions; a file cannot hold them."""
 ACKS = ("acks", "request.required.acks")
 TIMEOUTS = ("delivery.timeout.ms", "message.timeout.ms")
 """Two names of one option."""
 QUOTED = re.compile(r'configuration property:? "', re.IGNORECASE)
-"""librdkafka means one option, not a combination."""
+"""Matches errors of librdkafka about one option, not about a combination."""
 
 
 def read_client_options(config: PluginConfig, servers: str, deliver_timeout_ms: int) -> dict[str, str]:
-    """What to make a producer of.
+    """The complete options of the producer.
 
     Args:
         config: The plugin's table.
         servers: ``bootstrap.servers``.
-        deliver_timeout_ms: The host cancels a call after that: librdkafka has to give up before.
+        deliver_timeout_ms: The host cancels a call after this time, so librdkafka must give up earlier.
 
     Raises:
-        ConfigError: Names the option.
+        ConfigError: An option is invalid; names it.
     """
     given = given_options(config)
     refuse_ours(config, given)
@@ -79,7 +79,7 @@ def read_client_options(config: PluginConfig, servers: str, deliver_timeout_ms: 
 
 
 def given_options(config: PluginConfig) -> dict[str, str]:
-    """The keys below ``client.``, as text: TOML has numbers and booleans where librdkafka has text."""
+    """The keys below ``client.``. Numbers and booleans of TOML become text, which librdkafka expects."""
     if config.value("client") is not None:
         raise config.error("client", "expected a table")
     options: dict[str, str] = {}
@@ -98,23 +98,26 @@ def option_text(config: PluginConfig, key: str, value: object) -> str:
 
 
 def refuse_ours(config: PluginConfig, given: Mapping[str, str]) -> None:
-    """Options that would make the reports of librdkafka say something else."""
+    """Refuse options that the plugin depends on."""
     for name in given:
         if name in CALLABLES:
-            raise config.error(PREFIX + name, "cannot be set in a file")
+            raise config.error(PREFIX + name, "cannot be set in a file: its value is a function")
         if name in OURS:
             raise config.error(PREFIX + name, f"cannot be set here: {OURS[name]}")
     for name in ACKS:
         if given.get(name) == "0":
-            raise config.error(PREFIX + name, "expected all, -1 or a number above 0: nobody reports with 0")
+            raise config.error(
+                PREFIX + name, "expected all, -1 or a number above 0: with 0 no broker acknowledges a record"
+            )
 
 
 def try_options(config: PluginConfig, options: Mapping[str, str]) -> None:
-    """Make a producer that has no server to connect to, and let it go: it checks names and values, reads
-    certificates and wants to know credentials.
+    """Create a producer without a server to connect to, and discard it.
+
+    librdkafka then checks names and values, reads certificates and requires credentials.
 
     Raises:
-        ConfigError: An option is unknown, its value is refused, or they do not go together.
+        ConfigError: An option is unknown, its value is refused, or options contradict each other.
     """
     problem = refusal({name: value for name, value in options.items() if name not in OURS})
     if problem is None:
@@ -126,9 +129,9 @@ def try_options(config: PluginConfig, options: Mapping[str, str]) -> None:
 
 
 def refusal(options: Mapping[str, str]) -> str | None:
-    """What librdkafka says against the options; None when it takes them."""
+    """librdkafka's error about the options; None if it accepts them."""
     try:
-        # A logger, because librdkafka writes to standard error without one; nobody polls for its lines.
+        # Without a logger librdkafka writes to standard error. Its lines are never polled, so they vanish.
         Producer(dict(options), logger=log)
     except KafkaException as error:
         return str(error.args[0].str()).strip()

@@ -1,7 +1,7 @@
-"""From a push to records of Kafka: key, value, headers.
+"""Kafka records of a push: key, value, headers.
 
-With the default key and encoding a record is the one that the host writes to its own telemetry topic, so
-whatever reads that topic reads an exported one.
+With the default key and encoding, a record equals the one in the host's own telemetry topic, so every reader
+of that topic can read the exported one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from odradek_kafka.otlp_json import otlp_json
 
 @dataclass(slots=True, eq=False)
 class ExportMessage:
-    """One record on its way, and the push that it is about."""
+    """One record to send, and its push."""
 
     record: TelemetryRecord
     topic: str
@@ -28,7 +28,7 @@ class ExportMessage:
 
     @property
     def timestamp_ms(self) -> int:
-        """When the host received the push."""
+        """Time when the host received the push, epoch milliseconds."""
         return self.record.context.received_ms
 
 
@@ -53,23 +53,23 @@ VALUES: Final[dict[Encoding, Callable[[bytes], bytes]]] = {
 
 
 def export_message(record: TelemetryRecord, topic: str, encoding: Encoding, key: Key) -> ExportMessage:
-    """The push itself.
+    """The record of a push.
 
     Raises:
-        google.protobuf.message.DecodeError: It is not OTLP after all, and JSON is asked for.
+        google.protobuf.message.DecodeError: The encoding is JSON and the payload is not OTLP.
     """
     value = VALUES[encoding](record.payload.data)
     return ExportMessage(record, topic, KEYS[key](record), value, encode_headers(record))
 
 
 def liveness_message(record: TelemetryRecord, topic: str) -> ExportMessage:
-    """When the client instance was last seen, for a compacted topic."""
+    """The liveness record of a client instance, for a compacted topic."""
     value = json.dumps(liveness(record), separators=(",", ":")).encode()
     return ExportMessage(record, topic, instance_key(record), value, [])
 
 
 def liveness(record: TelemetryRecord) -> dict[str, str | int | bool | None]:
-    """The names are those of the headers."""
+    """The value of a liveness record; its names are those of the headers."""
     context = record.context
     connection = context.connection
     return {

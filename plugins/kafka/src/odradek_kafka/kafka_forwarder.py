@@ -1,4 +1,4 @@
-"""Batches of pushes to topics of one cluster."""
+"""Delivers batches of pushes to topics of one cluster."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ FINAL = frozenset(
         KafkaError.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     }
 )
-"""Errors that mean the record itself, when it was alone in its batch."""
-OF_ANOTHER_RECORD = KafkaError._INVALID_DIFFERENT_RECORD  # noqa: SLF001  that is how it is called
+"""Errors that are the record's own fault, if it was alone in its batch."""
+OF_ANOTHER_RECORD = KafkaError._INVALID_DIFFERENT_RECORD  # noqa: SLF001  librdkafka's name
 CREATE_SHARE, PATIENCE_SHARE = 0.25, 0.9
-"""Of the host's time-out for a call: below it, so that the host learns what was delivered."""
+"""Shares of the host's time-out for creating topics and for the whole call. They end before the time-out, so
+that the host learns which records were delivered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One message that did not arrive."""
+    """One message that was not acknowledged."""
 
     message: ExportMessage
     error: KafkaError
@@ -47,15 +48,15 @@ class Failure:
 
     @property
     def suspect(self) -> bool:
-        """A broker refuses a batch as a whole, whichever record it means."""
+        """Whether another record may be at fault: a broker refuses a batch as a whole."""
         return self.final or self.error.code() == OF_ANOTHER_RECORD
 
 
 class KafkaForwarder:
-    """One record per push with metrics, and the liveness of each client instance in the batch.
+    """Writes one record per push with metrics, and one liveness record per client instance in the batch.
 
-    A call returns when a broker has acknowledged every record. What was acknowledged in a call that failed is
-    told to the host and not sent again.
+    A call returns once brokers have acknowledged every record. If a call fails, the host learns which records
+    were acknowledged and does not deliver them again.
     """
 
     def __init__(
@@ -70,18 +71,18 @@ class KafkaForwarder:
         self.names = TopicNames(settings.topic, settings.topic_max_count)
         self.session: ProducerSession | None = None
         self.exported: set[TelemetryRecord] = set()
-        """Pushes that arrived in a call whose liveness did not."""
+        """Pushes that were acknowledged in a call whose liveness records were not."""
 
     async def start(self) -> None:
-        """Make the producer; it looks for its cluster from now on."""
+        """Create the producer, which then connects in the background."""
         self.session = self.new_session(self.settings.options)
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
-        """Send the batch and wait for all reports.
+        """Send the batch and wait for all delivery reports.
 
         Raises:
-            Retry: The cluster is not there, too slow, or refuses for a reason that may pass.
-            Reject: It will never take the records that the error names.
+            Retry: The cluster is unreachable or too slow, or has a temporary error.
+            Reject: The cluster will never accept the records that the error names.
         """
         loop = asyncio.get_running_loop()
         timeout_s = self.settings.deliver_timeout_ms / 1000
@@ -95,7 +96,7 @@ class KafkaForwarder:
         self.settle(batch, failures, unreadable)
 
     async def close(self) -> None:
-        """Let go of the producer; also without or after a failed start."""
+        """Close the producer; also without or after a failed start."""
         session, self.session = self.session, None
         if session is not None:
             session.close()
@@ -103,7 +104,7 @@ class KafkaForwarder:
     async def messages(
         self, batch: Sequence[TelemetryRecord]
     ) -> tuple[list[ExportMessage], list[TelemetryRecord]]:
-        """What to send, and the pushes that cannot be put into the wanted encoding."""
+        """The messages to send, and the pushes that cannot be encoded."""
         found: list[ExportMessage] = []
         unreadable: list[TelemetryRecord] = []
         latest: dict[bytes, TelemetryRecord] = {}
@@ -118,13 +119,13 @@ class KafkaForwarder:
             except DecodeError:
                 unreadable.append(record)
             if settings.encoding is Encoding.JSON:
-                await asyncio.sleep(0)  # it took a millisecond: other threads have a turn
+                await asyncio.sleep(0)  # encoding took about a millisecond: let others run
         if settings.liveness_topic is not None:
             found += [liveness_message(record, settings.liveness_topic) for record in latest.values()]
         return found, unreadable
 
     async def send(self, messages: Sequence[ExportMessage], deadline_s: float) -> list[Failure]:
-        """Send all; those that a broker refused together with others once more, alone."""
+        """Send all messages, and again alone those that a broker refused together with others."""
         failures = await self.attempt(messages, deadline_s)
         if len(messages) == 1:
             return failures
@@ -135,12 +136,14 @@ class KafkaForwarder:
         return settled
 
     async def attempt(self, messages: Sequence[ExportMessage], deadline_s: float) -> list[Failure]:
-        """The messages that did not arrive. A session that ended in a fatal error is replaced."""
+        """Send all messages once and return the failures. A session with a fatal error is replaced."""
         session = self.session = self.session or self.new_session(self.settings.options)
         left_s = max(0.0, deadline_s - asyncio.get_running_loop().time())
         outcomes = await session.send(messages, left_s)
         if any(error is not None and fatal(error) for error in outcomes):
-            log.error("exporting producer ended, making a new one", extra={"problem": reason_of(outcomes)})
+            log.error(
+                "the producer had a fatal error; making a new one", extra={"problem": reason_of(outcomes)}
+            )
             self.session = None
             session.close()
         return [
@@ -155,7 +158,7 @@ class KafkaForwarder:
         failures: Sequence[Failure],
         unreadable: Sequence[TelemetryRecord],
     ) -> None:
-        """Tell the host what became of the batch; nothing when all of it arrived."""
+        """Raise for the records that were not delivered; return if all were."""
         if not failures and not unreadable:
             self.exported.clear()
             return
@@ -176,13 +179,13 @@ class KafkaForwarder:
         return message.topic == self.settings.liveness_topic
 
     def explained(self, problem: str) -> str:
-        """With what librdkafka last said about its connections."""
+        """The problem, with librdkafka's last error about its connections."""
         said = self.session.last_error if self.session is not None else None
         return f"{problem} ({said})" if said else problem
 
 
 def fatal(error: KafkaError) -> bool:
-    """The idempotent producer cannot go on (``rd_kafka_fatal_error``)."""
+    """Whether the idempotent producer cannot continue (``rd_kafka_fatal_error``)."""
     return bool(error.fatal()) or error.code() == KafkaError._FATAL  # noqa: SLF001
 
 

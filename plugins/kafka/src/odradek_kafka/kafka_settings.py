@@ -1,4 +1,4 @@
-"""Where to export, and how: the plugin's table."""
+"""The settings of the exporter, read from the plugin's table."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from odradek_kafka.client_options import read_client_options
 from odradek_kafka.topic_names import TopicTemplate, read_template
 
 SERVER = re.compile(r"(\w+://)?(\[[0-9a-fA-F:]+\]|[^\s:/\[\]]+)(:[0-9]{1,5})?")
-"""As librdkafka reads one of ``bootstrap.servers``."""
+"""One of ``bootstrap.servers``, in librdkafka's syntax."""
 DEFAULT_TOPIC = "client_telemetry"
 
 
 class Encoding(StrEnum):
-    """Of a record's value; the names are those of the collector's kafkareceiver."""
+    """Encoding of a record's value; the names are those of the collector's kafkareceiver."""
 
     PROTO = "otlp_proto"
     JSON = "otlp_json"
 
 
 class Key(StrEnum):
-    """Of a record: what stays in order and in one partition."""
+    """Key of a record: records with the same key stay in order and in one partition."""
 
     CLIENT_INSTANCE_ID = "client_instance_id"
     CLIENT_ID = "client_id"
@@ -33,29 +33,29 @@ class Key(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSettings:
-    """One cluster and the topics there."""
+    """One cluster and its topics."""
 
     options: Mapping[str, str] = field(repr=False)
-    """Of librdkafka, complete. May hold secrets."""
+    """All options of librdkafka. May hold secrets."""
     topic: TopicTemplate = field(default_factory=lambda: TopicTemplate(DEFAULT_TOPIC))
     topic_max_count: int = 32
-    """Topics that a label may make, ``other`` not counted."""
+    """Limit of topics that values of the label create, besides the one for ``other``."""
     topic_create: bool = True
     topic_partitions: int = -1
-    """-1 leaves it to the broker (KIP-464), here and below."""
+    """-1 is the broker's default (KIP-464), here and for the replication factor."""
     topic_replication_factor: int = -1
     liveness_topic: str | None = None
     encoding: Encoding = Encoding.PROTO
     key: Key = Key.CLIENT_INSTANCE_ID
     deliver_timeout_ms: int = 30_000
-    """The host cancels a call of ``deliver`` after that."""
+    """The host cancels a call of ``deliver`` after this time."""
 
 
 def read_settings(config: PluginConfig) -> KafkaSettings:
-    """The table; ``bootstrap.servers`` is there.
+    """Read the table, which has ``bootstrap.servers``.
 
     Raises:
-        ConfigError: A value makes no sense; names the key.
+        ConfigError: A value is invalid; names the key.
     """
     deliver_timeout_ms = config.integer("deliver.timeout.ms", 30_000, least=1)
     topic = template(config)
@@ -74,7 +74,7 @@ def read_settings(config: PluginConfig) -> KafkaSettings:
 
 
 def servers(config: PluginConfig) -> str:
-    """``host:port``, several with commas."""
+    """Read ``bootstrap.servers``: ``host:port``, several with commas."""
     found = config.texts("bootstrap.servers")
     if not found or not all(SERVER.fullmatch(server) for server in found):
         raise config.error("bootstrap.servers", f"expected HOST:PORT,HOST:PORT, found {','.join(found)!r}")
@@ -89,7 +89,7 @@ def template(config: PluginConfig) -> TopicTemplate:
 
 
 def liveness_topic(config: PluginConfig, topic: TopicTemplate) -> str | None:
-    """A plain name that no push is written to."""
+    """Read the name of the liveness topic, which must differ from all topics of pushes."""
     text = config.text("liveness.topic")
     if text is None:
         return None
@@ -100,12 +100,12 @@ def liveness_topic(config: PluginConfig, topic: TopicTemplate) -> str | None:
     if found.label is not None:
         raise config.error("liveness.topic", f"expected a topic name, found {text!r}")
     if topic.can_be(text):
-        raise config.error("liveness.topic", f"expected another topic than that of pushes, found {text!r}")
+        raise config.error("liveness.topic", f"expected a topic that no push goes to, found {text!r}")
     return text
 
 
 def broker_default(config: PluginConfig, key: str, most: int) -> int:
-    """A number from 1, or -1."""
+    """Read a number from 1 to ``most``, or -1."""
     number = config.integer(key, -1, least=-1, most=most)
     if number == 0:
         raise config.error(key, f"expected 1 to {most}, or -1 for the broker's default, found 0")

@@ -1,8 +1,8 @@
 """OTLP/JSON of a serialized MetricsData (OpenTelemetry Protocol specification, "JSON Protobuf Encoding").
 
-protobuf's own JSON differs in two points: trace and span ids are hexadecimal here, enums are numbers. The
-rest is the same: lowerCamelCase, 64-bit integers as text, other bytes in base64, NaN and infinities as text.
-`google.protobuf.json_format` takes half as long again and would have to be corrected afterwards.
+It differs from protobuf's own JSON in two points: trace and span ids are hexadecimal, and enums are numbers.
+Otherwise it is equal: lowerCamelCase, 64-bit integers as text, other bytes in base64, NaN and infinities as
+text. `google.protobuf.json_format` takes half as long again, and its output would need corrections.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ENCODE_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"),
 
 
 def otlp_json(data: bytes) -> bytes:
-    """The JSON text, UTF-8, without white space.
+    """Encode as JSON text in UTF-8, without white space.
 
     Raises:
         google.protobuf.message.DecodeError: The bytes are not a MetricsData.
@@ -41,7 +41,7 @@ def otlp_json(data: bytes) -> bytes:
 
 
 def tree(message: Message) -> dict[str, Any]:
-    """A message as what `json` writes: the fields that are set, in the order of their numbers."""
+    """A message as a value for `json`: the fields that are set, in the order of their numbers."""
     plan = plan_of(message.DESCRIPTOR)
     found = {}
     for field, value in message.ListFields():
@@ -52,7 +52,7 @@ def tree(message: Message) -> dict[str, Any]:
 
 @cache
 def plan_of(descriptor: Descriptor) -> dict[int, tuple[str, Encoder | None]]:
-    """Field number to its name in JSON and what makes its value; None: the value as it is."""
+    """By field number: the name in JSON and the encoder of the value; None leaves the value unchanged."""
     return {field.number: (field.json_name, encoder_of(field)) for field in descriptor.fields}
 
 
@@ -64,7 +64,7 @@ def encoder_of(field: FieldDescriptor) -> Encoder | None:
 
 
 def single_encoder(field: FieldDescriptor) -> Encoder | None:
-    """For one value of the field."""
+    """The encoder of one value of the field; None leaves it unchanged."""
     if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
         return tree
     if field.cpp_type in LONG:
@@ -77,7 +77,7 @@ def single_encoder(field: FieldDescriptor) -> Encoder | None:
 
 
 def number(value: float) -> float | str:
-    """JSON has no word for what is not finite; protobuf's JSON has text."""
+    """A number, or text for NaN and infinities, which JSON lacks."""
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

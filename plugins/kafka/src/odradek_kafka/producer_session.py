@@ -1,4 +1,4 @@
-"""One producer of librdkafka, from its making to its end, and the thread that hears its reports."""
+"""One producer of librdkafka, and the thread that polls its delivery reports."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ log = logging.getLogger(__name__)
 library_log = logging.getLogger(f"{__name__}.librdkafka")
 
 POLL_S = 0.2
-"""How late the end of a session may be noticed; reports wake the thread at once."""
+"""Longest delay before the thread notices that the session is closed; reports wake it at once."""
 
 Outcome: TypeAlias = KafkaError | None
-"""Of one message; None: a broker has it."""
+"""Outcome of one message; None if a broker acknowledged it."""
 
 
 @dataclass(slots=True, eq=False)
 class Reports:
-    """The reports on some messages; `complete` is set when the last one is in."""
+    """The delivery reports of some messages; `complete` is set by the last one."""
 
     loop: asyncio.AbstractEventLoop
     outcomes: list[Outcome]
@@ -35,7 +35,7 @@ class Reports:
     lock: Lock = field(default_factory=Lock)
 
     def note(self, index: int, error: Outcome, _message: object = None) -> None:
-        """One report, on any thread."""
+        """Record one report; called on any thread."""
         with self.lock:
             self.outcomes[index] = error
             self.missing -= 1
@@ -44,33 +44,32 @@ class Reports:
         try:
             self.loop.call_soon_threadsafe(self.complete.set)
         except RuntimeError:
-            log.debug("a report came after the end of the loop")
+            log.debug("a delivery report came after the event loop ended")
 
 
 class ProducerSession:
-    """Sends messages and waits for their reports.
+    """Sends messages and waits for their delivery reports.
 
-    `send` and `close` are called on one event loop. After a fatal error the session is of no use any more:
-    make a new one.
+    Call `send` and `close` on one event loop. After a fatal error the session is unusable: create a new one.
     """
 
     def __init__(self, options: Mapping[str, str], make: Callable[..., Any] = Producer) -> None:
         self.last_error: str | None = None
-        """What librdkafka said about its connections since the last success; the reports say less."""
+        """librdkafka's last error about its connections since the last success; reports have less detail."""
         self.ended = Event()
         self.producer = make(dict(options), error_cb=self.note_error, logger=library_log)
         self.thread = Thread(target=self.poll, args=(self.producer,), name="odradek-kafka-poll", daemon=True)
         self.thread.start()
 
     def poll(self, producer: Any) -> None:
-        """Call back for what librdkafka reports, on the session's own thread, until it is closed."""
+        """Run librdkafka's callbacks on the session's own thread until the session is closed."""
         while not self.ended.is_set():
             producer.poll(POLL_S)
 
     async def send(self, messages: Sequence[ExportMessage], timeout_s: float) -> list[Outcome]:
-        """Send all; what became of each, in the order of the messages.
+        """Send all messages; return the outcome of each, in order.
 
-        What is not reported in time is taken back and counts as timed out; it may arrive all the same.
+        A message without a report in time is purged and counts as timed out; it may still have arrived.
         """
         if not messages:
             return []
@@ -86,13 +85,13 @@ class ProducerSession:
             self.take_back()
             raise
         outcomes = list(reports.outcomes)
-        # Not `None in outcomes`: a KafkaError that is held against None leaves a TypeError behind, for later.
+        # Not `None in outcomes`: comparing a KafkaError with None leaves a pending TypeError in the C API.
         if any(outcome is None for outcome in outcomes):
             self.last_error = None
         return outcomes
 
     def produce(self, message: ExportMessage, report: Callable[..., None]) -> None:
-        """Queue one message; what librdkafka refuses at once is reported like the rest."""
+        """Queue one message; an immediate error of librdkafka is reported like any other."""
         try:
             self.producer.produce(
                 message.topic,
@@ -108,23 +107,23 @@ class ProducerSession:
             report(KafkaError(KafkaError._QUEUE_FULL))  # noqa: SLF001
 
     def take_back(self) -> None:
-        """Nobody waits for what is still on its way: it would arrive beside the next attempt."""
+        """Purge unreported messages: they will be sent again, and would arrive twice."""
         self.producer.purge(in_queue=True, in_flight=True, blocking=False)
 
     def note_error(self, error: KafkaError) -> None:
-        """On the session's thread: a broker is not there, refuses the credentials, ...
+        """Record an error about connections; called on the session's thread.
 
-        Logged when it begins; librdkafka's own lines tell the rest. That all brokers are down says less than
-        what came before it.
+        Only the first is logged here; librdkafka's own log has the others. "All brokers are down" does not
+        replace an earlier error, which has more detail.
         """
         if self.last_error is None:
-            log.warning("exporting producer has a problem", extra={"problem": described(error)})
+            log.warning("the producer cannot reach the cluster", extra={"problem": described(error)})
         elif error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001
             return
         self.last_error = described(error)
 
     def close(self) -> None:
-        """End the thread, which lets the producer go: returns at once. What is not reported is lost."""
+        """End the thread, which closes the producer. Returns at once; unreported messages are lost."""
         self.take_back()
         self.ended.set()
         del self.producer

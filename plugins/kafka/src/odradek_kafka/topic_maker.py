@@ -1,4 +1,4 @@
-"""Topics that are not there yet."""
+"""Creates missing topics."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NOT_OURS_TO_MAKE = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
     }
 )
-"""Somebody else made the topic, or will: producing tells."""
+"""Errors after which the topic may exist all the same; producing to it shows whether it does."""
 
 
 class TopicMaker:
-    """Makes each topic once, unless it exists; the liveness topic compacted."""
+    """Creates each topic once, unless it exists; the liveness topic is compacted."""
 
     def __init__(self, settings: KafkaSettings, make: Callable[..., Any] = AdminClient) -> None:
         self.settings = settings
@@ -33,10 +33,10 @@ class TopicMaker:
         self.ready: set[str] = set()
 
     async def ensure(self, topics: Iterable[str], timeout_s: float) -> str | None:
-        """Make those that are missing.
+        """Create the missing topics.
 
         Returns:
-            None when all are there or are not ours to make; else what is wrong, with the name of the topic.
+            None if all topics exist or may exist; otherwise the problem, with the name of the topic.
         """
         missing = set(topics) - self.ready
         problem = None
@@ -47,7 +47,7 @@ class TopicMaker:
         return problem
 
     def forget(self, topics: Iterable[str]) -> None:
-        """They may be gone: somebody deleted them, or the cluster is a new one."""
+        """Check these topics again before the next use: they may have been deleted."""
         self.ready.difference_update(topics)
 
     async def create(self, topics: list[str], timeout_s: float) -> str | None:
@@ -57,14 +57,14 @@ class TopicMaker:
         return next((problem for problem in problems if problem), None)
 
     async def made(self, topic: str, answer: asyncio.Future[None]) -> str | None:
-        """What is wrong, unless the topic may be there."""
+        """The problem with a topic; None if it exists or may exist."""
         try:
             await answer
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             if reason.code() in NOT_OURS_TO_MAKE:
                 extra = {"topic": topic, "problem": described(reason)}
-                log.warning("not allowed to create the topic", extra=extra)
+                log.warning("not allowed to create the topic: create it, or allow it", extra=extra)
             elif reason.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 return f"topic {topic} cannot be created: {described(reason)}"
         else:

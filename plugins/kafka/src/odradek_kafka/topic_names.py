@@ -1,4 +1,4 @@
-"""Which topic a push belongs to: one for all, or one for each value of a label, as far as there may be."""
+"""The topic of a push: one topic for all, or one for each value of a label, up to a limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 OTHER = "other"
-"""Where pushes go that have no such label, or one value too many."""
+"""Replaces the label for pushes without it, and for values beyond the limit."""
 MAX_LENGTH = 249
 """After Kafka's ``Topic.MAX_NAME_LENGTH``."""
 ILLEGAL = re.compile(r"[^a-zA-Z0-9._-]")
@@ -23,34 +23,34 @@ FAMILY_PREFIX = "org.apache.kafka."
 
 @dataclass(frozen=True, slots=True)
 class TopicTemplate:
-    """``telemetry.{family}``: a name with one label in it, or a plain name."""
+    """A topic name with one label in it, like ``telemetry.{family}``, or a plain name."""
 
     before: str
     label: str | None = None
     after: str = ""
 
     def can_be(self, name: str) -> bool:
-        """Whether some value of the label makes this name."""
+        """Whether the template produces this name for some value of the label."""
         if self.label is None:
             return name == self.before
         return name.startswith(self.before) and name.endswith(self.after)
 
     def name(self, value: str) -> str:
-        """The topic for one value of the label: what Kafka does not allow in a name becomes ``_``."""
+        """The topic for a value of the label; characters that Kafka does not allow become ``_``."""
         room = MAX_LENGTH - len(self.before) - len(self.after)
         return f"{self.before}{ILLEGAL.sub('_', value)[:room]}{self.after}"
 
 
 def read_template(text: str) -> TopicTemplate:
-    """A template out of the configuration.
+    """Parse a template of the configuration.
 
-    A client says its own id and labels, so a name never begins with a label: it could be any topic.
+    A name must not begin with a label: clients control their ids and labels, and could choose any topic.
 
     Raises:
-        ValueError: What was expected.
+        ValueError: The template is malformed; the message says what was expected.
     """
     if text.startswith("__"):
-        raise ValueError(f"expected a topic of its own, not an internal one, found {text!r}")
+        raise ValueError(f"expected a topic that is not internal to Kafka, found {text!r}")
     found = TEMPLATE.fullmatch(text)
     if found is None:
         if not LEGAL_NAME.fullmatch(text) or text in (".", ".."):
@@ -63,18 +63,20 @@ def read_template(text: str) -> TopicTemplate:
 
 @dataclass(slots=True)
 class TopicNames:
-    """Says the topic of each push. The first ``most`` values of the label get topics of their own, for as
-    long as the host runs; later ones share the topic ``other``.
+    """Chooses the topic of each push.
+
+    The first ``most`` values of the label get topics of their own until the host stops; later ones share the
+    topic for ``other``.
     """
 
     template: TopicTemplate
     most: int
     admitted: dict[str, str] = field(default_factory=dict)
-    """Topic by what Kafka's names of metrics make of it: ``.`` and ``_`` are the same there, so that a broker
-    refuses a topic that differs from another in these only."""
+    """Topic by its name with ``.`` replaced by ``_``. Kafka's metrics do not distinguish the two, so a broker
+    refuses a topic that differs from another only in them."""
 
     def topic(self, data: bytes) -> str:
-        """The topic for a push; a name that Kafka takes.
+        """The topic for a push, a valid name in Kafka.
 
         Args:
             data: A serialized MetricsData.
@@ -92,8 +94,9 @@ class TopicNames:
 
 
 def label_value(data: bytes, label: str) -> str | None:
-    """The value of a label on the first Resource that has it; ``family`` is read off the names of metrics
-    when there is no such label. None when it is absent, empty or no text.
+    """The value of a label on the first Resource that has it; None if it is absent, empty or not text.
+
+    Without a label ``family``, the family is derived from the names of the metrics.
     """
     try:
         message = MetricsData.FromString(data)
@@ -107,7 +110,7 @@ def label_value(data: bytes, label: str) -> str | None:
 
 
 def family(message: MetricsData) -> str:
-    """What kind of client it is, by its first metric of Kafka's own: one of `FAMILIES`, or ``other``."""
+    """The kind of client, by its first standard Kafka metric: one of `FAMILIES`, or ``other``."""
     for name in metric_names(message):
         if name.startswith(FAMILY_PREFIX):
             word = name.removeprefix(FAMILY_PREFIX).partition(".")[0]

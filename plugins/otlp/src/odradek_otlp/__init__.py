@@ -1,4 +1,4 @@
-"""Client metrics to OpenTelemetry endpoints, over HTTP/protobuf or gRPC."""
+"""Forwards client metrics to OpenTelemetry endpoints, over HTTP/protobuf or gRPC."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __version__ = "0.1.0"
 
 @hookimpl
 def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarder] | None:
-    """Reads the table and the ``OTEL_EXPORTER_OTLP_*`` variables; None when neither has an endpoint.
+    """Read the table and the ``OTEL_EXPORTER_OTLP_*`` variables; None if neither has an endpoint.
 
     Raises:
-        ConfigError: A key or a variable makes no sense; the error names which.
+        ConfigError: A key or a variable has an invalid value; the error names it.
     """
     destinations = read_destinations(config, os.environ)
     if not destinations:
         return None
-    # A host where the plugin is installed but idle does not pay for these imports.
+    # Imported here, so that a host with an installed but unconfigured plugin does not pay for them.
     from odradek_otlp.otlp_forwarder import OtlpForwarder
 
     user_agent = f"odradek-otlp/{__version__}"

@@ -1,4 +1,4 @@
-"""The headers of each request: those of the table, and secrets out of files that may change while it runs."""
+"""The headers of each request: headers of the table, and secrets from files that may change at run time."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ log = logging.getLogger(__name__)
 HEADER_NAME = re.compile(r"[a-z0-9_.-]+")
 HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 OURS = ("content-encoding", "content-length", "content-type", "te", "transfer-encoding")
-"""Headers that say what the body is."""
+"""Headers that describe the body, which the plugin sets itself."""
 MAX_FILE_BYTES = 64 * 1024
 
 
 class SecretKind(StrEnum):
-    """What a file holds. The value is its key in the table."""
+    """The content of a file. The value is its key in the table."""
 
     BEARER = "bearer.token.file"
     """A token, for ``authorization: Bearer``."""
     BASIC = "basic.auth.file"
     """``user:password``, for ``authorization: Basic``."""
     HEADERS = "secret.headers.file"
-    """A header in each line, ``name: value``."""
+    """One header per line, ``name: value``."""
 
 
 class BadSecret(ValueError):
-    """A file does not hold what it should. The message never shows what it holds."""
+    """The content of a file is malformed. The message never shows the content."""
 
 
 @dataclass(slots=True, eq=False)
 class Credentials:
-    """Read at the start, after a change of a file, and when the far side does not accept them.
+    """Headers that are read at the start, after a file has changed, and after the endpoint refused them.
 
-    A file that cannot be read while it is being replaced leaves the last good headers in place.
+    If a file cannot be read, for example while it is being replaced, the last good headers stay in use.
     """
 
     headers: Mapping[str, str] = field(repr=False)
-    """Of the table; names in lower case."""
+    """The headers of the table; names in lower case."""
     files: Mapping[SecretKind, Path]
     watched: WatchedFiles = field(init=False)
     current: Mapping[str, str] = field(init=False, repr=False)
@@ -59,19 +59,19 @@ class Credentials:
         return self.reread() if self.files and self.watched.changed() else self.current
 
     def reread(self) -> Mapping[str, str]:
-        """Headers for the next request, the files read again whether they seem to have changed or not."""
+        """Read the files again, changed or not, and return the headers for the next request."""
         try:
             self.current = self.read()
         except (OSError, BadSecret) as error:
-            log.warning("secret not renewed", extra={"problem": str(error)})
+            log.warning("secret not renewed, using the last good one", extra={"problem": str(error)})
         return self.current
 
     def read(self) -> dict[str, str]:
-        """All headers.
+        """Read all headers.
 
         Raises:
             OSError: A file cannot be read.
-            BadSecret: It does not hold what it should.
+            BadSecret: The content of a file is malformed.
         """
         found = dict(self.headers)
         for kind, path in self.files.items():
@@ -80,7 +80,12 @@ class Credentials:
 
 
 def secret_headers(kind: SecretKind, path: Path) -> dict[str, str]:
-    """The headers that one file makes."""
+    """The headers from one file.
+
+    Raises:
+        OSError: The file cannot be read.
+        BadSecret: Its content is malformed.
+    """
     with path.open("rb") as file:
         raw = file.read(MAX_FILE_BYTES + 1)
     try:

@@ -1,4 +1,4 @@
-"""What a person writes as an endpoint, and where that is."""
+"""URLs and gRPC targets from the endpoints that users configure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def metrics_url(endpoint: str, as_it_is: bool) -> str:
 
     Args:
         endpoint: ``http://host:port`` or ``https://host:port``, with a path or without.
-        as_it_is: The path is not a base to which ``/v1/metrics`` belongs.
+        as_it_is: Use the path unchanged; otherwise ``/v1/metrics`` is appended to it.
 
     Raises:
-        ValueError: What was expected.
+        ValueError: The endpoint is malformed; the message says what was expected.
     """
     parts = split(endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -29,14 +29,14 @@ def metrics_url(endpoint: str, as_it_is: bool) -> str:
 
 
 def grpc_target(endpoint: str, plain: bool) -> tuple[str, bool]:
-    """``host:port``, and whether to speak TLS.
+    """``host:port``, and whether to use TLS.
 
     Args:
         endpoint: ``http://host:port`` is without TLS, ``https://host:port`` with it.
-        plain: ``host:port`` alone is without TLS.
+        plain: Whether an endpoint without a scheme is without TLS.
 
     Raises:
-        ValueError: What was expected.
+        ValueError: The endpoint is malformed; the message says what was expected.
     """
     parts = split(endpoint if "://" in endpoint else f"//{endpoint}")
     if parts.scheme not in ("", "http", "https") or not parts.hostname or parts.path not in ("", "/"):
@@ -47,14 +47,15 @@ def grpc_target(endpoint: str, plain: bool) -> tuple[str, bool]:
 
 
 def split(endpoint: str) -> SplitResult:
-    """The parts of a URL that has no user, query or fragment and a port that is one.
+    """Split a URL without user, query and fragment, and with a valid port.
 
     Raises:
-        ValueError: What was expected. Does not repeat the endpoint where it may hold a password.
+        ValueError: The endpoint is malformed; the message says what was expected. It does not repeat an
+            endpoint that may hold a password.
     """
     parts = urlsplit(endpoint.strip())
     if "@" in parts.netloc:
-        raise ValueError("expected no user in the endpoint: put credentials into headers")
+        raise ValueError("expected no user or password in the endpoint: put credentials into headers")
     if parts.query or parts.fragment:
         raise ValueError(f"expected no query and no fragment, found {endpoint!r}")
     try:

@@ -30,28 +30,28 @@ RETRYABLE = frozenset(
         grpc.StatusCode.DATA_LOSS,
     }
 )
-"""RESOURCE_EXHAUSTED is retryable only with a RetryInfo: without one a request may be too large for good."""
+"""Not RESOURCE_EXHAUSTED: it is retryable only with a RetryInfo, since the request may be too large."""
 UNAUTHORIZED = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 RECONNECT_MS = 500
 RECONNECT_MAX_MS = 5_000
-"""gRPC waits up to two minutes for a server that was down; the host has a backoff of its own."""
+"""By default gRPC waits up to two minutes to reconnect to a server; the host has a backoff of its own."""
 
 
 class GrpcTransport:
-    """One unary call per batch, the bodies as they are."""
+    """One unary call per request, with the serialized body unchanged."""
 
     def __init__(self, settings: OtlpSettings, user_agent: str) -> None:
         self.settings = settings
         self.certificates = WatchedFiles(settings.tls.paths())
         self.silent = False
-        """The far side did not answer in time: the connection may be dead, which gRPC would not notice."""
+        """The endpoint did not answer in time: the connection may be dead without gRPC noticing."""
         self.options = (
             ("grpc.primary_user_agent", user_agent),
             ("grpc.initial_reconnect_backoff_ms", RECONNECT_MS),
             ("grpc.max_reconnect_backoff_ms", RECONNECT_MAX_MS),
-            # In spite of its name the time that one attempt may take.
+            # Despite its name, this is the time limit of one attempt to connect.
             ("grpc.min_reconnect_backoff_ms", settings.connect_timeout_ms),
-            # Otherwise channels of one target share connections, a new one gets the dead one again.
+            # Channels of one target share connections by default: a new channel would reuse the dead one.
             ("grpc.use_local_subchannel_pool", 1),
         )
         self.channel: grpc.aio.Channel | None = None
@@ -78,14 +78,14 @@ class GrpcTransport:
         try:
             await self.open()
         except BadCertificate as error:
-            log.warning("certificate not renewed", extra={"problem": str(error)})
+            log.warning("certificate not renewed, using the last good one", extra={"problem": str(error)})
         else:
             if before is not None:
                 await before.close(None)
 
     async def send(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         assert self.channel is not None, "send before open"
-        # Without serializers gRPC passes bytes through.
+        # Without serializers gRPC passes bytes through unchanged.
         export = self.channel.unary_unary(METHOD, None, None)
         try:
             answer: bytes = await export(
@@ -103,10 +103,10 @@ class GrpcTransport:
 
 
 def refused(error: grpc.aio.AioRpcError) -> Retry | Reject:
-    """Retry or reject, as the specification's table of status codes says."""
+    """`Retry` or `Reject`, by the specification's table of status codes."""
     code = error.code()
     said = status_details(error)
-    # What went wrong with the last of the addresses is worth more than that all were tried.
+    # The error of the last address is more useful than gRPC's summary that all addresses failed.
     message = (error.details() or said.message).rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
     if code in UNAUTHORIZED:
         return Unauthorized(titled(f"gRPC {code.name}", message), said.retry_after_s)
@@ -117,7 +117,7 @@ def refused(error: grpc.aio.AioRpcError) -> Retry | Reject:
 
 
 def status_details(error: grpc.aio.AioRpcError) -> RpcStatus:
-    """The ``google.rpc.Status`` of the trailing metadata; empty when there is none."""
+    """The ``google.rpc.Status`` of the trailing metadata; empty if there is none."""
     metadata = cast("Iterable[tuple[str, str | bytes]]", error.trailing_metadata() or ())
     for key, value in metadata:
         if key == STATUS_DETAILS and isinstance(value, bytes):

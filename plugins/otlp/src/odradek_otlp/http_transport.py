@@ -26,13 +26,13 @@ PROTOBUF = "application/x-protobuf"
 UNAUTHORIZED = frozenset({401, 403})
 RETRYABLE = frozenset({429, 502, 503, 504})
 MAX_ANSWER_BYTES = 1 << 20
-"""The answer to a push is small; what is longer is not read."""
+"""Limit of a response's body. Valid responses are small; a longer body is not read."""
 LARGE_BODY_BYTES = 1 << 20
-"""Above this aiohttp wants a file to write piece by piece."""
+"""Limit of a body passed to aiohttp as bytes; it wants a file object for larger ones."""
 
 
 class HttpTransport:
-    """One POST per batch, connections kept."""
+    """One POST per request, over connections that stay open."""
 
     def __init__(self, settings: OtlpSettings, user_agent: str) -> None:
         self.settings = settings
@@ -48,7 +48,7 @@ class HttpTransport:
         timeout = aiohttp.ClientTimeout(
             total=settings.timeout_ms / 1000, sock_connect=settings.connect_timeout_ms / 1000
         )
-        # A context reads the CAs of the machine: not for an endpoint without TLS.
+        # Creating a context reads the machine's CAs, which an endpoint without TLS does not need.
         self.session = aiohttp.ClientSession(
             headers=self.headers,
             timeout=timeout,
@@ -64,7 +64,7 @@ class HttpTransport:
             try:
                 await self.open()
             except BadCertificate as error:
-                log.warning("certificate not renewed", extra={"problem": str(error)})
+                log.warning("certificate not renewed, using the last good one", extra={"problem": str(error)})
             else:
                 if before is not None:
                     await before.close()
@@ -74,7 +74,7 @@ class HttpTransport:
         packed = compressed(body, self.settings.compression)
         data = packed if len(packed) <= LARGE_BODY_BYTES else BytesIO(packed)
         try:
-            # A redirect would turn the POST into a GET: whoever moved the endpoint says so in the table.
+            # A redirect would turn the POST into a GET. If the endpoint moved, the table must be changed.
             async with self.session.post(
                 self.settings.target, data=data, headers=headers, allow_redirects=False
             ) as response:
@@ -94,7 +94,7 @@ class HttpTransport:
 
 
 def compressed(body: bytes, compression: Compression) -> bytes:
-    """Fast levels: bodies repeat themselves, and the time is the forwarder's."""
+    """Compress a body at a fast level: bodies are repetitive, and compression delays the forwarder."""
     match compression:
         case Compression.GZIP:
             return gzip.compress(body, compresslevel=1, mtime=0)
@@ -105,7 +105,7 @@ def compressed(body: bytes, compression: Compression) -> bytes:
 
 
 async def bounded_body(response: aiohttp.ClientResponse) -> bytes:
-    """The body; nothing when it is longer than anything we would read."""
+    """The body; empty if it is longer than `MAX_ANSWER_BYTES`."""
     pieces: list[bytes] = []
     room_bytes = MAX_ANSWER_BYTES
     async for piece in response.content.iter_chunked(1 << 16):
@@ -118,12 +118,12 @@ async def bounded_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def judged(status: int, headers: Mapping[str, str], content_type: str, answer: bytes) -> bytes:
-    """The answer to a request that was taken.
+    """The response to a request that was accepted.
 
     Raises:
-        Retry: The status is one of those that the specification calls retryable.
-        Unauthorized: It is 401 or 403.
-        Reject: It is any other.
+        Retry: The specification calls the status retryable.
+        Unauthorized: The status is 401 or 403.
+        Reject: The status is any other but success.
     """
     if 200 <= status < 300:
         return answer if content_type == PROTOBUF else b""
@@ -136,7 +136,7 @@ def judged(status: int, headers: Mapping[str, str], content_type: str, answer: b
 
 
 def retry_after_s(value: str | None, now_s: float) -> float | None:
-    """Seconds or a date (RFC 9110, 10.2.3); None for anything else."""
+    """The wait in a Retry-After header, seconds or a date (RFC 9110, 10.2.3); None for anything else."""
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
         return float(text)

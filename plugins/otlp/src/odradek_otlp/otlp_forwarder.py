@@ -1,4 +1,4 @@
-"""Batches of pushes to one OpenTelemetry endpoint."""
+"""Delivers batches of pushes to one OpenTelemetry endpoint."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ log = logging.getLogger(__name__)
 
 
 class OtlpForwarder:
-    """A batch becomes one request, or several in flight when it is large.
+    """Sends a batch as one request, or as several in flight if it is large.
 
-    ``MetricsData`` and ``ExportMetricsServiceRequest`` both are a list of ``ResourceMetrics``, field 1, and
-    protobuf messages that are written one after the other are one message: joining the payloads makes the
-    request, without decoding and encoding them.
+    ``MetricsData`` and ``ExportMetricsServiceRequest`` are both a list of ``ResourceMetrics`` in field 1, and
+    concatenated protobuf messages are one merged message. So the payloads are joined into a request without
+    decoding them.
     """
 
     def __init__(self, settings: OtlpSettings, user_agent: str, transport: Transport | None = None) -> None:
@@ -33,21 +33,21 @@ class OtlpForwarder:
         self.credentials = settings.credentials()
         self.prefixes = tuple(prefix.encode() for prefix in settings.metrics)
         self.rejected_data_points = 0
-        """Points refused in requests that were taken (partial success); they are not sent again."""
+        """Points refused in accepted requests (partial success); they are not sent again."""
 
     async def start(self) -> None:
-        """Make the client; no connection yet. Started again it begins anew."""
+        """Create the client without connecting. A second start replaces the client."""
         if self.transport is None:
             self.transport = transport_of(self.settings, self.user_agent)
         await self.transport.close()
         await self.transport.open()
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
-        """Send the batch; a batch without metrics is nothing to send.
+        """Send the batch. A batch without metrics is not sent.
 
         Raises:
-            Retry: The endpoint is not there, too slow, or asks to come back.
-            Reject: It refuses a request. The record is named when the request was of that record alone.
+            Retry: The endpoint is unreachable or too slow, or asks for a retry.
+            Reject: The endpoint refused a request. Names the record if the request had only that one.
         """
         assert self.transport is not None, "deliver before start"
         await self.transport.refresh()
@@ -62,12 +62,12 @@ class OtlpForwarder:
             raise summed(refused, [record for request, error in taken if error is None for record in request])
 
     async def close(self) -> None:
-        """Let go of connections; also without or after a failed start."""
+        """Close all connections; also without or after a failed start."""
         if self.transport is not None:
             await self.transport.close()
 
     async def outcome(self, request: list[TelemetryRecord]) -> Retry | Reject | None:
-        """Send one request; what the endpoint had against it."""
+        """Send one request; return the endpoint's refusal, or None if it accepted."""
         try:
             if body := self.body_of(request):
                 self.note_partial_success(await self.exchange(body))
@@ -78,10 +78,10 @@ class OtlpForwarder:
         return None
 
     def body_of(self, request: Sequence[TelemetryRecord]) -> bytes:
-        """The request's bytes: what is equal in pushes of one client instance is written once.
+        """The body of a request. Equal Resources and scopes of a client instance are written once.
 
         Raises:
-            Reject: A record has to be looked into for the filter, and is no MetricsData.
+            Reject: Metrics are filtered, and a record is not MetricsData.
         """
         pushes: dict[bytes, list[bytes]] = {}
         for record in request:
@@ -96,7 +96,7 @@ class OtlpForwarder:
             raise Reject(str(error), [record for record in request if not is_metrics(record)]) from error
 
     async def exchange(self, body: bytes) -> bytes:
-        """Send; once more at once when the secrets were renewed in the meantime.
+        """Send a body. If the endpoint refuses the credentials and the files have new ones, send it again.
 
         Raises:
             Retry, Reject: As `Transport.send`.
@@ -112,19 +112,19 @@ class OtlpForwarder:
         return await self.transport.send(body, renewed)
 
     def note_partial_success(self, answer: bytes) -> None:
-        """Count and tell what the far side did not like; the specification forbids to send it again."""
+        """Count and log refused points; the specification forbids sending them again."""
         if not answer:
             return
         try:
             partial = ExportMetricsServiceResponse.FromString(answer).partial_success
         except DecodeError:
-            log.debug("the answer of the OTLP endpoint is not one", extra={"target": self.settings.target})
+            log.debug("the OTLP endpoint sent a malformed response", extra={"target": self.settings.target})
             return
         if not partial.rejected_data_points and not partial.error_message:
             return
         self.rejected_data_points += max(0, partial.rejected_data_points)
         log.warning(
-            "the OTLP endpoint took the request with reservations",
+            "the OTLP endpoint accepted the request only in part; refused points are not sent again",
             extra={
                 "target": self.settings.target,
                 "rejected_data_points": partial.rejected_data_points,
@@ -134,7 +134,7 @@ class OtlpForwarder:
 
 
 def summed(refused: Sequence[Retry | Reject], delivered: Sequence[TelemetryRecord]) -> Retry | Reject:
-    """One error for a batch. A retry wins: what was refused for good will be refused again."""
+    """One error for a batch. `Retry` wins over `Reject`: a rejected request will be rejected again."""
     retries = [error for error in refused if isinstance(error, Retry)]
     if retries:
         waits_s = [error.after_s for error in retries if error.after_s is not None]
@@ -152,7 +152,7 @@ def is_metrics(record: TelemetryRecord) -> bool:
 
 
 def transport_of(settings: OtlpSettings, user_agent: str) -> Transport:
-    """Imports one of the two large libraries, on the forwarder's thread."""
+    """The transport of the configured protocol; imports its large library on the forwarder's thread."""
     if settings.protocol is OtlpProtocol.GRPC:
         from odradek_otlp.grpc_transport import GrpcTransport
 

@@ -1,4 +1,4 @@
-"""Where to send, and how."""
+"""The settings of one destination."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from odradek_otlp.tls_files import TlsFiles
 
 
 class OtlpProtocol(StrEnum):
-    """``http/json`` is not offered: the payloads are forwarded as the bytes they are."""
+    """The protocol of an endpoint. ``http/json`` is not offered: payloads are forwarded undecoded."""
 
     GRPC = "grpc"
     HTTP = "http/protobuf"
 
 
 class Compression(StrEnum):
-    """Of the request body. zstd is for HTTP only, gRPC's library has none; not every endpoint takes it."""
+    """Compression of the request body. zstd is for HTTP only: the gRPC library lacks it."""
 
     NONE = "none"
     GZIP = "gzip"
@@ -41,17 +41,17 @@ class OtlpSettings:
     secrets: Mapping[SecretKind, Path] = field(default_factory=dict)
     compression: Compression = Compression.NONE
     timeout_ms: int = 10_000
-    """For one request, the connection included."""
+    """Time limit of one request, including the connection."""
     connect_timeout_ms: int = 5_000
     requests_in_flight: int = 4
-    """At most; a batch of up to 40 pushes and 1 MiB is one request."""
+    """Limit of concurrent requests; a batch of up to 40 pushes and 1 MiB is one request."""
     metrics: tuple[str, ...] = ()
-    """Prefixes of names; empty: all metrics."""
+    """Prefixes of the names of the metrics to send; empty for all metrics."""
 
     def credentials(self) -> Credentials:
-        """The headers, with the secrets read.
+        """The headers, with secrets read from their files.
 
         Raises:
-            OSError, BadSecret: A file cannot be used.
+            OSError, BadSecret: A file is unreadable or malformed.
         """
         return Credentials(self.headers, self.secrets)

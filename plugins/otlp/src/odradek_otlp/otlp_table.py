@@ -1,4 +1,4 @@
-"""The plugin's table, with the variables that OpenTelemetry defines as defaults."""
+"""Reads the plugin's table. The environment variables of OpenTelemetry are its defaults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a setting stands: a key of the table, or a variable."""
+    """The source of a setting: a key of the table, or a variable."""
 
     config: PluginConfig
     key: str
@@ -34,18 +34,22 @@ class Origin:
 
 
 def read_destinations(config: PluginConfig, environ: Mapping[str, str]) -> dict[str, OtlpSettings]:
-    """``[plugins.otlp.destinations.<name>]`` by name; or the one destination of the table itself, or of the
-    variables, under the empty name; or nothing.
+    """Read all destinations.
+
+    Returns:
+        The tables ``[plugins.otlp.destinations.<name>]`` by name. Without such tables: the destination of the
+        table itself or of the variables, under the empty name; empty if no endpoint is configured.
 
     Raises:
-        ConfigError: A value makes no sense, or both are there. Names the key or the variable.
+        ConfigError: A value is invalid, or the table has both a destination of its own and named ones. Names
+            the key or the variable.
     """
     tables: dict[str, dict[str, object]] = {}
     for key, value in config.values.items():
         if key.startswith(DESTINATIONS):
             name, _, rest = key.removeprefix(DESTINATIONS).partition(".")
             if not DESTINATION_NAME.fullmatch(name) or not rest:
-                raise config.error(key, "expected destinations.NAME.KEY, the name of a-z, 0-9, _ and -")
+                raise config.error(key, "expected destinations.NAME.KEY, with a NAME of a-z, 0-9, _ and -")
             tables.setdefault(name, {})[rest] = value
             config.known.add(key)
     if not tables:
@@ -56,29 +60,29 @@ def read_destinations(config: PluginConfig, environ: Mapping[str, str]) -> dict[
         table = PluginConfig(f"{config.path}.{DESTINATIONS}{name}", tables[name])
         settings = read_settings(table, {})
         if settings is None:
-            raise table.error("endpoint", "expected an endpoint in each destination")
+            raise table.error("endpoint", "expected an endpoint: each destination needs one")
         table.finish()
         found[name] = settings
     for key in own_keys(config):
-        raise config.error(key, "belongs into one of the destinations")
+        raise config.error(key, "expected in a destination: move it to [plugins.otlp.destinations.NAME]")
     return found
 
 
 def own_keys(config: PluginConfig) -> list[str]:
-    """Keys of a destination that stand in the plugin's own table, where nobody would read them."""
+    """Keys of a destination in the plugin's own table: beside named destinations they have no effect."""
     known = PluginConfig(config.path, {"endpoint": "http://localhost"})
     read_settings(known, {})
     return [key for key in config.values if key in known.known or key.startswith("headers.")]
 
 
 def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSettings | None:
-    """One destination; None when no endpoint is given anywhere.
+    """Read one destination; None if neither table nor variables have an endpoint.
 
-    A key of the table wins over a variable. Without an endpoint the variables are not judged: they may be
+    A key of the table wins over a variable. Without an endpoint the variables are not checked: they may be
     meant for another program.
 
     Raises:
-        ConfigError: A value makes no sense; names the key or the variable.
+        ConfigError: A value is invalid; names the key or the variable.
     """
     defaults = environ if has_endpoint(config, environ) else {}
     protocol = OtlpProtocol(choice(origin(config, "protocol", defaults), OtlpProtocol, OtlpProtocol.HTTP))
@@ -94,7 +98,7 @@ def read_settings(config: PluginConfig, environ: Mapping[str, str]) -> OtlpSetti
     secrets = secrets_of(config, headers)
     metrics = tuple(config.texts("metrics"))
     if not all(metrics):
-        raise config.error("metrics", "expected prefixes of names, found an empty one")
+        raise config.error("metrics", "expected prefixes of metric names, found an empty one")
     insecure = origin(config, "insecure", defaults)
     plain = insecure.config.boolean(insecure.key, default=False)
     endpoint = origin(config, "endpoint", defaults)
@@ -139,7 +143,7 @@ def choice(found: Origin, choices: type[StrEnum], default: StrEnum) -> str:
 
 
 def destination(endpoint: Origin, text: str, protocol: OtlpProtocol, plain: bool) -> tuple[str, bool]:
-    """Target, and whether it speaks TLS."""
+    """The target, and whether to use TLS."""
     try:
         if protocol is OtlpProtocol.GRPC:
             return grpc_target(text, plain)
@@ -150,7 +154,11 @@ def destination(endpoint: Origin, text: str, protocol: OtlpProtocol, plain: bool
 
 
 def tls_of(config: PluginConfig, environ: Mapping[str, str]) -> TlsFiles:
-    """CA, certificate and key, tried out."""
+    """CA, certificate and key, loaded once to check them.
+
+    Raises:
+        ConfigError: A file is unusable, or a client certificate lacks its key or the reverse.
+    """
     found = [
         origin(config, f"{key}.file", environ) for key in ("certificate", "client.certificate", "client.key")
     ]
@@ -158,7 +166,7 @@ def tls_of(config: PluginConfig, environ: Mapping[str, str]) -> TlsFiles:
     if (certificate is None) != (key is None):
         missing = found[1] if certificate is None else found[2]
         raise missing.config.error(
-            missing.key, "expected a client certificate and its key, found one of them"
+            missing.key, "expected both a client certificate and its key, found only one of them"
         )
     tls = TlsFiles(ca=ca, certificate=certificate, key=key)
     if tls.paths():
@@ -171,33 +179,39 @@ def tls_of(config: PluginConfig, environ: Mapping[str, str]) -> TlsFiles:
 
 
 def refuse_idle_certificates(config: PluginConfig, tls: TlsFiles, secure: bool) -> None:
-    """Certificates in the table for an endpoint without TLS are a mistake; in variables they may be meant for
-    others.
+    """Refuse certificates of the table if the endpoint is without TLS.
+
+    Variables with certificates may be meant for other programs, so they are not refused.
     """
     for key in ("certificate.file", "client.certificate.file"):
         if tls.paths() and not secure and config.value(key) is not None:
-            raise config.error(key, "the endpoint is without TLS: expected https://")
+            raise config.error(key, "the endpoint is without TLS: expected an endpoint with https://")
 
 
 def secrets_of(config: PluginConfig, headers: Mapping[str, str]) -> dict[SecretKind, Path]:
-    """Files with secrets, read once to see that they can be."""
+    """Files with secrets, read once to check them.
+
+    Raises:
+        ConfigError: A file is unusable, or two settings set the authorization header.
+    """
     found = {kind: path for kind in SecretKind if (path := config.file(kind.value)) is not None}
     if SecretKind.BEARER in found and SecretKind.BASIC in found:
-        raise config.error(SecretKind.BASIC, f"expected one of this and {SecretKind.BEARER.value}")
+        raise config.error(SecretKind.BASIC, f"expected either this or {SecretKind.BEARER.value}, found both")
     for kind, path in found.items():
         try:
             Credentials({}, {kind: path})
         except (OSError, BadSecret) as error:
             raise config.error(kind.value, str(error)) from error
         if kind is not SecretKind.HEADERS and "authorization" in headers:
-            raise config.error(kind.value, "headers has an authorization already")
+            raise config.error(kind.value, "expected no authorization in headers beside this file")
     return found
 
 
 def headers_of(config: PluginConfig, environ: Mapping[str, str], protocol: OtlpProtocol) -> dict[str, str]:
-    """The table's headers; those of a variable when the table has none.
+    """The headers of the table, or of a variable if the table has none.
 
-    An error never shows a value: it may be a secret.
+    Raises:
+        ConfigError: A header is malformed. The error never shows a value: it may be a secret.
     """
     path = "headers"
     if config.value(path) is not None:
@@ -212,16 +226,16 @@ def headers_of(config: PluginConfig, environ: Mapping[str, str], protocol: OtlpP
         key = path if found.variable else f"{path}.{name}"
         lower = name.lower()
         if not names.fullmatch(lower) or lower.endswith("-bin"):
-            raise config.error(key, f"expected a header's name, found {name!r}")
+            raise config.error(key, f"expected the name of a header, found {name!r}")
         if lower in OURS or (protocol is OtlpProtocol.GRPC and lower.startswith("grpc-")):
-            raise config.error(key, f"the header {lower} is set by the plugin")
+            raise config.error(key, f"the plugin sets the header {lower} itself: remove it")
         if not HEADER_VALUE.fullmatch(value):
             raise config.error(key, f"expected printable ASCII in the value of {lower}")
     return {name.lower(): value for name, value in rows.items()}
 
 
 def listed_headers(found: Origin) -> dict[str, str]:
-    """``name=value,name=value``, percent-encoded, as in the variable."""
+    """Parse the headers of a variable: ``name=value,name=value``, percent-encoded."""
     rows: dict[str, str] = {}
     for item in found.config.texts(found.key):
         name, separator, value = item.partition("=")

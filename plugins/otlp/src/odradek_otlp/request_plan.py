@@ -1,4 +1,4 @@
-"""A batch cut into requests that may be in flight at the same time."""
+"""Splits a batch into requests that may be in flight at the same time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from odradek.plugin import TelemetryRecord
 
 REQUEST_BYTES = 1 << 20
 REQUEST_RECORDS = 40
-"""Larger requests cost hardly less per push."""
+"""Larger requests are hardly cheaper per push."""
 
 
 def requests_of(batch: Sequence[TelemetryRecord], most: int) -> list[list[TelemetryRecord]]:
-    """As many requests as are worth it, at most ``most``, about as large as each other.
+    """Split a batch into requests of similar size.
 
-    All pushes of a client instance are in one request, in their order: no later one can overtake.
+    All pushes of a client instance are in one request, in order, so a later push cannot overtake.
+
+    Args:
+        batch: The records.
+        most: Limit of requests; a small batch is split into fewer.
     """
     size_bytes = sum([len(record.payload.data) for record in batch])
     wanted = max(-(-size_bytes // REQUEST_BYTES), -(-len(batch) // REQUEST_RECORDS))

@@ -1,4 +1,4 @@
-"""``google.rpc.Status``, the error body of OTLP, without the package that has it compiled."""
+"""``google.rpc.Status``, the error body of OTLP, without a dependency on its compiled package."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class RpcStatus:
-    """What the far side says about a request it did not take."""
+    """The endpoint's explanation of a refused request."""
 
     message: str = ""
     retry_after_s: float | None = None
-    """None when there is no ``RetryInfo``: the far side does not promise that a retry helps."""
+    """Seconds to wait before a retry; None without ``RetryInfo``: a retry may be futile."""
 
 
 CLASSES = message_classes("odradek.otlp", MESSAGES)
 
 
 def read_status(data: bytes) -> RpcStatus:
-    """The message and the wait; empty when the bytes are no ``Status``."""
+    """Read the message and the wait; empty if the bytes are not a ``Status``."""
     try:
         status = CLASSES["Status"].FromString(data)
         after_s = None

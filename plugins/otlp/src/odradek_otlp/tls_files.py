@@ -1,4 +1,4 @@
-"""A private CA and a client certificate, out of files that may be renewed while the plugin runs."""
+"""A private CA and a client certificate, from files that may be renewed at run time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 
 class BadCertificate(ValueError):
-    """The files make no TLS configuration."""
+    """The files are not a valid TLS configuration."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsFiles:
-    """All PEM. Without a CA those of the machine are trusted; a certificate comes with its key."""
+    """PEM files. Without a CA the machine's CAs are trusted; a certificate needs its key."""
 
     ca: Path | None = None
     certificate: Path | None = None
@@ -24,22 +24,22 @@ class TlsFiles:
         return tuple(path for path in (self.ca, self.certificate, self.key) if path is not None)
 
     def context(self) -> ssl.SSLContext:
-        """For a client; names and dates of the server's certificate are checked.
+        """The context of a client, which checks the name and the dates of the server's certificate.
 
         Raises:
-            BadCertificate: A file cannot be read, is no PEM, wants a password, or does not fit the others.
+            BadCertificate: A file is unreadable, not PEM or encrypted, or does not match the others.
         """
         try:
             context = ssl.create_default_context(cafile=self.ca)
             if self.certificate is not None:
-                # Without a password OpenSSL would ask on the terminal.
+                # Without a password argument OpenSSL would ask for one on the terminal.
                 context.load_cert_chain(self.certificate, self.key, password="")
         except (OSError, ValueError) as error:
             raise BadCertificate(f"{', '.join(map(str, self.paths()))}: {error}") from error
         return context
 
     def contents(self) -> Mapping[str, bytes | None]:
-        """The bytes of the files, under the names of ``grpc.ssl_channel_credentials``.
+        """The contents of the files, by the arguments of ``grpc.ssl_channel_credentials``.
 
         Raises:
             BadCertificate: As `context`.

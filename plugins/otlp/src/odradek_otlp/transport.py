@@ -1,4 +1,4 @@
-"""What a protocol has to do for the forwarder."""
+"""The interface between the forwarder and a protocol."""
 
 from __future__ import annotations
 
@@ -8,47 +8,49 @@ from typing import Protocol
 from odradek.plugin import Reject, Retry
 
 MAX_MESSAGE_LENGTH = 180
-"""Of what the far side says: it becomes part of a reason, which becomes a label."""
+"""Limit of the endpoint's message, which becomes part of a reason and so of a metric's label."""
 
 
 class Unauthorized(Retry):
-    """The far side does not let us in: 401, 403, UNAUTHENTICATED, PERMISSION_DENIED.
+    """The endpoint refused the credentials: 401, 403, UNAUTHENTICATED, PERMISSION_DENIED.
 
-    Final for the specification; but it is not the push that is to blame, and an operator can mend it.
+    The specification calls this final. Here it is retried: the push is not at fault, and an operator can fix
+    the credentials.
     """
 
 
 class Transport(Protocol):
-    """One destination. ``open`` works while the far side is down; ``close`` without ``open`` and twice."""
+    """One destination. ``open`` succeeds while it is down; ``close`` may come without ``open``, and twice."""
 
     async def open(self) -> None:
-        """Make the client; runs on the forwarder's loop."""
+        """Create the client; runs on the forwarder's loop."""
 
     async def refresh(self) -> None:
-        """Use certificates that changed. Called while nothing is in flight."""
+        """Switch to renewed certificates. Called while no request is in flight."""
 
     async def send(self, body: bytes, headers: Mapping[str, str]) -> bytes:
         """Send one serialized ``ExportMetricsServiceRequest``. Several may be in flight.
 
         Returns:
-            The serialized ``ExportMetricsServiceResponse``, or nothing when the far side sent none.
+            The serialized ``ExportMetricsServiceResponse``; empty if the endpoint sent none.
 
         Raises:
-            Retry: The far side cannot take it now, or is not there; `Unauthorized` if it does not let us in.
-            Reject: It will never take it.
+            Retry: The endpoint is unreachable or cannot accept the request now; `Unauthorized` if it refused
+                the credentials.
+            Reject: The endpoint will never accept the request.
         """
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
 
 
 def refusal(title: str, message: str, retryable: bool, after_s: float | None) -> Retry | Reject:
-    """The error for an answer that is not success."""
+    """The error for a response other than success."""
     reason = titled(title, message)
     return Retry(reason, after_s) if retryable else Reject(reason)
 
 
 def titled(title: str, message: str) -> str:
-    """What happened, and one line of what the far side said about it."""
+    """The title, and one line of the endpoint's message."""
     text = " ".join(message.split())[:MAX_MESSAGE_LENGTH]
     return f"{title}: {text}" if text else title

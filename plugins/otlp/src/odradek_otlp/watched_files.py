@@ -1,4 +1,4 @@
-"""Files that may change while the plugin runs: secrets and certificates that somebody renews."""
+"""Detects changes of files that are renewed at run time: secrets and certificates."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class WatchedFiles:
-    """Says when a look at the files is worth it. Nothing is kept open and nothing runs in between."""
+    """Tells whether files have changed since the last look. It keeps no file open and no thread running."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.paths = tuple(paths)
         self.seen: Signature = ()
 
     def changed(self) -> bool:
-        """Whether they changed since the last call; True at the first one.
+        """Whether a file changed since the last call; True at the first call.
 
-        A file that was replaced through a symbolic link (as Kubernetes does) has another inode.
+        A file that is replaced through a symbolic link, as in Kubernetes, is detected by its inode.
         """
         now = tuple(signature(path) for path in self.paths)
         changed = now != self.seen
@@ -27,7 +27,7 @@ class WatchedFiles:
 
 
 def signature(path: Path) -> tuple[int, int, int] | None:
-    """Time of change in nanoseconds, inode, size; None when the file cannot be seen."""
+    """Modification time in nanoseconds, inode and size; None if the file is inaccessible."""
     try:
         stat = path.stat()
     except OSError:

@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 @hookimpl
 def odradek_companion(config: PluginConfig) -> Companion | None:
-    """``[plugins.spark]`` with a ``dataset`` runs the pipeline beside the host."""
-    from odradek_spark.companion import read_pipeline  # a host without the table does not pay for it
+    """Run the pipeline beside the host if ``[plugins.spark]`` has a ``dataset``."""
+    from odradek_spark.companion import read_pipeline  # imported here to keep hosts without it fast
 
     return read_pipeline(config)

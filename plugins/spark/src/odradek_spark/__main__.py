@@ -1,4 +1,4 @@
-"""``odradek spark`` as a program of its own, for ``spark-submit``."""
+"""``odradek spark`` as a standalone program, for ``spark-submit``."""
 
 from odradek_spark.cli.main import spark
 

@@ -1,4 +1,4 @@
-"""The pipeline as a process beside a host: its command line, and how far it is."""
+"""The pipeline as a process beside a host: its command line and its progress."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MS_PER_S = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """``odradek spark run``, as ``[plugins.spark]`` wants it."""
+    """``odradek spark run`` with the settings of ``[plugins.spark]``."""
 
     dataset: str
     topic: str
     master: str
     checkpoint: str | None
-    """None is in the dataset."""
+    """None for the default, inside the dataset."""
     bootstrap_servers: str | None
-    """None is the host itself."""
+    """None for the host itself."""
     command_config: Path | None
     rules_file: Path | None
     trigger_interval_ms: int
@@ -37,7 +37,7 @@ class Pipeline:
     min_bytes_per_trigger: int
     max_payload_bytes: int
     retention_days: Mapping[str, int]
-    """By table."""
+    """Days to keep, by table."""
 
     def command(self, bootstrap_servers: str) -> list[str]:
         """The program and its arguments."""
@@ -61,7 +61,7 @@ class Pipeline:
         return [sys.executable, "-m", "odradek_spark", "run", "--until-stdin-ends", *given]
 
     def status(self, bootstrap_servers: str) -> Mapping[str, object]:
-        """The last batch, from the tables; and how many pushes wait, from the topic."""
+        """The last batch, read from the tables, and the number of waiting pushes, read from the topic."""
         from odradek_spark.ingest.status import last_batch
 
         batch = last_batch(self.dataset)
@@ -72,7 +72,7 @@ class Pipeline:
         return told | {"lag": self.lag(self.bootstrap_servers or bootstrap_servers)}
 
     def lag(self, bootstrap_servers: str) -> int | str:
-        """Records that are in the topic and in no table yet."""
+        """The number of records in the topic that are in no table yet, or why it is unknown."""
         from odradek_spark.cli.options import properties
         from odradek_spark.source.offsets import backlog
         from odradek_spark.source.options import SourceOptions
@@ -94,10 +94,10 @@ class Pipeline:
 
 
 def read_pipeline(config: PluginConfig) -> Pipeline | None:
-    """The table of the configuration; None without a dataset.
+    """Read the table of the configuration; None without a dataset.
 
     Raises:
-        ConfigError: A key is not usable.
+        ConfigError: A key has an invalid value.
     """
     dataset = config.text("dataset")
     found = Pipeline(

@@ -1,11 +1,11 @@
-"""``python -m odradek_spark.submit_args``: what ``spark-submit`` needs to run ``odradek spark``.
+"""``python -m odradek_spark.submit_args``: the arguments of ``spark-submit`` that run ``odradek spark``.
 
 ::
 
     spark-submit --master spark://HOST:7077 $(python -m odradek_spark.submit_args) ingest --dataset ...
 
-Where the workers have no Python with this package, give them one: pack a virtual environment
-(``venv-pack -o environment.tar.gz``) and name it with ``--archive environment.tar.gz``.
+If the workers have no Python with this package, ship one: pack a virtual environment
+(``venv-pack -o environment.tar.gz``) and pass it with ``--archive environment.tar.gz``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNPACKED = "environment"
 
 
 def submit_args(archive: str | None = None) -> list[str]:
-    """The arguments, program included; those of the program follow."""
+    """The arguments up to and including the program; the program's own arguments follow them."""
     found = [f"{key}={value}" for key, value in SETTINGS.items()]
     if archive is None:
         return [*confs([*found, f"spark.pyspark.python={sys.executable}"]), str(PROGRAM)]
@@ -39,7 +39,7 @@ def confs(settings: Sequence[str]) -> list[str]:
 
 
 def main() -> None:
-    """Print them on one line."""
+    """Print the arguments on one line."""
     parser = argparse.ArgumentParser(prog="python -m odradek_spark.submit_args")
     parser.add_argument("--archive", help="a packed virtual environment with odradek[spark] in it")
     print(" ".join(submit_args(parser.parse_args().archive)))

@@ -1,1 +1,1 @@
-"""``odradek spark``: the pipeline and the questions to its tables, on the command line."""
+"""``odradek spark``: the command line of the pipeline and of queries on its tables."""

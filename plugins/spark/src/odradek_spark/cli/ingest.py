@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from odradek_spark.ingest.run import Watch
 
 RUN_LINE_S = 60.0
-"""Lines of what goes on for days."""
+"""Seconds between the progress lines of ``run``, which goes on for days."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def source_options(command: Command) -> Command:
-    """Add the options that say what is ingested and how."""
+    """Add the options of the topic, the dataset and the batches."""
     options = (
         click.option("--bootstrap-server", required=True, metavar="HOST:PORT[,...]", help="The brokers."),
         client_config_option,
@@ -49,14 +49,14 @@ def source_options(command: Command) -> Command:
             "--checkpoint",
             metavar="URI",
             default="",
-            help="Where Spark notes how far it is; by default in the dataset.",
+            help="Folder in which Spark stores its progress; by default inside the dataset.",
         ),
         click.option(
             "--source",
             type=click.Choice(["odradek", "kafka"]),
             default="odradek",
             show_default=True,
-            help="By what the topic is read; kafka is Spark's own source, whose jar has to be there.",
+            help="Reader of the topic; kafka is Spark's own source and needs its jar in the session.",
         ),
         click.option(
             "--max-bytes-per-trigger",
@@ -64,7 +64,7 @@ def source_options(command: Command) -> Command:
             type=click.IntRange(1),
             default=DEFAULT_TRIGGER_BYTES,
             show_default=True,
-            help="About how much one batch reads.",
+            help="Approximate size of a batch.",
         ),
         click.option(
             "--min-bytes-per-trigger",
@@ -72,7 +72,7 @@ def source_options(command: Command) -> Command:
             type=click.IntRange(0),
             default=0,
             show_default=True,
-            help="A batch waits until there is as much; not with --once.",
+            help="Wait until this many bytes are available; ignored with --once.",
         ),
         max_payload_option,
         click.option(
@@ -80,12 +80,12 @@ def source_options(command: Command) -> Command:
             type=click.Choice(["earliest", "latest"]),
             default="earliest",
             show_default=True,
-            help="Where a new dataset begins.",
+            help="Position in the topic at which a new dataset begins.",
         ),
         click.option(
             "--allow-data-loss",
             is_flag=True,
-            help="Go on where retention deleted offsets that were not read yet.",
+            help="Continue if retention deleted records before they were read, instead of failing.",
         ),
         click.option(
             "--trigger-interval-s",
@@ -93,7 +93,7 @@ def source_options(command: Command) -> Command:
             type=click.FloatRange(0.1),
             default=60.0,
             show_default=True,
-            help="How often a batch is looked for.",
+            help="Seconds between the starts of two batches.",
         ),
     )
     for option in reversed(options):
@@ -102,7 +102,7 @@ def source_options(command: Command) -> Command:
 
 
 def ingest_settings(options: dict[str, Any]) -> IngestSettings:
-    """The options of a command line, as ingest wants them; they are taken out."""
+    """Build the settings of ingest; removes their options from ``options``."""
     return IngestSettings(
         bootstrap_servers=options.pop("bootstrap_server"),
         client=properties(options.pop("command_config")),
@@ -127,13 +127,13 @@ def ingest_settings(options: dict[str, Any]) -> IngestSettings:
     type=click.Choice(["worker", "spark"]),
     default="worker",
     show_default=True,
-    help="Who writes: Spark's workers all tables, or Spark itself points as plain Parquet and nothing else, "
-    "which no other command reads.",
+    help="worker: Spark's Python workers write all tables. spark: Spark itself writes points only, as plain "
+    "Parquet, which no other command reads.",
 )
 @session_options
-@click.option("--once", is_flag=True, help="Stop when everything is in that is in the topic now.")
+@click.option("--once", is_flag=True, help="Stop once everything that is in the topic now is in the tables.")
 def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, **options: Any) -> None:
-    """Decode the telemetry topic into the tables, each push once."""
+    """Decode the telemetry topic into the tables, each push exactly once."""
     with explained():
         settings = ingest_settings(options)
         looked_at(settings, remote, once=once)
@@ -154,7 +154,7 @@ def ingest(master: str, remote: str | None, conf: tuple[str, ...], once: bool, *
 
 
 def ingested(total: Totals, settings: IngestSettings) -> str:
-    """What an ingest brought, in one line; Spark's own writer does not tell dead letters apart."""
+    """The result of an ingest in one line; Spark's own writer does not count dead letters."""
     dead = "" if settings.writer == "spark" else f", {total.dead_letters} dead letters"
     return f"ingested {total.pushes} pushes, {total.points} points{dead} in {total.batches} batches"
 
@@ -163,7 +163,7 @@ def ingested(total: Totals, settings: IngestSettings) -> str:
 @source_options
 @session_options
 @maintenance_options
-@click.option("--until-stdin-ends", is_flag=True, help="Stop when whoever holds the other end is gone.")
+@click.option("--until-stdin-ends", is_flag=True, help="Stop at the end of standard input.")
 def run(
     master: str,
     remote: str | None,
@@ -173,7 +173,7 @@ def run(
 ) -> None:
     """Ingest, and run all jobs when they are due, in one session.
 
-    SIGTERM or SIGINT ends it; what was under way is done by the next run.
+    Stop it with SIGTERM or SIGINT; the next run completes the unfinished work.
     """
     with explained():
         settings = ingest_settings(options)
@@ -194,11 +194,14 @@ def run(
 
 
 def looked_at(settings: IngestSettings, remote: str | None, *, once: bool) -> None:
-    """Say what is wrong before Spark starts, which takes its time; a server may see what is not seen here.
+    """Check topic and dataset before Spark starts, which takes several seconds.
+
+    With a Spark Connect server nothing is checked: the server may reach what this machine cannot.
 
     Raises:
-        DatasetError: The dataset is something else.
-        TopicError: The topic cannot be read; that nobody answers is waited for, unless it is for once.
+        DatasetError: The dataset is unusable.
+        TopicError: The topic is unreadable. Brokers that do not answer are an error only with ``once``;
+            otherwise ingest waits for them.
     """
     if remote is not None:
         return
@@ -219,7 +222,7 @@ def ingesting(
     say: Callable[[str], object],
     watch: Watch,
 ) -> None:
-    """Ingest, with failures that are explained."""
+    """Ingest; failures become error messages for the user."""
     from odradek_spark.ingest.run import IngestFailed, run_ingest
 
     try:
@@ -229,18 +232,18 @@ def ingesting(
 
 
 def say(line: str) -> None:
-    """A line for whoever watches."""
+    """Print a line on stderr."""
     click.echo(" ".join(line.split()), err=True)
 
 
 def stop_on_signals(stop: threading.Event) -> threading.Event:
-    """Have SIGTERM and SIGINT set an event. A session of Spark takes SIGINT for itself: begin it before."""
+    """Make SIGTERM and SIGINT set an event. Call it after the session started: Spark sets a handler too."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     return stop
 
 
 def wait_for_end(stop: threading.Event) -> None:
-    """Stop with whoever started this: their end of the pipe closes however they go."""
+    """Stop at the end of standard input: a pipe ends with the parent process, even if that is killed."""
     sys.stdin.buffer.read()
     stop.set()

@@ -1,4 +1,4 @@
-"""``odradek spark java``: whether the pipeline can start here, said without starting it."""
+"""``odradek spark java``: check whether this machine has a Java for Spark, without starting Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from odradek_spark.ingest.session import check_java, java_command
 
 @click.command()
 def java() -> None:
-    """Say which Java Spark takes here. Exit status 1 if there is none that will do."""
+    """Print the Java that Spark uses on this machine. Exit status 1 if there is none it can use."""
     with explained():
         version = check_java()
         click.echo(f"{java_command()} is Java {version}")

@@ -1,4 +1,4 @@
-"""The jobs, one by one: for a scheduler, or by hand. `odradek spark run` does them all by itself."""
+"""One command per job, for a scheduler or by hand. `odradek spark run` runs all of them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reported(
 def session_on(
     dataset: str, master: str, remote: str | None, conf: tuple[str, ...]
 ) -> Iterator[SparkSession]:
-    """A session, which takes its time to start, once it is known that there is a dataset."""
+    """Check that the dataset exists, then start a session, which takes several seconds."""
     with explained():
         Dataset(dataset).existing(PUSHES)
     with session(master, remote, conf) as spark:
@@ -65,7 +65,7 @@ def session_on(
 @dataset_option
 @session_options
 def rollup(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Add up what is new, in buckets of five minutes and of an hour."""
+    """Add new points to the rollups of five minutes and of an hour."""
     reported(dataset, master, remote, conf, lambda spark: reports.rolled_up(spark, dataset))
 
 
@@ -73,9 +73,9 @@ def rollup(dataset: str, master: str, remote: str | None, conf: tuple[str, ...])
 @dataset_option
 @session_options
 def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Note which instance is which client, over time.
+    """Update the inventory of clients.
 
-    And of which version, at which address, as which principal.
+    It has the client id, version, address and principal of each client instance over time.
     """
     reported(dataset, master, remote, conf, lambda spark: reports.inventoried(spark, dataset))
 
@@ -86,13 +86,13 @@ def inventory(dataset: str, master: str, remote: str | None, conf: tuple[str, ..
     "--rules-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     required=True,
-    help="TOML: what is an anomaly.",
+    help="TOML file with the rules for anomalies.",
 )
 @session_options
 def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Open and close anomalies: values too bad for too long.
+    """Open and close anomalies.
 
-    The rules say beyond which threshold, and for how long.
+    An anomaly is a value beyond a threshold for some time; the rules set both.
     """
     with explained():
         rules = reports.read_rules(rules_file)
@@ -103,9 +103,9 @@ def detect(dataset: str, rules_file: Path, master: str, remote: str | None, conf
 @dataset_option
 @session_options
 def compact(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Put the files of hours that are over together.
+    """Merge the files of past hours into larger ones.
 
-    What is read of one client is together then, too.
+    The merged rows are sorted by client, so queries about one client read less.
     """
     reported(dataset, master, remote, conf, lambda spark: reports.compacted(spark, dataset))
 
@@ -114,7 +114,7 @@ def compact(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]
 @dataset_option
 @retention_option
 def expire(dataset: str, retention_days: tuple[str, ...]) -> None:
-    """Take the days out of the tables that are older than they keep. No Java is needed."""
+    """Remove days beyond the retention of each table. Needs no Java."""
     with explained():
         line = reports.expired(dataset, kept_days(retention_days))
     click.echo(line or NOTHING)
@@ -127,10 +127,10 @@ def expire(dataset: str, retention_days: tuple[str, ...]) -> None:
     type=click.IntRange(1),
     default=VACUUM_HOURS,
     show_default=True,
-    help="Files that are younger stay.",
+    help="Keep files that are younger than this.",
 )
 def vacuum(dataset: str, hours: int) -> None:
-    """Delete files that no table has any more. No Java is needed."""
+    """Delete files that no table uses any more. Needs no Java."""
     with explained():
         line = reports.vacuumed(dataset, hours)
     click.echo(line or NOTHING)
@@ -148,13 +148,13 @@ def vacuum(dataset: str, hours: int) -> None:
     "found",
     multiple=True,
     metavar="PARTITION:START-END",
-    help="Offsets, without the end. May be repeated. By default those of dead letters.",
+    help="Offsets to replay, END excluded. May be repeated. Default: the offsets of dead letters.",
 )
 @click.option(
     "--since",
     type=Moment(),
     metavar="TIME",
-    help="All that the host received from then on: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
+    help="Replay everything received since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
 )
 @max_payload_option
 @session_options
@@ -170,14 +170,14 @@ def replay(
     remote: str | None,
     conf: tuple[str, ...],
 ) -> None:
-    """Decode records of the topic again and add what is not there.
+    """Decode records of the topic again and add the rows that are missing.
 
-    What is there is not written again: a replay that was stopped is started again.
+    Existing rows are not written twice, so an interrupted replay can simply be repeated.
     """
     from odradek_spark.jobs.replay import check_replay, ranges_since, run_replay
 
     if found and since is not None:
-        raise click.UsageError("options --range and --since: one of them")
+        raise click.UsageError("options --range and --since: expected only one of them")
     client = {"bootstrap.servers": bootstrap_server} | properties(command_config)
     options = SourceOptions(client=client, topic=topic, max_payload_bytes=max_payload_bytes)
     wanted = [offset_range(each) for each in found] or None
@@ -192,10 +192,10 @@ def replay(
 
 
 def offset_range(text: str) -> OffsetRange:
-    """``0:100-200``.
+    """Parse ``PARTITION:START-END``.
 
     Raises:
-        click.UsageError: It is none.
+        click.UsageError: The text is malformed.
     """
     match = OFFSET_RANGE.fullmatch(text)
     if match is None or int(match[2]) >= int(match[3]):
@@ -207,7 +207,7 @@ def offset_range(text: str) -> OffsetRange:
 @dataset_option
 @session_options
 def verify(dataset: str, master: str, remote: str | None, conf: tuple[str, ...]) -> None:
-    """Prove on the data that every push is there exactly once. Exit status 1 if one is not."""
+    """Check on the data that every push is in the tables exactly once. Exit status 1 if one is not."""
     from odradek_spark.jobs.verify import run_verify
 
     with session_on(dataset, master, remote, conf) as spark:

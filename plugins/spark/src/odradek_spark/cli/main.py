@@ -12,7 +12,7 @@ from odradek_spark.cli.query import query
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def spark() -> None:
-    """Client metrics as tables: ingest them, keep them, ask them."""
+    """Client metrics as tables: ingest, maintain and query them."""
 
 
 COMMANDS = (run, ingest, rollup, detect, inventory, compact, expire, vacuum, replay, verify, query, java)

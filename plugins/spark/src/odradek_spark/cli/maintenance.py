@@ -1,4 +1,4 @@
-"""What ``odradek spark run`` does beside ingest, in the same session: jobs, one by one, when they are due."""
+"""The jobs that ``odradek spark run`` runs beside ingest, in the same session, one at a time."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 Job = Callable[["SparkSession"], "str | None"]
 POLL_S = 1.0
 STOP_S = 10.0
-"""So long a job that is interrupted may take to notice; then the session ends, which it notices."""
+"""Seconds that an interrupted job has to stop. After them the session ends, which stops the job."""
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 
 
 def maintenance_options(command: Command) -> Command:
-    """Add the options that say which jobs run, and how often."""
+    """Add the options of the jobs and their intervals."""
     options = (
         click.option(
             "--rules-file",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="TOML: what is an anomaly; without it none is looked for.",
+            help="TOML file with the rules for anomalies; without it, none are detected.",
         ),
         click.option(
             "--maintenance-interval-s",
@@ -45,7 +45,7 @@ def maintenance_options(command: Command) -> Command:
             type=click.FloatRange(1.0),
             default=5 * MINUTE_S,
             show_default=True,
-            help="How often rollups and inventory are brought up to date, and closed hours compacted.",
+            help="Seconds between two updates of rollups and inventory, and two compactions of past hours.",
         ),
         retention_option,
     )
@@ -56,7 +56,7 @@ def maintenance_options(command: Command) -> Command:
 
 @dataclass(slots=True)
 class Due:
-    """A job and when it runs next, in seconds of the monotonic clock."""
+    """A job and the time of its next run, in seconds of the monotonic clock."""
 
     name: str
     every_s: float
@@ -95,10 +95,10 @@ class Maintenance:
     def beside(
         self, spark: SparkSession, say: Callable[[str], object], stop: threading.Event
     ) -> Iterator[None]:
-        """Run what is due, in a thread and a pool of Spark's scheduler of its own.
+        """Run due jobs in a thread and a Spark scheduler pool of their own.
 
-        A long job holds up neither ingest nor the end: ``stop`` is set at the end of ``with``, and a job that
-        runs then is interrupted.
+        A long job delays neither ingest nor shutdown: at the end of ``with``, ``stop`` is set and the running
+        job is interrupted.
         """
 
         def follow() -> None:
@@ -106,7 +106,7 @@ class Maintenance:
             while not stop.wait(POLL_S):
                 self.run_due(spark, say, stop)
 
-        # no daemon: a thread that is still in Arrow or Delta when Python goes away takes the process down
+        # Not a daemon: a thread that is inside Arrow or Delta when Python exits crashes the process.
         thread = threading.Thread(target=follow, name="maintenance")
         thread.start()
         try:
@@ -119,8 +119,10 @@ class Maintenance:
     def run_due(
         self, spark: SparkSession, say: Callable[[str], object], stop: threading.Event | None = None
     ) -> None:
-        """Run what is due. A job that fails is said, and is due again later; it stops neither ingest nor the
-        other jobs. Once ``stop`` is set no job begins, and what becomes of the one that runs is not said.
+        """Run due jobs.
+
+        A failed job is reported and runs again at its next time; ingest and the other jobs go on. Once
+        ``stop`` is set, no job begins and the outcome of the running one is not reported.
         """
         stopped = threading.Event() if stop is None else stop
         for each in self.due:
@@ -132,7 +134,7 @@ class Maintenance:
 
 
 def attempted(due: Due, spark: SparkSession) -> str | None:
-    """What a job did, or why it did not."""
+    """Run a job; return a line about its outcome or its failure, or None if it had nothing to do."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

@@ -1,4 +1,4 @@
-"""Options that several commands of ``odradek spark`` have, and the file that goes with them."""
+"""Options that several commands of ``odradek spark`` share, and the properties file of librdkafka."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odradek_spark.source.options import DEFAULT_PAYLOAD_BYTES
 
 
 def whole_path(_: click.Context, __: click.Parameter, dataset: str) -> str:
-    """A dataset as every process finds it: the working directory of a worker is another one."""
+    """The absolute path of a dataset: workers have other working directories."""
     return dataset if "://" in dataset else str(Path(dataset).absolute())
 
 
@@ -21,14 +21,14 @@ dataset_option = click.option(
     required=True,
     metavar="URI",
     callback=whole_path,
-    help="Where the tables are: a path, s3://, gs:// or abfss://.",
+    help="Root folder of the tables: a path, s3://, gs:// or abfss://.",
 )
 
 
 client_config_option = click.option(
     "--command-config",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
+    help="Properties file with more options of librdkafka: security.protocol, sasl.*, ssl.*",
 )
 max_payload_option = click.option(
     "--max-payload-bytes",
@@ -36,22 +36,22 @@ max_payload_option = click.option(
     type=click.IntRange(1),
     default=DEFAULT_PAYLOAD_BYTES,
     show_default=True,
-    help="Larger pushes, decompressed, are dead letters.",
+    help="Limit of a decompressed push; larger pushes become dead letters.",
 )
 retention_option = click.option(
     "--retention-days",
     multiple=True,
     metavar="TABLE=DAYS",
-    help="How many days a table keeps. May be repeated. Default: "
+    help="Days that a table keeps. May be repeated. Default: "
     + ", ".join(f"{table}={days}" for table, days in KEPT_DAYS.items()),
 )
 
 
 def kept_days(given: Iterable[str]) -> dict[str, int]:
-    """How many days each table keeps: as given, else the default.
+    """The retention of each table in days: as given, else the default.
 
     Raises:
-        click.UsageError: One is no pair, or names no table that is cut by days.
+        click.UsageError: An option is malformed, or names a table without retention.
     """
     found = dict(KEPT_DAYS)
     for each in given:
@@ -64,10 +64,10 @@ def kept_days(given: Iterable[str]) -> dict[str, int]:
 
 
 def properties(path: Path | None) -> dict[str, str]:
-    """The pairs of a properties file.
+    """Read the pairs of a properties file.
 
     Raises:
-        click.UsageError: A line is none.
+        click.UsageError: A line is malformed.
     """
     found = {}
     for number, line in enumerate(path.read_text().splitlines() if path else [], 1):

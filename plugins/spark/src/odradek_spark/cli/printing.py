@@ -19,16 +19,16 @@ from odradek_spark.query.questions import PREFIX
 FORMATS = ("table", "json", "csv")
 NUMBERS = (int, float, Decimal)
 MAX_COLUMNS = 1 << 16
-"""Of a line that nobody cuts."""
+"""Width of a line that must not be wrapped."""
 
 
 def show(rows: pa.Table, form: str, nothing: str) -> None:
     """Print rows on stdout.
 
     Args:
-        rows: What to print.
-        form: One of `FORMATS`: for people, one JSON object a line, or CSV with a heading.
-        nothing: What to say to people when there are no rows.
+        rows: The rows.
+        form: One of `FORMATS`: a table for people, one JSON object per line, or CSV with a heading.
+        nothing: Message instead of an empty table.
     """
     if form == "json":
         for row in rows.to_pylist():
@@ -47,7 +47,7 @@ def show(rows: pa.Table, form: str, nothing: str) -> None:
 
 
 def json_value(value: Any) -> Any:
-    """A value that JSON has: times as ISO 8601, bytes in hexadecimal, what it lacks as texts."""
+    """A value for JSON: times in ISO 8601, bytes in hexadecimal, other types that JSON lacks as text."""
     match value:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -67,13 +67,13 @@ def json_value(value: Any) -> Any:
 
 
 def csv_value(value: Any) -> Any:
-    """A value for a cell: lists and structs as JSON."""
+    """A value for a CSV cell: lists and structs as JSON."""
     found = json_value(value)
     return json.dumps(found) if isinstance(found, list | dict) else found
 
 
 def cell(name: str, value: Any) -> str:
-    """A value for people; metric names without what all begin with."""
+    """A value for people; metric names lose their common prefix."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -86,7 +86,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """A text without what a terminal would obey: clients call themselves what they like."""
+    """A text without control characters: clients choose their names, and a terminal would obey them."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
@@ -95,7 +95,7 @@ def is_number(values: Sequence[Any]) -> bool:
 
 
 def lines(rows: pa.Table) -> Iterator[str]:
-    """A heading and the rows, in columns as wide as their widest cell; numbers to the right."""
+    """A heading and the rows, in columns as wide as their widest cell; numbers are right-aligned."""
     columns = rows.to_pydict()
     texts = {name: [name, *(cell(name, value) for value in values)] for name, values in columns.items()}
     widths = {name: max(map(len, column)) for name, column in texts.items()}
@@ -108,9 +108,9 @@ def lines(rows: pa.Table) -> Iterator[str]:
 
 
 def show_rich(rows: pa.Table) -> None:
-    """The rows on a terminal: a line for each, or a block for each where a line is too long.
+    """Print the rows on a terminal: a line for each, or a block for each if a line would be too long.
 
-    Columns in which no row has anything are left out.
+    Empty columns are left out.
     """
     from rich.console import Console
     from rich.table import Table
@@ -137,5 +137,5 @@ def show_rich(rows: pa.Table) -> None:
 
 
 def is_told(values: Sequence[Any]) -> bool:
-    """Whether a column says anything."""
+    """Whether any row has a value in a column."""
     return any(value not in (None, "") for value in values)

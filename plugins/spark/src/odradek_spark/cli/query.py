@@ -1,4 +1,4 @@
-"""``odradek spark query``: ask the tables. No Java is needed."""
+"""``odradek spark query``: query the tables, without Java."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ PLOT = click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Draw the answer as a PNG file too.",
+    help="Also draw the result as a PNG file.",
 )
 
 
 @click.group()
 def query() -> None:
-    """Ask the tables: who, what, which. Answers in seconds, without Java."""
+    """Query the tables. Takes seconds and needs no Java."""
 
 
 def asking(command: Command) -> Command:
-    """Add the options that every question has."""
+    """Add the options that all queries have."""
     options = (
         dataset_option,
         click.option(
             "--since",
             type=Moment(),
             metavar="TIME",
-            help="Only from then on: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
+            help="Only pushes since TIME: 90s, 30m, 2h, 7d ago, or YYYY-MM-DDThh:mm:ss.",
         ),
-        click.option("--until", type=Moment(), metavar="TIME", help="And before then."),
+        click.option("--until", type=Moment(), metavar="TIME", help="Only pushes before TIME."),
         click.option(
-            "--format", "form", type=click.Choice(FORMATS), default="table", help="How to print the answer."
+            "--format", "form", type=click.Choice(FORMATS), default="table", help="Format of the output."
         ),
     )
     for option in reversed(options):
@@ -57,7 +57,7 @@ def asking(command: Command) -> Command:
 
 @contextmanager
 def reading(dataset: str, since: datetime | None, until: datetime | None) -> Iterator[tuple[Reader, Window]]:
-    """The tables for the time of a question."""
+    """Open the tables for one query."""
     try:
         reader = Reader(dataset, since, until)
         try:
@@ -69,7 +69,7 @@ def reading(dataset: str, since: datetime | None, until: datetime | None) -> Ite
 
 
 def plotted(chart: Sequence[Panel] | Bars, path: Path | None) -> None:
-    """Draw, if a file is wanted, and say so on stderr."""
+    """Draw the chart if a file is given, and report it on stderr."""
     if path is None:
         return
     try:
@@ -83,17 +83,17 @@ def plotted(chart: Sequence[Panel] | Bars, path: Path | None) -> None:
 @query.command()
 @asking
 def clients(dataset: str, since: datetime | None, until: datetime | None, form: str) -> None:
-    """Who pushed, one row for each client instance."""
+    """List the clients that pushed, one row per client instance."""
     with reading(dataset, since, until) as (reader, window):
         show(questions.clients(reader, window), form, "no client pushed")
 
 
 @query.command()
 @asking
-@click.option("--client-id", help="Whose client.id it is.")
-@click.option("--client-instance-id", help="One instance, as Kafka prints its id.")
-@click.option("--principal", help="Who is logged in: User:alice.")
-@click.option("--client-address", help="From which address.")
+@click.option("--client-id", help="Clients with this client.id.")
+@click.option("--client-instance-id", help="The client instance with this id, as Kafka prints it.")
+@click.option("--principal", help="Clients of this principal: User:alice.")
+@click.option("--client-address", help="Clients at this address.")
 @click.option("--topic", help="Only series with this label.")
 @click.option("--metric", help="Only this metric.")
 @PLOT
@@ -105,31 +105,33 @@ def client(
     plot: Path | None,
     **chosen: str | None,
 ) -> None:
-    """What a client reported, one row for each series."""
+    """Summarize the metrics of a client, one row per series."""
     if all(value is None for name, value in chosen.items() if name != "metric"):
-        raise click.UsageError("which client? one of --client-id, --client-instance-id, --principal, ...")
+        raise click.UsageError(
+            "expected one of --client-id, --client-instance-id, --principal and --client-address"
+        )
     who = Who(**chosen)
     with reading(dataset, since, until) as (reader, window):
-        show(questions.client(reader, who, window), form, "no points of such a client")
+        show(questions.client(reader, who, window), form, "no points of a client like that")
         if plot is not None:
             plotted(series_panels(questions.series(reader, who, window)), plot)
 
 
 @query.command()
 @asking
-@click.option("--metric", required=True, help="Which metric.")
+@click.option("--metric", required=True, help="Name of the metric.")
 @click.option(
-    "--by", type=click.Choice(questions.DIMENSIONS), default="client_id", show_default=True, help="Of what."
+    "--by", type=click.Choice(questions.DIMENSIONS), default="client_id", show_default=True, help="Grouping."
 )
 @click.option(
     "--aggregate",
     type=click.Choice(list(questions.AGGREGATES)),
     default="max",
     show_default=True,
-    help="What of its values.",
+    help="Aggregate of the values of a group.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, 1_000_000), default=10, show_default=True, help="How many rows."
+    "--limit", type=click.IntRange(1, 1_000_000), default=10, show_default=True, help="Limit of rows."
 )
 @PLOT
 def top(
@@ -143,7 +145,7 @@ def top(
     limit: int,
     plot: Path | None,
 ) -> None:
-    """Who has the most of a metric."""
+    """Rank clients by a metric."""
     with reading(dataset, since, until) as (reader, window):
         rows = questions.top(reader, metric, window, by, aggregate, limit)
         show(rows, form, f"no points of {metric}")
@@ -153,7 +155,7 @@ def top(
 
 @query.command()
 @asking
-@click.option("--at-least-ms", type=float, default=1.0, show_default=True, help="Shorter waits do not count.")
+@click.option("--at-least-ms", type=float, default=1.0, show_default=True, help="Ignore shorter throttles.")
 @PLOT
 def throttled(
     dataset: str,
@@ -163,7 +165,7 @@ def throttled(
     at_least_ms: float,
     plot: Path | None,
 ) -> None:
-    """Minutes in which clients waited for their quota."""
+    """List the minutes in which clients were throttled by a quota."""
     with reading(dataset, since, until) as (reader, window):
         rows = questions.throttled(reader, window, at_least_ms)
         show(rows, form, "no client was throttled")
@@ -176,7 +178,7 @@ def throttled(
 def versions(
     dataset: str, since: datetime | None, until: datetime | None, form: str, plot: Path | None
 ) -> None:
-    """Which client libraries are in use."""
+    """List the client libraries in use."""
     with reading(dataset, since, until) as (reader, window):
         rows = questions.versions(reader, window)
         show(rows, form, "no client pushed")
@@ -186,7 +188,7 @@ def versions(
 
 @query.command()
 @asking
-@click.option("--open", "only_open", is_flag=True, help="Only those that go on.")
+@click.option("--open", "only_open", is_flag=True, help="Only anomalies that have not ended.")
 @PLOT
 def anomalies(
     dataset: str,
@@ -196,7 +198,7 @@ def anomalies(
     only_open: bool,
     plot: Path | None,
 ) -> None:
-    """Episodes that `odradek spark detect` found."""
+    """List the anomalies that `odradek spark detect` found."""
     with reading(dataset, since, until) as (reader, window):
         rows = questions.anomalies(reader, window, only_open=only_open)
         show(rows, form, "no anomalies")
@@ -208,7 +210,7 @@ def anomalies(
 @asking
 @click.argument("statement")
 def sql(dataset: str, since: datetime | None, until: datetime | None, form: str, statement: str) -> None:
-    """Any SQL of DuckDB, on the tables and the views.
+    """Run a DuckDB SQL statement on the tables and views.
 
     The views are v_points, v_clients, v_rollup and v_totals.
     """

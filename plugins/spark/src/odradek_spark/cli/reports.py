@@ -1,4 +1,4 @@
-"""Jobs and what they say they did, one line each; None where there was nothing to do."""
+"""The jobs, each with a one-line report of its outcome; None if there was nothing to do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def inventoried(spark: SparkSession, root: str) -> str | None:
 
 
 def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | None:
-    """Look for anomalies in what is new."""
+    """Look for anomalies in new points."""
     from odradek_spark.jobs.episodes import run_detect
 
     done = run_detect(spark, root, rules)
@@ -42,7 +42,7 @@ def detected(spark: SparkSession, root: str, rules: Sequence[Rule]) -> str | Non
 
 
 def compacted(spark: SparkSession, root: str) -> str | None:
-    """Put the files of closed hours together."""
+    """Merge the files of past hours."""
     from odradek_spark.jobs.compact import COMPACTED, run_compact
 
     dataset = Dataset(root)
@@ -57,7 +57,7 @@ def compacted(spark: SparkSession, root: str) -> str | None:
 
 
 def expired(root: str, kept_days: Mapping[str, int]) -> str | None:
-    """Take what is too old out of the tables."""
+    """Remove days beyond the retention from the tables."""
     from odradek_spark.jobs.expire import run_expire
 
     done = run_expire(root, datetime.now(UTC), kept_days)
@@ -66,7 +66,7 @@ def expired(root: str, kept_days: Mapping[str, int]) -> str | None:
 
 
 def vacuumed(root: str, hours: int) -> str | None:
-    """Delete the files that no table has any more."""
+    """Delete the files that no table uses any more."""
     from odradek_spark.jobs.expire import run_vacuum
 
     lines = [f"{files} files of {table}" for table, files in run_vacuum(root, hours).items() if files]
@@ -74,11 +74,11 @@ def vacuumed(root: str, hours: int) -> str | None:
 
 
 def read_rules(path: Path) -> list[Rule]:
-    """The rules of a file.
+    """Read the rules of a file.
 
     Raises:
-        RuleError: They make no sense.
-        OSError: It cannot be read.
+        RuleError: A rule is invalid.
+        OSError: The file cannot be read.
     """
     try:
         return parse_rules(path.read_text())

@@ -1,4 +1,4 @@
-"""The session of a command: on this machine, of ``spark-submit``, or on a Spark Connect server."""
+"""The Spark session of a command: on this machine, of ``spark-submit``, or on a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -28,22 +28,20 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 EXPECTED = (NoSpark, DatasetError, TopicError, OptionError, RuleError, DeltaError, OSError)
-"""What the user can do something about; the message is enough."""
+"""Errors that the user can fix; the message suffices, without a traceback."""
 
 
 def session_options(command: Command) -> Command:
-    """Add the options that say where Spark runs."""
+    """Add the options of the Spark session."""
     options = (
         click.option(
             "--master",
             metavar="MASTER",
             default="local[*]",
             show_default=True,
-            help="Where Spark runs: local[CORES], spark://HOST:PORT, yarn, k8s://...",
+            help="Master of Spark: local[CORES], spark://HOST:PORT, yarn, k8s://...",
         ),
-        click.option(
-            "--remote", metavar="sc://HOST:PORT", help="A Spark Connect server, instead of a master."
-        ),
+        click.option("--remote", metavar="sc://HOST:PORT", help="A Spark Connect server, replaces --master."),
         click.option(
             "--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark. May be repeated."
         ),
@@ -55,10 +53,10 @@ def session_options(command: Command) -> Command:
 
 @contextmanager
 def session(master: str, remote: str | None, conf: tuple[str, ...]) -> Iterator[SparkSession]:
-    """A session for the time of a command.
+    """A session for the duration of a command.
 
     Raises:
-        click.ClickException: There is none, or the command failed in a way that is explained.
+        click.ClickException: The session did not start, or the command failed; the message explains it.
     """
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
@@ -76,7 +74,7 @@ def session(master: str, remote: str | None, conf: tuple[str, ...]) -> Iterator[
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Say in one line what the user can do something about."""
+    """Turn errors that the user can fix into one line."""
     try:
         yield
     except EXPECTED as error:
@@ -84,7 +82,7 @@ def explained() -> Iterator[None]:
 
 
 def opened(master: str, remote: str | None, found: dict[str, str]) -> SparkSession:
-    """The session that the options ask for."""
+    """Open the session that the options describe."""
     if remote is not None:
         return remote_session(remote, settings=found)
     if is_submitted():
@@ -93,10 +91,10 @@ def opened(master: str, remote: str | None, found: dict[str, str]) -> SparkSessi
 
 
 def settings(conf: tuple[str, ...]) -> dict[str, str]:
-    """``KEY=VALUE`` as a table.
+    """Parse settings of the form ``KEY=VALUE``.
 
     Raises:
-        click.UsageError: One is no pair.
+        click.UsageError: A setting is malformed.
     """
     found = {}
     for each in conf:

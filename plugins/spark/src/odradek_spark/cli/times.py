@@ -1,4 +1,4 @@
-"""Moments on the command line: how long ago, or when."""
+"""Times on the command line: a duration before now, or a date and time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import click
 AGO = re.compile(r"-?(\d+)([smhd])")
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9998, 1, 1, tzinfo=UTC)
-"""Nothing was pushed before or after: times beyond mean the same, and leave room to reckon with."""
+"""Times are clamped to these, which leaves room for arithmetic; no push is older or newer."""
 
 
 class Moment(click.ParamType[datetime]):
-    """``90s``, ``30m``, ``2h``, ``7d`` ago, or ``2026-05-17T10:00:00``, of UTC unless an offset follows."""
+    """``90s``, ``30m``, ``2h``, ``7d`` ago, or ``2026-05-17T10:00:00``, in UTC unless it has an offset."""
 
     name = "time"
 

@@ -1,1 +1,1 @@
-"""From the topic to the tables, exactly once."""
+"""Ingest: from the topic into the tables, exactly once."""

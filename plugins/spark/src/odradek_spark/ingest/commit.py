@@ -1,4 +1,4 @@
-"""A batch of ingest becomes visible: one commit for each table, ``pushes`` last."""
+"""Commits a batch of ingest: one commit per table, ``pushes`` last."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 STOPPED = ": java.lang.InterruptedException"
-"""A line of what Py4J says where the thread of a query was interrupted."""
+"""A line of Py4J's error after the thread of a query was interrupted."""
 SOURCE_RANGES = "sourceRanges"
-"""In the history of a table: by partition, the first offset of a batch and the one behind its last."""
+"""Key in the history of a table: by partition, the first offset of a batch and its end offset (last + 1)."""
 
 
 class Interrupted(Exception):
-    """The query was stopped; the message is what Spark looks for.
+    """The query was stopped; the message is the text by which Spark recognizes that.
 
-    It does so by a pattern that takes some hundred bytes of its stack for each character: in the stack trace
-    of the JVM, which Py4J would say, it overflows.
+    Spark matches a regular expression that takes some hundred bytes of stack per character. On the JVM's
+    stack trace in Py4J's own message it would overflow the stack.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class CommitBatch:
-    """What ``foreachBatch`` calls. It holds no connection: Spark Connect sends it to the server."""
+    """The function for ``foreachBatch``. It holds no connection: Spark Connect sends it to the server."""
 
     root: str
     topic: str
     has_gaps: bool = False
-    """Whether ranges are only known by the records in them."""
+    """Whether ranges are known only from their records, so that there may be gaps between them."""
 
     def __call__(self, rows: DataFrame, batch_id: int) -> None:
         """Commit the files that the tasks of a batch wrote.
 
         Raises:
-            DatasetError: Somebody else ingests into this dataset, or the workers wrote somewhere else.
-            Interrupted: The query was stopped meanwhile.
+            DatasetError: Another ingester writes to this dataset, or the workers wrote to another place.
+            Interrupted: The query was stopped.
         """
         found = collected(rows)
         manifests = [Manifest.parse(body) for kind, body in found if kind == FILE]
@@ -58,10 +58,10 @@ class CommitBatch:
 
 
 def collected(rows: DataFrame) -> list[tuple[str, str]]:
-    """What the tasks say, by kind.
+    """The rows that the tasks returned: kind and body.
 
     Raises:
-        Interrupted: The query was stopped meanwhile.
+        Interrupted: The query was stopped.
     """
     try:
         return [(row.kind, row.body) for row in rows.select("kind", "body").collect()]
@@ -81,15 +81,15 @@ def commit_batch(
     batch_id: int,
     covered: Ranges | None = None,
 ) -> None:
-    """Commit a batch to all tables. Those that have it already are passed over.
+    """Commit a batch to all tables, except those that already have it.
 
     Args:
-        dataset: Where.
-        topic: Whose records these are.
+        dataset: The dataset.
+        topic: The topic of the records.
         manifests: The files of the tasks.
-        reports: What the tasks read.
+        reports: The reports of the tasks.
         batch_id: The number of the batch, for the history.
-        covered: The ranges that are in then; None for those of the reports.
+        covered: The ranges that the commit covers; None for those of the reports.
     """
     covered = joined(reports) if covered is None else covered
     info = {
@@ -108,33 +108,33 @@ def commit_batch(
 
 
 def check_written(dataset: Dataset, manifests: Iterable[Manifest]) -> None:
-    """See that the files are where the tables are: a path may mean another disk to each worker.
+    """Check that the files are in the dataset: a local path may be another disk on each worker.
 
     Raises:
-        DatasetError: One is not.
+        DatasetError: A file is not there.
     """
     system, base = file_system(dataset.root)
     for found in system.get_file_info([f"{base}/{each.table}/{each.path}" for each in manifests]):
         if found.type is not fs.FileType.File:
             raise DatasetError(
-                f"{found.path}: a worker wrote it and it is not there; driver and workers need the same "
-                "store: take a folder that they share, or a URI"
+                f"{found.path}: a worker wrote this file, but the driver does not see it. Use a dataset that "
+                "driver and workers share: a shared folder, or a URI"
             )
 
 
 def joined(reports: Iterable[RangeReport]) -> Ranges:
-    """The pieces of a partition as the one range that they are."""
+    """Join the adjacent pieces of each partition into one range."""
     covered: dict[int, tuple[int, int]] = {}
     for each in sorted(reports, key=lambda report: (report.partition, report.start)):
         start, stop = covered.get(each.partition, (each.start, each.start))
         if each.start != stop:
-            raise ValueError(f"partition {each.partition}: nothing between offsets {stop} and {each.start}")
+            raise ValueError(f"partition {each.partition}: offsets {stop} to {each.start - 1} are missing")
         covered[each.partition] = start, each.end
     return covered
 
 
 def spanned(dataset: Dataset, topic: str, reports: Iterable[RangeReport]) -> Ranges:
-    """The ranges from where the tables end: offsets between that and the first record had none."""
+    """The ranges of a batch, beginning where the tables end: offsets in between have no records."""
     seen: dict[int, tuple[int, int]] = {}
     for each in reports:
         start, stop = seen.get(each.partition, (each.start, each.end))

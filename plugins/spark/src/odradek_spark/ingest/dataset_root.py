@@ -1,4 +1,4 @@
-"""Whether a folder is one that ingest may write into."""
+"""Checks that ingest may write into a folder."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from odradek_spark.tables.schemas import BY_NAME, INGESTED, SOURCE
 
 OURS = frozenset(BY_NAME)
 PATTERN = re.compile(r"[*?\[\]{}\\]|%[0-9A-Fa-f]{2}")
-"""What some reader of paths takes for something else: Spark for a pattern, ``deltalake`` for a character."""
+"""Characters that readers of paths misread: Spark as a pattern, ``deltalake`` as an encoded character."""
 NAMED = 3
-"""Entries of a foreign folder that a message lists."""
+"""Limit of entries that the message about a foreign folder lists."""
 
 
 def check_root(root: str) -> None:
-    """See that a root is empty, not there yet, or a dataset.
+    """Check that a root is missing, empty or a dataset.
 
     Raises:
-        DatasetError: It is something else, or cannot be looked at; or not every reader would find it.
+        DatasetError: The root is something else or unreadable, or some readers cannot open a path like that.
     """
     odd = PATTERN.search(root)
     if odd is not None:
         raise DatasetError(
-            f"{root}: not every reader finds a folder of that name: take a name without {odd[0]}"
+            f"{root}: some readers cannot open a folder of that name: choose a name without {odd[0]}"
         )
     try:
         system, base = file_system(root)
         info = system.get_file_info(base)
         if info.type is fs.FileType.File:
-            raise DatasetError(f"{root}: a file; the dataset needs a folder")
+            raise DatasetError(f"{root} is a file, but the dataset needs a folder: choose another path")
         if info.type is fs.FileType.Directory:
             found = [each.base_name for each in system.get_file_info(fs.FileSelector(base))]
             check_entries(root, [name for name in found if not name.startswith(("_", "."))])
@@ -42,15 +42,23 @@ def check_root(root: str) -> None:
 
 
 def check_entries(root: str, names: list[str]) -> None:
-    """A folder with other things in it and no table is somebody else's."""
+    """Refuse a folder that has other entries and no table.
+
+    Raises:
+        DatasetError: The folder is not a dataset.
+    """
     foreign = sorted(set(names) - OURS)
     if foreign and not OURS & set(names):
         listed = ", ".join(foreign[:NAMED]) + (" ..." if len(foreign) > NAMED else "")
-        raise DatasetError(f"{root} holds something else ({listed}): take an empty folder")
+        raise DatasetError(f"{root} is not a dataset, it holds {listed}: choose an empty folder")
 
 
 def check_tables(root: str) -> None:
-    """A table of the same name without our columns is somebody else's, too."""
+    """Refuse tables of the same names that lack columns of this pipeline.
+
+    Raises:
+        DatasetError: A table has other columns.
+    """
     for table in INGESTED:
         found = Dataset(root).open(table)
         if found is None:
@@ -60,5 +68,5 @@ def check_tables(root: str) -> None:
         if missing:
             raise DatasetError(
                 f"{root}/{table.name} is a table with other columns (no {', '.join(missing)}): "
-                "take an empty folder"
+                "choose an empty folder"
             )

@@ -1,4 +1,4 @@
-"""What Spark says when ingest ends, for a person; and whether it may pass by itself."""
+"""Explains for people why Spark ended a query, and whether a retry may help."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 
 OURS = re.compile(r"odradek_spark\.[\w.]*\.(\w+): (.+)")
-"""The last line of a traceback in which this package raised something itself."""
+"""The last line of a traceback of an error that this package raised."""
 PASSING = ("Unreachable",)
 SPARK = re.compile(r"terminated with exception: (.+)")
 RAISED = re.compile(r"^(?:: )?(?:\w+\.)*(\w+(?:Error|Exception)): (.+(?:\n.*↳.*)*)$", re.MULTILINE)
-"""In Python; or in the JVM, where Py4J puts a colon before it."""
+"""An error of Python, or of the JVM, which Py4J prefixes with a colon."""
 DEEPER = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[\d+m)?\s*")
-"""Between what ``deltalake`` says and why: on lines of their own, in color."""
+"""Separates an error of ``deltalake`` from its causes, which are on lines of their own, in color."""
 NO_STORE = re.compile(r'No FileSystem for scheme "(\w+)"')
 NOISE = re.compile(r"( SQLSTATE: \w+)+\s*$")
 DAMAGED = (
@@ -20,32 +20,32 @@ DAMAGED = (
     "Failed to read log file",
     "Incomplete log file",
     "StreamMetadata",
-    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",  # its first entry was cut off
-    "INCLUDE_SOURCE_IN_LOCATION",  # Jackson, of JSON that it cannot read: here only checkpoints are read so
+    "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY",  # the first entry is incomplete
+    "INCLUDE_SOURCE_IN_LOCATION",  # Jackson, for invalid JSON; here it reads only checkpoints
 )
-"""What Spark says of a checkpoint that it cannot read."""
+"""Errors of Spark about an unreadable checkpoint."""
 SHARED = ("CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming queries are concurrently using")
-"""What Spark says where another query wrote to its checkpoint."""
+"""Errors of Spark if another query writes to the same checkpoint."""
 NO_KAFKA = re.compile(r"data source: `?kafka\b")
 KAFKA_JAR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a query ended."""
+    """The reason why a query ended."""
 
     message: str
     is_passing: bool
-    """Whether it is worth trying again."""
+    """Whether a retry may help."""
 
 
 def explain(error: BaseException, checkpoint: str = "", *, is_plain: bool = False) -> Failure:
-    """Read what Spark raised: a text that holds the tracebacks of its workers.
+    """Explain an error of Spark, whose text contains the tracebacks of its workers.
 
     Args:
-        error: Of a query, or of a job.
-        checkpoint: Where the query keeps what it has planned; a job has none.
-        is_plain: Whether Spark's own writer writes, which has nothing but the checkpoint to go by.
+        error: The error of a query or a job.
+        checkpoint: The checkpoint of the query; empty for a job.
+        is_plain: Whether Spark's own writer writes, which depends on the checkpoint.
     """
     text = str(error)
     ours = OURS.findall(text)
@@ -54,28 +54,28 @@ def explain(error: BaseException, checkpoint: str = "", *, is_plain: bool = Fals
         return Failure(NOISE.sub("", message), name in PASSING)
     if NO_KAFKA.search(text):
         return Failure(
-            "Spark's own Kafka source is not in this session: bring its jar, of Spark's version, by "
-            f"--conf spark.jars.packages={KAFKA_JAR}:VERSION, or read by --source odradek, which needs none",
+            "this session does not have Spark's own Kafka source. Add its jar, in Spark's version, with "
+            f"--conf spark.jars.packages={KAFKA_JAR}:VERSION, or use --source odradek, which needs no jar",
             is_passing=False,
         )
     no_store = NO_STORE.search(text)
     if no_store is not None:
         return Failure(
-            f"Spark has no jar for {no_store[1]}:// and cannot keep the checkpoint {checkpoint} there: name "
-            "a folder that it can write by --checkpoint; the tables need no jar",
+            f"Spark has no jar for {no_store[1]}:// and cannot store the checkpoint {checkpoint}: choose a "
+            "folder that it can write with --checkpoint (the tables themselves need no jar)",
             is_passing=False,
         )
     if any(each in text for each in SHARED):
         return Failure(
-            f"another ingester works with the checkpoint {checkpoint}: stop it, or take another dataset",
+            f"another ingester uses the checkpoint {checkpoint}: stop it, or choose another dataset",
             is_passing=False,
         )
     if any(each in text for each in DAMAGED):
         what_to_do = (
-            "bring back a copy, or begin in an empty folder: Spark's own writer cannot go on without it"
+            "restore a copy, or start again in an empty folder: Spark's own writer cannot continue without it"
             if is_plain
-            else "delete that folder and start again. Nothing is lost and nothing comes twice: the tables "
-            "know up to where the topic is in them"
+            else "delete that folder and start again. Nothing is lost or duplicated: the tables store the "
+            "offsets up to which they have the topic"
         )
         return Failure(f"the checkpoint {checkpoint} is damaged: {what_to_do}", is_passing=False)
     found = RAISED.findall(text)

@@ -1,8 +1,8 @@
-"""Ingest through Spark's own Kafka source, where its jar is at hand: the same decoding and the same files.
+"""Ingest through Spark's own Kafka source, if its jar is present, with the same decoder and the same files.
 
-The jar is ``org.apache.spark:spark-sql-kafka-0-10_2.13`` (``--packages``, or ``spark.jars``). A task learns
-its range from its records, so a range may begin behind where the table ends: offsets between had none. So a
-checkpoint that is further than the tables, which the source ``odradek`` refuses, cannot be told here.
+The jar is ``org.apache.spark:spark-sql-kafka-0-10_2.13`` (``--packages``, or ``spark.jars``). A task knows
+its range only from its records, so a range may begin after the end of the table: the offsets in between have
+no records. So this source cannot detect a checkpoint that is ahead of the tables; the source ``odradek`` can.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from odradek_spark.ingest.settings import IngestSettings
 
 RECORD_BYTES = 16 << 10
-"""What a record is taken for: this source limits batches by records alone."""
+"""Assumed size of a record: this source limits batches by the number of records only."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestTask:
-    """What ``mapInArrow`` runs: records to files, and rows that name them."""
+    """The function for ``mapInArrow``: writes records as files and returns rows that name the files."""
 
     root: str
     max_payload_bytes: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One task, which has records of one partition of the topic, or none."""
+        """Run one task, whose records are of one partition of the topic; it may have none."""
         chunks = (topic_records(batch) for batch in batches if batch.num_rows)
         first = next(chunks, None)
         if first is None:
@@ -82,27 +82,27 @@ def kafka_options(settings: IngestSettings) -> dict[str, str]:
 
 
 def manifests(frame: DataFrame, settings: IngestSettings) -> DataFrame:
-    """Records to the rows of `MANIFEST_SCHEMA`."""
+    """Ingest records; the rows follow `MANIFEST_SCHEMA`."""
     task = IngestTask(settings.dataset, settings.max_payload_bytes)
     rows = frame.selectExpr("partition", "offset", "unix_millis(timestamp) as ms", "key", "value", "headers")
     return rows.mapInArrow(task, from_arrow_schema(MANIFEST_SCHEMA))
 
 
 def streamed(spark: SparkSession, settings: IngestSettings) -> DataFrame:
-    """The stream of manifests, from where the dataset ends.
+    """The stream of manifests, beginning where the dataset ends.
 
-    A batch that is in some tables only, and whose checkpoint is lost, is finished before.
+    If only some tables have the last batch and its checkpoint is lost, that batch is completed first.
 
     Raises:
-        DatasetError: The checkpoint is that of another dataset.
+        DatasetError: The checkpoint belongs to another dataset.
     """
     options = kafka_options(settings)
     dataset, marks = Dataset(settings.dataset), topic_marks(settings)
     has_begun = exists(f"{settings.checkpoint_location}/metadata")
     if has_begun and not known(dataset, settings.topic, marks):
         raise DatasetError(
-            f"{settings.dataset} has nothing of {settings.topic} yet: the checkpoint "
-            f"{settings.checkpoint_location} is that of another dataset. Delete it"
+            f"{settings.dataset} has no data of {settings.topic} yet, but there is a checkpoint "
+            f"{settings.checkpoint_location}: it belongs to another dataset. Delete the checkpoint"
         )
     begin = settled(dataset, settings.topic, marks, latest=settings.starting_offsets == "latest")
     reached = ahead(dataset, settings.topic, begin)
@@ -115,7 +115,7 @@ def streamed(spark: SparkSession, settings: IngestSettings) -> DataFrame:
 
 
 def topic_marks(settings: IngestSettings) -> dict[int, tuple[int, int]]:
-    """By partition of the topic: the first offset, and the one behind the last."""
+    """By partition of the topic: the first offset and the end offset (last + 1)."""
     with closing(TopicReader(read_options(settings.options()))) as reader:
         return reader.watermarks(reader.partitions())
 
@@ -123,7 +123,7 @@ def topic_marks(settings: IngestSettings) -> dict[int, tuple[int, int]]:
 def finish(
     spark: SparkSession, settings: IngestSettings, begin: Mapping[int, int], end: Mapping[int, int]
 ) -> None:
-    """Ingest what lies between two offsets, as a batch of its own."""
+    """Ingest the records between two offsets as a batch of their own."""
     options = kafka_options(settings)
     options["startingOffsets"] = offsets_json(settings, begin)
     options["endingOffsets"] = offsets_json(settings, end)

@@ -1,8 +1,9 @@
-"""Points by Spark's own writer: for those whose catalog or tools need what the JVM writes.
+"""Points written by Spark's own writer, for catalogs and tools that need files written by the JVM.
 
-Plain Parquet under ``points``, exactly once for Spark, which reads the list of files that its sink keeps
-(``_spark_metadata``). Whoever lists the folder may see files of a batch that a crash cut off. There are no
-other tables, and no jobs work on it; it costs several times the CPU.
+The points are plain Parquet under ``points``. Spark reads them exactly once, since it uses the list of files
+that its sink keeps (``_spark_metadata``). A program that lists the folder may see files of a batch that was
+interrupted by a crash. There are no other tables, and the jobs do not support it; it costs several times the
+CPU.
 """
 
 from __future__ import annotations
@@ -20,21 +21,22 @@ if TYPE_CHECKING:
     from odradek_spark.ingest.settings import IngestSettings
 
 SINK_LOG = "_spark_metadata"
-"""What Spark's sink keeps beside its files."""
+"""The sink's list of files, beside them."""
 
 
 def plain_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWriter:
     """The streaming query, not started yet.
 
     Raises:
-        DatasetError: The checkpoint is gone: the sink counts batches, and passes over those it has had.
+        DatasetError: The checkpoint is gone. The sink skips batches whose numbers it has seen, so new batches
+            would be lost.
     """
     points = f"{settings.dataset.rstrip('/')}/{POINTS.name}"
     if exists(f"{points}/{SINK_LOG}") and not exists(f"{settings.checkpoint_location}/metadata"):
         raise DatasetError(
-            f"{points} was begun by Spark's own writer, and its checkpoint {settings.checkpoint_location} is "
-            "gone: its sink would take what comes now for what it has already. Bring the checkpoint back, or "
-            "take an empty folder"
+            f"{points} was written by Spark's own writer, and its checkpoint {settings.checkpoint_location} "
+            "is gone: without it the writer would skip new batches as duplicates. Restore the checkpoint, or "
+            "choose an empty folder"
         )
     options = settings.options() | {"rows": "points", "dataset": ""}
     rows = spark.readStream.format("odradek").options(**options).load()
@@ -42,5 +44,5 @@ def plain_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWri
 
 
 def is_plain(root: str) -> bool:
-    """Whether this writer has been at work."""
+    """Whether this writer has written the dataset."""
     return exists(f"{root.rstrip('/')}/{POINTS.name}/{SINK_LOG}")

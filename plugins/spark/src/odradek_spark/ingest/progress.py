@@ -1,4 +1,4 @@
-"""How far something long is, for whoever watches: a bar on a terminal, lines elsewhere."""
+"""Shows the progress of an ingest: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -16,48 +16,48 @@ from odradek_spark.ingest.status import Totals
 
 MINUTE_S, HOUR_S = 60, 3600
 LINE_S = 10.0
-"""Lines do not come faster."""
+"""Shortest time between two lines."""
 SAMPLES = 10
-"""The rate is that since so many states before."""
+"""The rate is computed since this many states ago."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What came since the start, and what waits."""
+    """The totals since the start, and the waiting records."""
 
     batches: int
     pushes: int
     points: int
     dead_letters: int
     waiting: int | None
-    """Records of the topic that are not in yet; None if the broker does not say."""
+    """Records of the topic that are not in the tables yet; None if the broker does not answer."""
     elapsed_s: float
     before: Reached | None = None
-    """An earlier state, since which the rates are; None for the start."""
+    """An earlier state, from which the rates are computed; None for the start."""
 
     @property
     def records(self) -> int:
-        """Records of the topic that are in."""
+        """Records of the topic that are in the tables."""
         return self.pushes + self.dead_letters
 
     @property
     def points_per_s(self) -> float:
-        """The mean of late."""
+        """The mean since `before`."""
         return self.rate(self.points - (self.before.points if self.before else 0))
 
     @property
     def left_s(self) -> float | None:
-        """Until nothing waits, if it goes on like that."""
+        """Estimated seconds until no record waits; None if unknown."""
         records_per_s = self.rate(self.records - (self.before.records if self.before else 0))
         return self.waiting / records_per_s if self.waiting is not None and records_per_s > 0 else None
 
     def rate(self, came: int) -> float:
-        """So many since the state before, by the second."""
+        """The rate per second of a total since `before`."""
         passed_s = self.elapsed_s - (self.before.elapsed_s if self.before else 0.0)
         return came / passed_s if passed_s > 0 else 0.0
 
     def line(self) -> str:
-        """All of it in one line."""
+        """The state in one line."""
         total = "" if self.waiting is None else f" of {self.records + self.waiting:,}"
         said = f"{self.records:,}{total} pushes, {self.points:,} points, {self.points_per_s:,.0f} points/s"
         if self.dead_letters:
@@ -68,7 +68,7 @@ class Reached:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """A duration for people."""
     whole = round(seconds)
     if whole >= HOUR_S:
         return f"{whole // HOUR_S} h {whole % HOUR_S // MINUTE_S} min"
@@ -81,9 +81,9 @@ class Shown:
     """Shows states inside ``with``.
 
     Args:
-        out: Where to show them.
-        line_s: Seconds from line to line, at least; the last state is always shown.
-        now_s: A clock that only goes forward.
+        out: The stream to write to.
+        line_s: Minimum seconds between two lines; the last state is always shown.
+        now_s: A monotonic clock.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Shown:
         self.start_s = now_s()
         self.said_s = float("-inf")
         self.held: Reached | None = None
-        """What no line has said yet."""
+        """The last state, if no line has shown it yet."""
         self.states: deque[Reached] = deque([Reached(0, 0, 0, 0, None, 0.0)], maxlen=SAMPLES)
         self.bar: Progress | None = None
 
@@ -114,7 +114,12 @@ class Shown:
             self.say(self.held.line())
 
     def show(self, came: Totals, waiting: int | None) -> None:
-        """A new state: what came since the start, and how many records wait; None for who knows."""
+        """Show a new state.
+
+        Args:
+            came: Totals since the start.
+            waiting: Number of waiting records; None if unknown.
+        """
         passed_s = self.now_s() - self.start_s
         now = Reached(came.batches, came.pushes, came.points, came.dead_letters, waiting, passed_s)
         reached = replace(now, before=self.states[0])
@@ -131,7 +136,7 @@ class Shown:
             self.held = reached
 
     def say(self, line: str) -> None:
-        """A line of its own, above the bar."""
+        """Print a line, above the bar."""
         whole = " ".join(line.split())
         if self.bar is not None and self.bar.live.is_started:
             self.bar.console.print(whole, markup=False, highlight=False, soft_wrap=True)

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 LOOK_S = 10.0
-"""How long a broker may take to answer before anything has begun."""
+"""Time limit for an answer of a broker in the check before ingest starts."""
 
 
 def check_ingest(settings: IngestSettings) -> None:
-    """See that there is something to read and somewhere to write, which needs no Spark.
+    """Check without Spark that the topic is readable and the dataset writable.
 
     Raises:
-        DatasetError: The dataset cannot be written, is something else, or was written by the other writer.
-        TopicError: There is no such topic, or it may not be read.
-        Unreachable: Nobody answers; that may pass.
+        DatasetError: The dataset is not writable, not a dataset, or was written by the other writer.
+        TopicError: The topic does not exist, or access is denied.
+        Unreachable: No broker answers; a retry may help.
     """
     check_dataset(settings)
     reader = TopicReader(read_options(settings.options()), LOOK_S)
@@ -41,17 +41,20 @@ def check_ingest(settings: IngestSettings) -> None:
 
 
 def check_dataset(settings: IngestSettings) -> None:
-    """See that a dataset is ours, and the writer its own.
+    """Check that a root is a dataset, and was not written by the other writer.
 
     Raises:
-        DatasetError: It is not.
+        DatasetError: It is not a dataset, or the other writer wrote it.
     """
     check_root(settings.dataset)
     is_delta = Dataset(settings.dataset).open(POINTS) is not None
     if settings.writer == "spark" and is_delta:
-        raise DatasetError(f"{settings.dataset} has Delta tables: writer=spark needs a dataset of its own")
+        raise DatasetError(f"{settings.dataset} has Delta tables: choose an empty folder for writer=spark")
     if settings.writer != "spark" and not is_delta and is_plain(settings.dataset):
-        raise DatasetError(f"{settings.dataset} has points by Spark's own writer: go on with writer=spark")
+        raise DatasetError(
+            f"{settings.dataset} was written by Spark's own writer: continue with writer=spark, or choose an "
+            "empty folder"
+        )
 
 
 def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -> StreamingQuery:
@@ -59,11 +62,11 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
 
     Args:
         spark: A session with the source registered.
-        settings: What to do.
-        once: Stop when everything is in that is in the topic now; else go on.
+        settings: The settings.
+        once: Stop once everything that is in the topic now is in the tables; otherwise continue.
 
     Raises:
-        DatasetError: The dataset cannot be written, or is something else.
+        DatasetError: The dataset is not writable or not a dataset.
     """
     check_dataset(settings)
     plain = settings.writer == "spark"
@@ -75,7 +78,7 @@ def start_ingest(spark: SparkSession, settings: IngestSettings, *, once: bool) -
 
 
 def committing_writer(spark: SparkSession, settings: IngestSettings) -> DataStreamWriter:
-    """The streaming query whose workers write all tables, and whose driver commits."""
+    """The streaming query, not started yet, whose workers write all tables and whose driver commits."""
     Dataset(settings.dataset).create()
     of_kafka = settings.source == "kafka"
     if of_kafka:

@@ -1,4 +1,4 @@
-"""Ingest that goes on: a store that is full or a broker that is away is waited for."""
+"""Continuous ingest: it waits if a store is full or a broker unreachable, and tries again."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Watch = Callable[["StreamingQuery"], object]
 BACKOFF_S = 1.0
 BACKOFF_MAX_S = 60.0
 ATTEMPTS_ONCE = 4
-"""How often ``once`` tries without getting any further."""
+"""Attempts without progress after which ``once`` gives up."""
 POLL_S = 1
 
 
 class IngestFailed(Exception):
-    """Ingest cannot go on; the message says why and what to do."""
+    """Ingest cannot continue; the message says why and what to do."""
 
 
 def run_ingest(
@@ -40,20 +40,20 @@ def run_ingest(
     say: Callable[[str], object] = print,
     watch: Watch = lambda query: None,
 ) -> None:
-    """Ingest until there is nothing left, or until it is told to stop.
+    """Ingest until nothing is left, or until it is stopped.
 
     Args:
         spark: A session with the source registered.
-        settings: What to do.
-        once: Return when everything is in that was in the topic at the start.
-        stop: Set to end it; what was under way is then done by the next run.
-        say: Takes a line whenever it has to wait.
-        watch: Called every second with the query, to show how far it is.
+        settings: The settings.
+        once: Return once everything that was in the topic at the start is in the tables.
+        stop: Set it to stop; the next run completes an unfinished batch.
+        say: Called with a line whenever ingest has to wait.
+        watch: Called every second with the query, to show the progress.
 
     Raises:
-        IngestFailed: Something is wrong that does not pass by itself; with ``once`` also what did not pass.
-        DatasetError: The dataset cannot be written.
-        OptionError: An option makes no sense.
+        IngestFailed: Ingest failed, and a retry cannot help; with ``once`` also if retries did not help.
+        DatasetError: The dataset is not writable.
+        OptionError: An option is invalid.
     """
     stopped = stop or threading.Event()
     failures = 0
@@ -65,7 +65,7 @@ def run_ingest(
         if not failure.is_passing or (once and failures >= ATTEMPTS_ONCE):
             raise IngestFailed(failure.message)
         wait_s = min(BACKOFF_S * 2 ** (failures - 1), BACKOFF_MAX_S)
-        say(f"{failure.message}; again in {wait_s:g} s")
+        say(f"{failure.message}; trying again in {wait_s:g} s")
         stopped.wait(wait_s)
 
 
@@ -76,7 +76,7 @@ def attempt(
     stopped: threading.Event,
     watch: Watch,
 ) -> tuple[StreamingQuery | None, Failure | None]:
-    """One query, from its start to its end; and why it failed, if it did."""
+    """Run one query; return it, and the reason if it failed."""
     query = None
     try:
         query = start_ingest(spark, settings, once=once)
@@ -88,7 +88,7 @@ def attempt(
     except (PySparkException, Py4JError) as error:
         is_plain = settings.writer == "spark"
         return query, explain(error, settings.checkpoint_location, is_plain=is_plain)
-    except TopicError as error:  # the driver asks for offsets too
+    except TopicError as error:  # raised when the driver itself asks for offsets
         return query, Failure(str(error), isinstance(error, Unreachable))
     finally:
         with suppress(PySparkException, Py4JError):  # Spark may be gone already
@@ -98,7 +98,7 @@ def attempt(
 
 
 def advanced(query: StreamingQuery | None) -> bool:
-    """Whether a query got a batch through before it failed."""
+    """Whether a query completed a batch before it failed."""
     with suppress(PySparkException, Py4JError):
         return query is not None and any(each["numInputRows"] for each in query.recentProgress)
     return False

@@ -1,4 +1,4 @@
-"""Spark sessions as this pipeline needs them, and what keeps one from starting."""
+"""Spark sessions for this pipeline, and explanations if one cannot start."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 MIN_JAVA = 17
 JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-"""Up to 8 it was called 1.8."""
+"""Java 8 and older print their version as 1.8."""
 QUIET = ("SQLQueryContextLogger", "py4j", "pyspark")
 
 SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # times of the tables are UTC, whatever the machine's zone is
+    # the tables' times are UTC, whatever the machine's time zone is
     "spark.sql.session.timeZone": "UTC",
-    # INT96, the default, has no statistics: nothing could be passed over
+    # INT96, the default, has no statistics, so readers could not skip files
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
-    # decoders keep what they learned from batch to batch
+    # decoders keep their caches from batch to batch
     "spark.python.worker.reuse": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.shuffle.partitions": "8",
-    # a long job and ingest share the machine; see `in_pool`
+    # long jobs and ingest share the cores; see `in_pool`
     "spark.scheduler.mode": "FAIR",
     "spark.sql.sources.useV1SourceList": "avro,csv,json,kafka,orc,text",
 }
@@ -45,7 +45,7 @@ LOCAL_JVM = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
     f" -Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
 )
-"""For workers that write themselves, the JVM only plans: it is faster started than optimized."""
+"""The JVM only plans, since Python workers write the files: a fast start matters more than optimized code."""
 
 
 class NoSpark(Exception):
@@ -56,27 +56,27 @@ def java_command() -> str:
     """The ``java`` that Spark will start.
 
     Raises:
-        NoSpark: There is none.
+        NoSpark: There is no Java.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
         command = Path(home) / "bin" / "java"
         if not command.exists():
-            raise NoSpark(f"JAVA_HOME is {home}, and there is no bin/java in it")
+            raise NoSpark(f"JAVA_HOME is {home}, but it has no bin/java: correct it")
         return str(command)
     found = shutil.which("java")
     if found is None:
         raise NoSpark(
-            f"no Java on this machine: the pipeline needs Java {MIN_JAVA} or newer (or set JAVA_HOME)"
+            f"no Java found: the pipeline needs Java {MIN_JAVA} or newer. Install it, or set JAVA_HOME"
         )
     return found
 
 
 def check_java() -> int:
-    """The version of Java, if it will do.
+    """The version of Java, if Spark can use it.
 
     Raises:
-        NoSpark: There is none, it does not start, or it is too old.
+        NoSpark: There is no Java, it does not start, or it is too old.
     """
     command = java_command()
     try:
@@ -87,14 +87,14 @@ def check_java() -> int:
     version = int(match[1]) if match else 0
     if version < MIN_JAVA:
         raise NoSpark(
-            f"{command} is Java {version or 'of no known version'}; the pipeline needs {MIN_JAVA} or newer"
-            " (or set JAVA_HOME)"
+            f"{command} is Java {version or 'of unknown version'}, but the pipeline needs {MIN_JAVA} or"
+            " newer. Install it, or set JAVA_HOME"
         )
     return version
 
 
 def archive_path() -> Path:
-    """Where the class-data archive is, which makes the JVM start in half the time."""
+    """The path of the class-data archive, which halves the start time of the JVM."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     return cache / "odradek" / "spark" / f"classes-{sys.version_info.major}{sys.version_info.minor}.jsa"
 
@@ -115,13 +115,13 @@ def local_session(
     *,
     archive: Path | None = None,
 ) -> SparkSession:
-    """A session on this machine, with the source ``odradek`` in it.
+    """A session on this machine, with the source ``odradek`` registered.
 
     Args:
         app: The application's name.
         master: Spark's master; ``local[*]`` unless there is a cluster.
-        settings: On top of `SETTINGS`.
-        archive: Class-data archive of the JVM: used if it is there, else written at the end.
+        settings: Settings in addition to `SETTINGS`.
+        archive: Class-data archive of the JVM: used if it exists, otherwise written at the end.
 
     Raises:
         NoSpark: Java is missing or too old, or the session does not start.
@@ -143,17 +143,17 @@ def local_session(
         with without_noise():
             session = builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
-        raise NoSpark(f"no Spark session: {error}") from error
+        raise NoSpark(f"the Spark session did not start: {error}") from error
     return with_source(session)
 
 
 def is_submitted() -> bool:
-    """Whether ``spark-submit`` started this program: the JVM is there already."""
+    """Whether ``spark-submit`` started this program, so that the JVM runs already."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def submitted_session(app: str = "odradek", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """The session of a program that ``spark-submit`` started; where it runs is said there."""
+    """The session of a program that ``spark-submit`` started, whose arguments choose the master."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(app)
@@ -163,18 +163,18 @@ def submitted_session(app: str = "odradek", settings: Mapping[str, str] | None =
 
 
 def remote_session(url: str, app: str = "odradek", settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session on a Spark Connect server, ``sc://HOST:PORT``; a master instead starts a server here.
+    """A session on a Spark Connect server.
 
-    The server needs this package: its workers decode and write.
+    The server needs this package, since its workers decode and write.
 
     Args:
-        url: Of the server.
+        url: ``sc://HOST:PORT`` of the server; a master instead starts a server on this machine.
         app: The application's name.
-        settings: On top of those of `SETTINGS` that a session may change.
+        settings: Settings in addition to those of `SETTINGS` that a session may change.
 
     Raises:
-        NoSpark: Nobody answers there, or a setting is the server's own. For a master also: Java is missing or
-            too old.
+        NoSpark: The server does not answer, or refuses a setting that only its own start can set. For a
+            master also: Java is missing or too old.
     """
     if not url.startswith("sc://"):
         check_java()
@@ -192,13 +192,14 @@ def remote_session(url: str, app: str = "odradek", settings: Mapping[str, str] |
     except (PySparkException, OSError, RuntimeError) as error:
         raise NoSpark(f"no Spark Connect server at {url}: {error}") from error
     if refused:
-        raise NoSpark(f"{url} does not take the setting {refused[0]}: give it to the server when that starts")
+        raise NoSpark(f"{url} refuses the setting {refused[0]}: set it when the server starts")
     return with_source(session)
 
 
 def in_pool(session: SparkSession, name: str) -> None:
-    """Have what this thread asks for share Spark's cores fairly with other pools. A Spark Connect server
-    shares them as it is set up to.
+    """Run this thread's jobs in a pool that shares Spark's cores fairly with other pools.
+
+    A Spark Connect server follows its own configuration instead.
     """
     with suppress(AttributeError):
         session.sparkContext.setLocalProperty("spark.scheduler.pool", name)
@@ -213,7 +214,7 @@ def with_source(session: SparkSession) -> SparkSession:
 
 
 def prepare_environment() -> None:
-    """What PySpark reads from the environment and gets wrong by itself."""
+    """Set environment variables whose defaults in PySpark do not fit."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""Where ingest reads from and writes to, and how much it takes at once."""
+"""The settings of ingest: its source, its destination and the size of its batches."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from odradek_spark.source.options import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestSettings:
-    """From where, to where, and how much at once."""
+    """The source, the destination and the size of batches."""
 
     bootstrap_servers: str
     dataset: str
     topic: str = TELEMETRY_TOPIC
     source: str = "odradek"
-    """``odradek``, or ``kafka`` for Spark's own source, whose jar the session then needs."""
+    """``odradek``, or ``kafka`` for Spark's own source, which needs its jar in the session."""
     writer: str = "worker"
-    """``worker``, or ``spark`` for points alone by Spark's own writer; see `plain_writer`."""
+    """``worker``, or ``spark`` for Spark's own writer, which writes points only; see `plain_writer`."""
     checkpoint: str = ""
-    """Where Spark keeps what it has planned; by default ``_checkpoints/ingest`` in the dataset."""
+    """Folder for Spark's checkpoint; empty for ``_checkpoints/ingest`` in the dataset."""
     trigger_s: float = 60.0
     max_bytes_per_trigger: int = DEFAULT_TRIGGER_BYTES
     min_bytes_per_trigger: int = 0
@@ -36,21 +36,21 @@ class IngestSettings:
     """More options of librdkafka: TLS, SASL."""
 
     def __post_init__(self) -> None:
-        """Refuse what does not go together.
+        """Refuse contradictory settings.
 
         Raises:
-            OptionError: It does not.
+            OptionError: Two settings contradict each other.
         """
         if self.source == "kafka" and self.writer == "spark":
-            raise OptionError("writer=spark reads by the source odradek")
+            raise OptionError("writer=spark needs the source odradek, not kafka")
         if self.source == "kafka" and self.min_bytes_per_trigger:
             raise OptionError(
-                "the source kafka knows no sizes: min.bytes.per.trigger is for the source odradek"
+                "the source kafka does not support min.bytes.per.trigger: use the source odradek"
             )
 
     @property
     def checkpoint_location(self) -> str:
-        """The checkpoint that counts."""
+        """The folder of the checkpoint."""
         return self.checkpoint or f"{self.dataset.rstrip('/')}/_checkpoints/ingest"
 
     def options(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a JVM says of itself when it starts is not for whoever runs the pipeline."""
+"""Hides harmless warnings that a JVM prints when it starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STDERR = 2
 
 @contextmanager
 def without_noise() -> Iterator[None]:
-    """Processes that are started inside write their stderr through this one, which passes `NOISE` over."""
+    """Filter `NOISE` from the stderr of processes that are started inside ``with``."""
     sys.stderr.flush()
     reading, writing = os.pipe()
     terminal = os.dup(STDERR)
@@ -31,7 +31,7 @@ def without_noise() -> Iterator[None]:
 
 
 def passed_on(reading: int, writing: int) -> None:
-    """Copy lines until nobody writes any more."""
+    """Copy lines, except `NOISE`, until the writing end is closed."""
     with os.fdopen(reading, "rb", buffering=0) as lines, os.fdopen(writing, "wb", buffering=0) as out:
         rest = b""
         while chunk := lines.read(1 << 16):

@@ -1,4 +1,4 @@
-"""How far ingest is, as the tables tell: the process that ingests need not be asked."""
+"""The progress of ingest, read from the tables without asking the ingesting process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from odradek_spark.tables.dataset import Dataset
 from odradek_spark.tables.schemas import PUSHES
 
 RECENT = 50
-"""Commits among which the last batch is: maintenance commits too."""
+"""Commits to search for the last batch; some are by maintenance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What several batches brought."""
+    """Totals of several batches."""
 
     batches: int
     pushes: int
@@ -35,7 +35,7 @@ class Totals:
 
     @property
     def records(self) -> int:
-        """Of the topic."""
+        """Records of the topic."""
         return self.pushes + self.dead_letters
 
     def __add__(self, other: Totals) -> Totals:
@@ -51,19 +51,19 @@ NOTHING = Totals(0, 0, 0, 0)
 
 
 def version(root: str) -> int:
-    """The version of the table that marks batches as done; -1 if there is none."""
+    """The version of ``pushes``, the table that is committed last; -1 if it does not exist."""
     found = Dataset(root).open(PUSHES)
     return -1 if found is None else found.version()
 
 
 def last_batch(root: str) -> Batch | None:
-    """The batch that was committed last."""
+    """The batch that was committed last; None if there is none."""
     found = Dataset(root).open(PUSHES)
     return None if found is None else next(batches(found.history(RECENT)), None)
 
 
 def batches_since(root: str, before: int) -> tuple[Totals, int]:
-    """What came since a version, and up to which."""
+    """The totals of the batches since a version, and the version that they reach."""
     found = Dataset(root).open(PUSHES)
     if found is None or found.version() <= before:
         return NOTHING, before
@@ -78,7 +78,7 @@ def batches_since(root: str, before: int) -> tuple[Totals, int]:
 
 
 def batches(history: list[dict[str, Any]]) -> Iterator[Batch]:
-    """The commits that were batches, the latest first."""
+    """The commits that were batches of ingest, the latest first."""
     for each in history:
         if "batch" in each:
             yield Batch(

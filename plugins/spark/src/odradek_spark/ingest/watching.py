@@ -1,6 +1,6 @@
-"""What an ingest brought, and what waits, while it runs: from the tables and the topic.
+"""Watches a running ingest: its totals from the tables, and the waiting records from the topic.
 
-By Spark's own writer there are no tables that tell: then the query is asked.
+With Spark's own writer there are no tables to ask, so the totals come from the query.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 Show = Callable[[Totals, int | None], object]
-"""Takes what came since the start, and how many records wait; None if the broker does not say."""
+"""Called with the totals since the start and the number of waiting records; None if that is unknown."""
 
 
 @dataclass(slots=True)
 class FromTables:
-    """What came, by the history of the tables."""
+    """Totals from the history of the tables."""
 
     settings: IngestSettings
     seen_version: int
     total: Totals = NOTHING
 
     def look(self, query: StreamingQuery | None) -> bool:
-        """Add what is new; whether there was any."""
+        """Add new batches; return whether there were any."""
         if version(self.settings.dataset) == self.seen_version:
             return False
         came, self.seen_version = batches_since(self.settings.dataset, self.seen_version)
@@ -46,29 +46,29 @@ class FromTables:
         return bool(came.batches)
 
     def reached(self, first: Offsets) -> Offsets:
-        """Up to where each partition is in."""
+        """By partition: the offset up to which the topic is in the tables."""
         return first | Dataset(self.settings.dataset).source_offsets(PUSHES, self.settings.topic, list(first))
 
 
 @dataclass(slots=True)
 class FromQuery:
-    """What came, by what the query says of its batches; pushes are those too that cannot be read."""
+    """Totals from the query's reports about its batches; unreadable records count as pushes."""
 
     begin: Offsets
-    """Where a query begins that has no checkpoint."""
+    """The start of a query without checkpoint."""
     total: Totals = NOTHING
     ends: dict[str, Offsets] = field(default_factory=dict)
-    """By batch: where it ended."""
+    """By batch: its end."""
 
     def look(self, query: StreamingQuery | None) -> bool:
-        """Add what is new; whether there was any."""
+        """Add new batches; return whether there were any."""
         before = self.total
         for each in [] if query is None else query.recentProgress:
             self.add(str(each["batchId"]), each["numInputRows"], each["sources"][0])
         return self.total != before
 
     def add(self, batch: str, points: int, source: Any) -> None:
-        """A batch, if it is one that came and is new."""
+        """Add a batch, if it is new and not empty."""
         start, end = offsets(source["startOffset"]) or self.begin, offsets(source["endOffset"])
         if batch in self.ends or start == end:
             return
@@ -76,22 +76,22 @@ class FromQuery:
         self.total += Totals(1, backlog(start, end), points, 0)
 
     def reached(self, first: Offsets) -> Offsets:
-        """Up to where each partition is in."""
+        """By partition: the offset up to which the topic is in the tables."""
         return first | (list(self.ends.values())[-1] if self.ends else {})
 
 
 def offsets(text: Any) -> Offsets:
-    """What Spark reports of a source; nothing for the beginning."""
+    """The offsets in Spark's report about a source; empty for the beginning."""
     found = json.loads(text) if isinstance(text, str) else text
     return from_json(found or {})
 
 
 class IngestWatch:
-    """Give it to `run_ingest` as ``watch``, inside ``with``.
+    """Pass it to `run_ingest` as ``watch``, inside ``with``.
 
     Args:
-        settings: Of the ingest.
-        show: Called when a batch came.
+        settings: The settings of the ingest.
+        show: Called after each batch.
     """
 
     def __init__(self, settings: IngestSettings, show: Show) -> None:
@@ -115,17 +115,17 @@ class IngestWatch:
 
     @property
     def total(self) -> Totals:
-        """What came since the start."""
+        """The totals since the start."""
         return self.came.total
 
     def __call__(self, query: StreamingQuery | None = None) -> None:
-        """Look whether a batch came, and show it. A store that does not answer is asked again later."""
+        """Show a new batch, if there is one. A store that does not answer is asked again later."""
         with suppress(DeltaError, OSError):
             if self.came.look(query):
                 self.show(self.total, self.waiting())
 
     def waiting(self) -> int | None:
-        """Records that are in the topic and not in the tables; None if the broker does not say."""
+        """Number of records in the topic that are not in the tables; None if the broker does not answer."""
         marks = self.marks()
         if marks is None:
             return None
@@ -133,7 +133,7 @@ class IngestWatch:
         return backlog(reached, {part: end for part, (_, end) in marks.items()})
 
     def marks(self) -> dict[int, tuple[int, int]] | None:
-        """By partition of the topic: the first offset, and the one behind the last."""
+        """By partition of the topic: the first offset and the end offset (last + 1); None if unknown."""
         with suppress(TopicError):
             if self.topic is None:
                 self.topic = TopicReader(read_options(self.settings.options()))

@@ -1,4 +1,4 @@
-"""Where a dataset begins in a topic, and where it goes on: its tables know, with or without a checkpoint."""
+"""Offsets at which ingest begins or continues. They come from the tables, with or without a checkpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from odradek_spark.tables.schemas import INGESTED
 
 
 def known(dataset: Dataset, topic: str, partitions: Mapping[int, object]) -> Offsets:
-    """Up to where all tables have the topic: ``pushes`` is committed last."""
+    """The offsets up to which all tables have the topic. The table ``pushes``, committed last, has them."""
     found: Offsets = {}
     for table in INGESTED:  # the last one counts
         found |= dataset.source_offsets(table, topic, list(partitions))
@@ -18,14 +18,15 @@ def known(dataset: Dataset, topic: str, partitions: Mapping[int, object]) -> Off
 
 
 def settled(dataset: Dataset, topic: str, marks: Mapping[int, tuple[int, int]], *, latest: bool) -> Offsets:
-    """Where the tables end, or begin from now on: Spark does not write the first offsets down, and where the
-    topic begins moves.
+    """The offsets at which the tables end. For a new dataset, choose the beginning and record it.
+
+    It must be recorded because Spark does not store the first offsets, and retention moves the topic's start.
 
     Args:
-        dataset: Whose tables they are.
+        dataset: The dataset.
         topic: The name of the topic.
-        marks: By partition: its first offset, and the one behind its last.
-        latest: Whether a dataset that is new begins at the end. A partition that came later is read whole.
+        marks: By partition: the first offset and the end offset (last + 1).
+        latest: Whether a new dataset begins at the end. Partitions that are added later are read completely.
     """
     there = known(dataset, topic, marks)
     at_end = latest and not there
@@ -39,7 +40,10 @@ def settled(dataset: Dataset, topic: str, marks: Mapping[int, tuple[int, int]], 
 
 
 def ahead(dataset: Dataset, topic: str, begin: Mapping[int, int]) -> Offsets:
-    """Up to where any table has the topic: more than ``begin`` where a batch was cut off between tables."""
+    """The offsets up to which any table has the topic.
+
+    They exceed ``begin`` if a batch was interrupted after it was committed to some tables only.
+    """
     reached = dict(begin)
     for table in INGESTED:
         for part, end in dataset.source_offsets(table, topic, list(begin)).items():

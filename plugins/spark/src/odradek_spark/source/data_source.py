@@ -1,7 +1,7 @@
 """The data source: Spark plans with it on the driver and reads with it in the Python workers.
 
-Offsets are ``{partition: next offset}``. Ranges are deterministic: Spark writes the end of a batch down
-before it runs, and a batch that is run again reads the same records.
+Offsets are ``{partition: next offset}``. Ranges are deterministic: Spark stores the end of a batch before it
+runs it, so a repeated batch reads the same records.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ SCHEMAS = {Rows.POINTS: POINTS.schema, Rows.RECORDS: RECORDS, Rows.MANIFESTS: MA
 
 @dataclass
 class Piece(InputPartition):
-    """What one task reads."""
+    """The range that one task reads."""
 
     range: OffsetRange
     is_deleted: bool = False
-    """Whether retention took the range: it counts as read."""
+    """Whether retention deleted the range, which then counts as read."""
 
 
 class OdradekDataSource(DataSource):
-    """``spark.dataSource.register(OdradekDataSource)``, then ``format("odradek")``."""
+    """The source ``format("odradek")``, after ``spark.dataSource.register(OdradekDataSource)``."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -90,7 +90,7 @@ class OdradekDataSource(DataSource):
 
 
 class TopicBatchReader(DataSourceReader):
-    """Everything that is in the topic now."""
+    """Reads everything that is in the topic now."""
 
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
@@ -112,23 +112,23 @@ class TopicBatchReader(DataSourceReader):
 
 
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The topic as it grows. Planned in one long-lived process, read in others."""
+    """Reads the topic as it grows. Spark plans in one long-lived process and reads in others."""
 
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
         self.last_offsets: Offsets | None = None
-        """``AvailableNow``: nothing behind these is read."""
+        """Where a query with ``AvailableNow`` stops; None for other triggers."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"options": self.options, "last_offsets": None}
 
     @property
     def topic(self) -> TopicReader:
-        """One connection for all planning in this process."""
+        """The reader that all planning in this process shares."""
         return planner(tuple(sorted(self.options.client.items())), self.options)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Where the dataset ends, if there is one; else where the option says."""
+        """The end of the dataset if there is one; otherwise the position that the option sets."""
         marks = self.topic.watermarks(self.topic.partitions())
         latest = self.options.starting_offsets == "latest"
         if self.options.dataset:
@@ -145,15 +145,15 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return as_json(self.ends())
 
     def ends(self) -> Offsets:
-        """What is committed in the topic, by partition."""
+        """The end of the committed records, by partition."""
         return {part: end for part, (_, end) in self.topic.watermarks(self.topic.partitions()).items()}
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        """How far the next batch reads."""
+        """The end of the next batch."""
         begin = from_json(start)
         marks = self.topic.watermarks(self.topic.partitions())
         for partition in marks:
-            begin.setdefault(partition, 0)  # it was added
+            begin.setdefault(partition, 0)  # a partition that was added to the topic
         unfinished = self.unfinished_batch(begin)
         if unfinished is not None:
             return as_json(unfinished)
@@ -173,25 +173,25 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return as_json(limited(reachable, end, sizes, max_bytes))
 
     def reachable(self, begin: Offsets, end: Offsets, marks: Mapping[int, tuple[int, int]]) -> Offsets:
-        """Where a batch really begins."""
+        """The beginning of a batch, after the offsets that retention has deleted."""
         fail = self.options.fail_on_data_loss
         return clamped(begin, end, marks, fail=fail, topic=self.options.topic)
 
     def bounded(self, partition: int, stop: int) -> int:
-        """The end of a partition, as far as ``AvailableNow`` may see it."""
+        """The end of a partition, limited to where ``AvailableNow`` stops."""
         return stop if self.last_offsets is None else min(stop, self.last_offsets.get(partition, 0))
 
     def is_little(self, begin: Offsets, end: Offsets, sizes: dict[int, float]) -> bool:
-        """Whether it is worth waiting for more; never with ``AvailableNow``, which has an end."""
+        """Whether to wait for more records; never with ``AvailableNow``."""
         if self.last_offsets is not None or not self.options.min_bytes_per_trigger:
             return False
         waiting = sum(each.records * sizes.get(each.partition, 0.0) for each in ranges(begin, end))
         return waiting < self.options.min_bytes_per_trigger
 
     def unfinished_batch(self, begin: Offsets) -> Offsets | None:
-        """Where a batch ended that is in some tables and not in all, and whose checkpoint is lost.
+        """The end of a batch that only some tables have and whose checkpoint is lost; None without one.
 
-        The first batch then ends there too, so that the tables that have it pass it over.
+        The first batch then ends there too, so that the tables that already have it can skip it.
         """
         if not self.options.dataset:
             return None
@@ -219,7 +219,7 @@ PLANNERS: dict[tuple[tuple[str, str], ...], TopicReader] = {}
 
 
 def planner(client: tuple[tuple[str, str], ...], options: SourceOptions) -> TopicReader:
-    """The reader of this process for a cluster."""
+    """The planning reader of this process for a cluster and topic."""
     fail = str(options.fail_on_data_loss)
     key = (*client, ("topic", options.topic), ("group", options.group), ("fail", fail))
     if key not in PLANNERS:
@@ -229,7 +229,7 @@ def planner(client: tuple[tuple[str, str], ...], options: SourceOptions) -> Topi
 
 @cache
 def decoder(max_payload_bytes: int) -> Decoder:
-    """The decoder of this worker process, which outlives its tasks and knows what they learned."""
+    """The decoder of this worker process. It outlives tasks, and so do its caches."""
     return Decoder(DecoderSettings(max_payload_bytes=max_payload_bytes))
 
 
@@ -255,12 +255,12 @@ def read_piece(options: SourceOptions, partition: InputPartition) -> Iterator[pa
 
 
 def plain(points: pa.RecordBatch) -> pa.RecordBatch:
-    """Texts as texts: dictionaries cannot cross into the JVM."""
+    """Replace dictionary columns by plain text, which the JVM can read."""
     return points.cast(POINTS.schema)
 
 
 def record_rows(records: Sequence[TopicRecord]) -> pa.RecordBatch:
-    """Records as they are."""
+    """Undecoded records as rows."""
     return pa.RecordBatch.from_pydict(
         {
             "partition": [each.partition for each in records],

@@ -1,4 +1,4 @@
-"""Which offsets a batch reads, and which of them a task: plain arithmetic."""
+"""Arithmetic on offsets: the offsets of a batch, and of each of its tasks."""
 
 from __future__ import annotations
 
@@ -10,54 +10,55 @@ Offsets = dict[int, int]
 
 
 class ForeignOffsets(ValueError):
-    """What a checkpoint holds is not what this source wrote; the message says what to do."""
+    """The checkpoint holds offsets that this source did not write; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetRange:
-    """Some offsets of one partition."""
+    """A range of offsets of one partition."""
 
     partition: int
     start: int
     end: int
-    """The first offset that does not belong to it."""
+    """The last offset plus 1."""
 
     @property
     def records(self) -> int:
-        """How many there are at most: a log may have gaps."""
+        """The maximum number of records: a log may have gaps."""
         return self.end - self.start
 
 
 def as_json(offsets: Mapping[int, int]) -> dict[str, int]:
-    """Offsets as Spark keeps them."""
+    """Offsets as Spark stores them."""
     return {str(partition): offset for partition, offset in sorted(offsets.items())}
 
 
 def from_json(offsets: Mapping[str, int]) -> Offsets:
-    """What `as_json` wrote.
+    """Read offsets that `as_json` wrote.
 
     Raises:
-        ForeignOffsets: It was somebody else, or a disk.
+        ForeignOffsets: The offsets are damaged, or another source wrote them.
     """
     try:
         return {int(partition): int(offset) for partition, offset in offsets.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ForeignOffsets(
-            f"the checkpoint holds {offsets!r} as offsets: it is damaged or that of another source. Delete it"
+            f"the checkpoint holds the offsets {offsets!r}: it is damaged or belongs to another source. "
+            "Delete it"
         ) from error
 
 
 def backlog(start: Mapping[int, int], end: Mapping[int, int]) -> int:
-    """Records between two offsets; a partition that is new begins where it is."""
+    """The number of records between two offsets; partitions without a start count as empty."""
     return sum(max(0, stop - start.get(partition, stop)) for partition, stop in end.items())
 
 
 def limited(
     start: Mapping[int, int], end: Mapping[int, int], record_bytes: Mapping[int, float], max_bytes: int
 ) -> Offsets:
-    """How far to read so that it is about ``max_bytes``: every partition gets its share of its backlog.
+    """The end of a batch of about ``max_bytes``. Each partition gets a share in proportion to its backlog.
 
-    At least one record of each partition that has any, so that large ones do not hold everything up.
+    The batch has at least one record of each partition with a backlog, so large records cannot block it.
     """
     sizes = {
         partition: (stop - start.get(partition, stop)) * max(1.0, record_bytes.get(partition, 1.0))
@@ -77,7 +78,7 @@ def limited(
 
 
 def ranges(start: Mapping[int, int], end: Mapping[int, int]) -> list[OffsetRange]:
-    """What lies between two offsets, one range for each partition that has any."""
+    """The records between two offsets, one range for each partition that has any."""
     return [
         OffsetRange(partition, start[partition], stop)
         for partition, stop in sorted(end.items())
@@ -86,7 +87,7 @@ def ranges(start: Mapping[int, int], end: Mapping[int, int]) -> list[OffsetRange
 
 
 def tasks(found: list[OffsetRange], record_bytes: Mapping[int, float], task_bytes: int) -> list[OffsetRange]:
-    """Ranges cut into pieces that are about as large as a task should be."""
+    """Split ranges into pieces of about ``task_bytes``."""
     pieces: list[OffsetRange] = []
     for each in found:
         size = max(1.0, record_bytes.get(each.partition, 1.0))

@@ -1,4 +1,4 @@
-"""What a reader of the topic can be told."""
+"""The options of the topic's reader."""
 
 from __future__ import annotations
 
@@ -8,52 +8,52 @@ from enum import StrEnum
 
 TELEMETRY_TOPIC = "__client_telemetry"
 DEFAULT_TRIGGER_BYTES = 1 << 30
-"""About what a batch reads, of payloads that are not compressed: a batch costs half a second of CPU."""
+"""Approximate bytes of uncompressed payloads in a batch. A batch has a fixed cost of half a second of CPU."""
 DEFAULT_PAYLOAD_BYTES = 64 << 20
 TASK_BYTES = 128 << 20
-"""About what one task reads, of payloads that are not compressed; some 13 MB in the topic."""
+"""Approximate bytes of uncompressed payloads in a task; about 13 MB in the topic."""
 
 
 class OptionError(ValueError):
-    """An option that is missing or makes no sense; the message names it."""
+    """An option is missing or invalid; the message names it."""
 
 
 class Rows(StrEnum):
-    """What the rows of the source are."""
+    """The kind of rows that the source returns."""
 
     POINTS = "points"
     """Data points, with the columns of the table."""
     RECORDS = "records"
-    """Records as they are in the topic."""
+    """Undecoded records of the topic."""
     MANIFESTS = "manifests"
-    """The files that each task wrote into a dataset; what ingest reads."""
+    """The files that each task wrote into a dataset; used by ingest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """The options of ``format("odradek")``; keys in any case."""
+    """The options of ``format("odradek")``; their names are case-insensitive."""
 
     client: Mapping[str, str]
     """Options of librdkafka: ``kafka.*`` without the prefix, and ``bootstrap.servers``."""
     topic: str = TELEMETRY_TOPIC
     starting_offsets: str = "earliest"
-    """``earliest`` or ``latest``: where a query begins that has no checkpoint and no dataset."""
+    """``earliest`` or ``latest``: the start of a query without checkpoint and dataset."""
     max_bytes_per_trigger: int = DEFAULT_TRIGGER_BYTES
     min_bytes_per_trigger: int = 0
-    """A trigger with less to read waits, unless it is ``AvailableNow``."""
+    """Wait until this many bytes are available, except with ``AvailableNow``."""
     max_payload_bytes: int = DEFAULT_PAYLOAD_BYTES
-    """Larger payloads are dead letters."""
+    """Larger payloads become dead letters."""
     fail_on_data_loss: bool = True
-    """Whether offsets that retention deleted before they were read are an error."""
+    """Whether it is an error if retention deleted records before they were read."""
     rows: Rows = Rows.POINTS
     dataset: str = ""
-    """Where the files go, for `Rows.MANIFESTS`."""
+    """The dataset to write files into, for `Rows.MANIFESTS`."""
     group: str = field(default="")
-    """Consumer group under which progress is shown; none shows none."""
+    """Consumer group whose committed offsets show the progress; empty for none."""
 
     @property
     def group_id(self) -> str:
-        """A consumer needs a name, also where it commits nothing."""
+        """The consumer group, which a consumer needs even if it commits nothing."""
         return self.group or "odradek.spark"
 
 
@@ -70,14 +70,14 @@ KEYS = {
 }
 WHOLE = ("maxbytespertrigger", "minbytespertrigger", "maxpayloadbytes")
 IGNORED = ("path",)
-"""Spark puts it there."""
+"""Options that Spark adds."""
 
 
 def read_options(options: Mapping[str, str]) -> SourceOptions:
-    """The options as Spark hands them over.
+    """Read the options that Spark passes.
 
     Raises:
-        OptionError: One is missing, unknown or makes no sense.
+        OptionError: An option is missing, unknown or invalid.
     """
     client: dict[str, str] = {}
     values: dict[str, object] = {}
@@ -100,7 +100,7 @@ def read_options(options: Mapping[str, str]) -> SourceOptions:
 
 
 def checked(key: str, value: str) -> object:
-    """A value in its type."""
+    """Convert a value to the type of its option."""
     try:
         if key in WHOLE:
             return int(value)

@@ -1,4 +1,4 @@
-"""What a task of ingest does: read a range, decode it, write files, say which."""
+"""A task of ingest: read a range, decode it, write files and report them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from odradek_spark.tables.schemas import INGESTED
 MANIFEST_SCHEMA = pa.schema([pa.field("kind", pa.string()), pa.field("body", pa.string())])
 FILE, RANGE = "file", "range"
 Wanted = Callable[[str, pa.RecordBatch], pa.RecordBatch]
-"""The rows of a table that are to be written, of those that were decoded."""
+"""Selects the rows to write, by table name and decoded rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeReport:
-    """What was in a range."""
+    """The contents of a range."""
 
     partition: int
     start: int
@@ -34,7 +34,7 @@ class RangeReport:
     dead_letters: int
     payload_bytes: int
     lost: int = 0
-    """Offsets that retention took before they were read."""
+    """Offsets that retention deleted before they were read."""
 
     def text(self) -> str:
         """The report as a row that Spark carries."""
@@ -42,15 +42,15 @@ class RangeReport:
 
     @classmethod
     def parse(cls, text: str) -> RangeReport:
-        """What `text` wrote."""
+        """Read a report that `text` wrote."""
         return cls(**json.loads(text))
 
 
 class RecordReader(Protocol):
-    """Where the records come from."""
+    """The source of the records."""
 
     lost: int
-    """Offsets that could not be read any more."""
+    """Number of offsets that retention deleted before they were read."""
 
     def read(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
         """The records of a range, in chunks."""
@@ -60,7 +60,7 @@ def ingest_range(reader: RecordReader, decoder: Decoder, root: str, found: Offse
     """Write the rows of a range of records as files of a dataset, one for each table and folder.
 
     Returns:
-        Rows of `MANIFEST_SCHEMA`: the files, which nobody sees yet, and a report of the range.
+        Rows of `MANIFEST_SCHEMA`: the files, which are not committed yet, and a report of the range.
     """
     written = Written()
     manifests = written.files(reader.read(found), decoder, root)
@@ -68,7 +68,7 @@ def ingest_range(reader: RecordReader, decoder: Decoder, root: str, found: Offse
 
 
 def ingest_records(chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str) -> pa.RecordBatch:
-    """The same for records of one partition whose range only they themselves tell."""
+    """Do the same for records of one partition; the range is taken from their offsets."""
     written = Written()
     manifests = written.files(chunks, decoder, root)
     found = OffsetRange(written.partition, written.first, written.last + 1)
@@ -82,7 +82,7 @@ def everything(table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
 
 @dataclass(slots=True)
 class Written:
-    """What a task has written."""
+    """Totals of what a task has written."""
 
     pushes: int = 0
     points: int = 0
@@ -95,7 +95,7 @@ class Written:
     def files(
         self, chunks: Iterable[list[TopicRecord]], decoder: Decoder, root: str, wanted: Wanted = everything
     ) -> list[Manifest]:
-        """Decode records and write their rows, those that are wanted."""
+        """Decode records and write the rows that ``wanted`` selects."""
         with ExitStack() as writing:
             files = {table.name: writing.enter_context(TableFiles(root, table)) for table in INGESTED}
             for records in chunks:
@@ -106,7 +106,7 @@ class Written:
         return [each for table in files.values() for each in table.manifests]
 
     def count(self, records: Sequence[TopicRecord], decoded: Decoded) -> None:
-        """Add some records, all of one partition, in their order."""
+        """Count records, all of one partition and in order."""
         self.pushes += decoded.pushes.num_rows
         self.points += sum(decoded.pushes["points"].to_pylist())
         self.dead_letters += decoded.dead_letter.num_rows
@@ -116,7 +116,7 @@ class Written:
         self.last = records[-1].offset
 
     def report(self, found: OffsetRange, lost: int) -> RangeReport:
-        """What was in a range."""
+        """The report of a range."""
         return RangeReport(
             found.partition,
             found.start,
@@ -130,12 +130,12 @@ class Written:
 
 
 def lost_range(found: OffsetRange) -> pa.RecordBatch:
-    """The report of a range that retention took."""
+    """The report of a range that retention deleted."""
     return manifest_rows([], RangeReport(found.partition, found.start, found.end, 0, 0, 0, 0, found.records))
 
 
 def manifest_rows(manifests: Sequence[Manifest], report: RangeReport) -> pa.RecordBatch:
-    """What a task hands over."""
+    """The result of a task, as rows that Spark carries to the driver."""
     rows = [(FILE, manifest.text()) for manifest in manifests]
     rows.append((RANGE, report.text()))
     return pa.RecordBatch.from_pylist([{"kind": kind, "body": body} for kind, body in rows], MANIFEST_SCHEMA)

@@ -1,4 +1,4 @@
-"""The topic through confluent-kafka: its partitions, its offsets, ranges of its records."""
+"""Reads the topic with confluent-kafka: its partitions, its offsets, ranges of its records."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from odradek_spark.source.options import SourceOptions
 TIMEOUT_S = 30.0
 POLL_S = 0.5
 POLLED = 100
-"""Records that are taken from librdkafka at once; each may be as large as the topic lets it."""
+"""Records fetched from librdkafka in one call; each may be as large as the topic allows."""
 CHUNK_BYTES = 16 << 20
-"""About what is decoded together."""
+"""Approximate size of the records that are decoded together."""
 SAMPLE = 50
-"""Records whose mean size stands for a backlog."""
+"""Records read to estimate the mean size of a backlog's records."""
 
 
 class TopicError(Exception):
@@ -34,58 +34,58 @@ class TopicError(Exception):
 
 
 class Unreachable(TopicError):
-    """Nobody answers; that may pass."""
+    """No broker answers; a retry may help."""
 
 
 class DataLoss(TopicError):
-    """Offsets are gone that were not read yet."""
+    """Records were deleted before they were read."""
 
 
 class TopicReader:
-    """One consumer without a group membership: partitions are assigned by whoever calls.
+    """A consumer that is not a member of its group: the caller chooses partitions and offsets.
 
     Args:
-        options: Which topic, and of whom.
-        timeout_s: How long an answer may take.
+        options: The topic and the options of the client.
+        timeout_s: Time limit for an answer of a broker.
 
     Raises:
-        TopicError: An option is none of librdkafka's.
+        TopicError: librdkafka refuses an option.
     """
 
     def __init__(self, options: SourceOptions, timeout_s: float = TIMEOUT_S) -> None:
         self.options = options
         self.timeout_s = timeout_s
         self.lost = 0
-        """Offsets that retention took before they were read, of those that were asked for."""
+        """Number of requested offsets that retention deleted before they were read."""
         self.trouble = ""
-        """What librdkafka said last of a connection."""
+        """librdkafka's last error about a connection."""
         try:
             self.consumer = Consumer(client_config(options) | {"error_cb": self.note_trouble})
         except (KafkaException, TypeError) as error:
             raise TopicError(f"kafka options: {reason(error)}") from error
 
     def note_trouble(self, error: KafkaError) -> None:
-        """Called by librdkafka while it polls."""
+        """Remember a connection's error; librdkafka calls this from ``poll``."""
         self.trouble = error.str()
 
     def partitions(self) -> list[int]:
         """The partitions of the topic.
 
         Raises:
-            TopicError: There is no such topic, or it may not be read.
-            Unreachable: Nobody answers.
+            TopicError: The topic does not exist, or access is denied.
+            Unreachable: No broker answers.
         """
         with self.speaking_of(f"topic {self.options.topic}"):
             found = self.consumer.list_topics(self.options.topic, timeout=self.timeout_s)
         topic = found.topics[self.options.topic]
         if topic.error is not None:
             unknown = topic.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-            hint = "; on a host, telemetry.durability has to be log or fsync" if unknown else ""
+            hint = "; on a host, set telemetry.durability to log or fsync" if unknown else ""
             raise TopicError(f"topic {self.options.topic}: {topic.error.str()}{hint}")
         return sorted(topic.partitions)
 
     def watermarks(self, partitions: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """By partition: the first offset, and the one behind the last that is committed."""
+        """By partition: the first offset, and the end offset of committed records (last + 1)."""
         with self.speaking_of(f"offsets of {self.options.topic}"):
             return {
                 partition: self.consumer.get_watermark_offsets(
@@ -95,7 +95,7 @@ class TopicReader:
             }
 
     def offsets_since(self, partitions: Sequence[int], at_ms: int) -> Offsets:
-        """By partition: the first offset that is not older; none where all are older.
+        """By partition: the offset of the first record at or after a time; partitions without one are absent.
 
         Args:
             partitions: Of the topic.
@@ -121,14 +121,14 @@ class TopicReader:
 
         Raises:
             DataLoss: Retention was faster, and that is not allowed.
-            Unreachable: The broker does not answer in time.
+            Unreachable: No broker answers in time.
         """
         topic = self.options.topic
         self.consumer.assign([TopicPartition(topic, found.partition, found.start)])
         try:
             yield from self.chunks(found)
         finally:
-            with contextlib.suppress(RuntimeError):  # closed before: whoever read has failed
+            with contextlib.suppress(RuntimeError):  # already closed, because the caller failed
                 self.consumer.unassign()
 
     def chunks(self, found: OffsetRange) -> Iterator[list[TopicRecord]]:
@@ -136,7 +136,7 @@ class TopicReader:
         held = 0
         at, since_s = found.start, time.monotonic()
         while at < found.end:
-            # librdkafka waits until it has as many: more than there are would cost the whole time
+            # librdkafka waits for this many records: asking for more than exist would wait for the time-out
             messages = self.consumer.consume(min(POLLED, found.end - at), POLL_S)
             before = at
             for message in messages:
@@ -148,14 +148,14 @@ class TopicReader:
                         yield chunk
                         chunk, held = [], 0
             if at > before:
-                since_s = time.monotonic()  # behind what was done with the chunks
+                since_s = time.monotonic()  # after the caller has processed the chunk
             elif time.monotonic() - since_s > self.timeout_s:
                 raise self.unreachable(f"{self.options.topic}-{found.partition} at offset {at}", "no answer")
         if chunk:
             yield chunk
 
     def next_offset(self, message: Message, at: int, found: OffsetRange) -> int:
-        """Where to go on after a message, or after what librdkafka says instead of one."""
+        """The offset after a message, or after an event that librdkafka delivers as a message."""
         error = message.error()
         if error is None:
             return int(message.offset()) + 1
@@ -168,7 +168,7 @@ class TopicReader:
         raise TopicError(f"{self.options.topic}-{found.partition}: {error.str()}")
 
     def behind_retention(self, at: int, found: OffsetRange) -> int:
-        """Where the log begins now that an offset is gone."""
+        """The offset at which the log begins, after retention deleted the requested one."""
         topic = self.options.topic
         first, _ = self.watermarks([found.partition])[found.partition]
         if not self.options.fail_on_data_loss and first > at:
@@ -177,38 +177,38 @@ class TopicReader:
             self.consumer.assign([TopicPartition(topic, found.partition, reached)])
             return reached
         raise DataLoss(
-            f"{topic}-{found.partition}: offset {at} is not there any more; retention deletes faster than "
-            "this reads. failOnDataLoss=false goes on with what is left"
+            f"{topic}-{found.partition}: retention deleted offset {at} before it was read. "
+            "Set failOnDataLoss=false to continue with the remaining records"
         )
 
     @contextlib.contextmanager
     def speaking_of(self, what: str) -> Iterator[None]:
-        """Say what was asked of whom when librdkafka fails."""
+        """Turn errors of librdkafka into `Unreachable`, naming the request and the brokers."""
         try:
             yield
         except KafkaException as error:
-            self.consumer.poll(0)  # hear of the trouble
+            self.consumer.poll(0)  # calls `note_trouble`
             raise self.unreachable(what, reason(error)) from error
 
     def unreachable(self, what: str, why: str) -> Unreachable:
-        """What to raise when nobody answered in time."""
+        """The error if no broker answered in time."""
         trouble = f"; {self.trouble}" if self.trouble else ""
         return Unreachable(f"{what}: {self.options.client['bootstrap.servers']}: {why}{trouble}")
 
     def show_progress(self, offsets: Offsets) -> None:
-        """Commit as the group, so that Kafka's tools show the lag. Nothing ever reads it back."""
+        """Commit offsets for the group, so that Kafka's tools show the lag. Nothing reads them back."""
         if self.options.group:
             positions = [TopicPartition(self.options.topic, part, at) for part, at in offsets.items()]
             with contextlib.suppress(KafkaException):
                 self.consumer.commit(offsets=positions, asynchronous=False)
 
     def close(self) -> None:
-        """Leave."""
+        """Close the consumer."""
         self.consumer.close()
 
 
 def client_config(options: SourceOptions) -> dict[str, Any]:
-    """Options for librdkafka: a reader of ranges, that does not report itself to the topic it reads."""
+    """Options of librdkafka for reading ranges; the consumer pushes no metrics into the topic it reads."""
     ours: dict[str, Any] = {
         "group.id": options.group_id,
         "enable.auto.commit": False,
@@ -216,12 +216,12 @@ def client_config(options: SourceOptions) -> dict[str, Any]:
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
         "enable.metrics.push": False,
-        # little is fetched in vain behind the end of a range: librdkafka's 64 MB are a whole task's
+        # Small, to fetch little beyond the end of a range: librdkafka's 64 MB would be a whole task.
         "fetch.message.max.bytes": 1 << 20,
         "queued.max.messages.kbytes": 16 << 10,
-        # when so much is waiting it would sleep for a second
+        # With a full queue librdkafka would pause for a second by default.
         "fetch.queue.backoff.ms": 20,
-        # what is read is there: a fetch that waits for more would hold up the next partition
+        # The records exist already: a fetch that waits for more would delay the next partition.
         "fetch.wait.max.ms": 10,
         "log_level": 2,
     }
@@ -240,7 +240,7 @@ def record_of(message: Message) -> TopicRecord:
 
 
 def reason(error: Exception) -> str:
-    """What librdkafka says, for a person."""
+    """librdkafka's message, for people."""
     cause = error.args[0] if error.args else error
     return cause.str() if isinstance(cause, KafkaError) else str(cause)
 
@@ -253,29 +253,29 @@ def clamped(
     fail: bool,
     topic: str,
 ) -> Offsets:
-    """Where to read on, given what retention has left; never behind the end.
+    """The offsets to continue from, after those that retention has deleted; never beyond the end.
 
     Raises:
-        DataLoss: Records are gone and that is not allowed; or the topic ends before the start.
+        DataLoss: Records were deleted and ``fail`` is set; or the topic ends before the start.
     """
     gone = sorted(start.keys() - marks.keys())
     if gone:
         raise DataLoss(
-            f"{topic} has no partition {gone[0]} any more, of which records are in: the topic was made anew. "
-            "A topic made anew needs another dataset"
+            f"{topic} has no partition {gone[0]} any more, but the dataset has records of it: the topic was "
+            "deleted and created again. Use a new dataset for it"
         )
     reached = dict(start)
     for partition, (first, high) in marks.items():
         at = start.get(partition, first)
         if at > high:
             raise DataLoss(
-                f"{topic}-{partition} ends at offset {high}, and it was read up to {at} already: the topic "
-                "was made anew, or its broker lost records. A topic made anew needs another dataset"
+                f"{topic}-{partition} ends at offset {high}, but it was already read up to {at}: the topic "
+                "was deleted and created again, or its broker lost records. Use a new dataset for a new topic"
             )
         if at < first and fail:
             raise DataLoss(
                 f"{topic}-{partition}: offsets {at} to {first - 1} were deleted by retention before they "
-                "were read. failOnDataLoss=false goes on with what is left"
+                "were read. Set failOnDataLoss=false to continue with the remaining records"
             )
         reached[partition] = max(at, min(first, end.get(partition, first)))
     return reached

@@ -1,1 +1,1 @@
-"""The tables of a dataset: their schemas, their files, their commits. No Spark but in `load_dataset`."""
+"""The tables of a dataset: schemas, files and commits. Only `load_dataset` needs Spark."""

@@ -1,8 +1,8 @@
 """A dataset: Delta tables under one root, committed by the library ``deltalake``.
 
-A commit carries numbers that only grow (Delta's application transactions): the offsets up to which the topic
-is in the table, or the number of a job's run. So what is done again is seen to be there already, and a second
-writer is seen to be one.
+Each commit carries numbers that only grow (Delta's application transactions): the offsets up to which the
+topic is in the table, or the number of a job's run. They show whether a repeated batch is in the table
+already, and whether there is a second writer.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from odradek_spark.tables.log import LiveFile, live
 from odradek_spark.tables.schemas import INGESTED, Table
 
 COMMIT_ATTEMPTS = 20
-"""Each one that fails was beaten by another writer, who got on."""
+"""An attempt fails only if another writer has committed meanwhile."""
 CHECKPOINT_INTERVAL = 10
 SAID = re.compile(r'Os \{.*message: "([^"]+)"')
 
 Ranges = Mapping[int, tuple[int, int]]
-"""By partition of the topic: the first offset, and the one behind the last."""
+"""By partition of the topic: the first offset and the end offset (last + 1)."""
 
 
 class DatasetError(Exception):
-    """The dataset cannot be used as it is; the message says what to do."""
+    """The dataset is unusable in its present state; the message says what to do."""
 
 
 class Dataset:
@@ -39,7 +39,7 @@ class Dataset:
 
     Args:
         root: A local path, or a URI.
-        storage_options: For ``deltalake``, where the root is a URI that needs them.
+        storage_options: Options of ``deltalake`` for the store of a URI.
     """
 
     def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
@@ -47,14 +47,14 @@ class Dataset:
         self.storage_options = dict(storage_options or {}) or None
 
     def uri(self, table: Table) -> str:
-        """Where a table is."""
+        """The path or URI of a table."""
         return f"{self.root}/{table.name}"
 
     def create(self, tables: Sequence[Table] = INGESTED) -> None:
-        """Make the tables that are not there.
+        """Create the missing tables.
 
         Raises:
-            DatasetError: The root cannot be written, or holds something else.
+            DatasetError: The root is not writable, or is not a dataset.
         """
         for table in tables:
             try:
@@ -67,28 +67,28 @@ class Dataset:
                     storage_options=self.storage_options,
                 )
             except Exception as error:
-                raise DatasetError(f"{self.uri(table)}: cannot be made: {cause(error)}") from error
+                raise DatasetError(f"{self.uri(table)}: cannot be created: {cause(error)}") from error
 
     def open(self, table: Table) -> DeltaTable | None:
-        """A table as it is now; None if it is not there."""
+        """Open the current version of a table; None if it does not exist."""
         try:
             return DeltaTable(self.uri(table), storage_options=self.storage_options)
         except TableNotFoundError:
             return None
 
     def existing(self, table: Table) -> DeltaTable:
-        """A table that has to be there.
+        """Open the current version of a table that must exist.
 
         Raises:
-            DatasetError: It is not.
+            DatasetError: The table does not exist.
         """
         found = self.open(table)
         if found is None:
-            raise DatasetError(f"{self.uri(table)}: no such table; has anything been ingested?")
+            raise DatasetError(f"{self.uri(table)}: no such table: check the path, and ingest into it first")
         return found
 
     def committed(self, table: Table, app_id: str) -> int | None:
-        """The last number that an application committed to a table."""
+        """The last number that an application committed to a table; None if it never did."""
         found = self.open(table)
         return None if found is None else found.transaction_version(app_id)
 
@@ -103,17 +103,17 @@ class Dataset:
         """Make the files of a job's run visible, all at once.
 
         Args:
-            table: Whose files they are.
-            manifests: The files; none is a commit too, it marks the run as done.
-            app_id: Which job.
-            version: The number of the run, counted up.
-            info: Goes into the history of the table, as texts.
+            table: The table of the files.
+            manifests: The files; a commit without files marks the run as done.
+            app_id: The id of the job.
+            version: The number of the run, which grows with each.
+            info: Entries for the history of the table, stored as text.
 
         Returns:
-            False if this run, or a later one, is there already.
+            False if this run or a later one is committed already.
 
         Raises:
-            DatasetError: Other writers won every time.
+            DatasetError: Other writers committed first at every attempt.
         """
 
         def is_new(current: DeltaTable) -> bool:
@@ -132,22 +132,22 @@ class Dataset:
         info: Mapping[str, Any] | None = None,
         removed: Sequence[LiveFile] = (),
     ) -> bool:
-        """Make visible what was made from the table as it was, all at once: files come, others go.
+        """Commit the result of a run that was computed from an earlier version: add files and remove others.
 
         Args:
-            table: Whose files they are.
-            manifests: The files that come.
-            app_id: Which job.
-            after: The number of the job that the table had when the run began; None for none.
-            version: The number that it gets.
-            info: Goes into the history of the table, as texts.
-            removed: The files that go.
+            table: The table of the files.
+            manifests: The files to add.
+            app_id: The id of the job.
+            after: The job's number in the table when the run began; None for none.
+            version: The job's number after the run.
+            info: Entries for the history of the table, stored as text.
+            removed: The files to remove.
 
         Returns:
-            False if another run was faster, or if one of the files that go is gone.
+            False if another run was faster, or if a file to remove is gone already.
 
         Raises:
-            DatasetError: Other writers won every time.
+            DatasetError: Other writers committed first at every attempt.
         """
 
         def is_next(current: DeltaTable) -> bool:
@@ -164,20 +164,20 @@ class Dataset:
         *,
         data_change: bool,
     ) -> bool:
-        """Put files in the place of others, all at once.
+        """Replace files by others in one commit.
 
         Args:
-            table: Whose files they are.
-            removed: The files that go. They stay on disk for those who read them now, until `vacuum`.
-            manifests: The files that come; none where rows only go.
-            info: Goes into the history of the table, as texts.
-            data_change: Whether there are other rows afterwards; if not, followers of the log pass it over.
+            table: The table of the files.
+            removed: The files to remove. They stay on disk for current readers, until `vacuum`.
+            manifests: The files to add; none if rows are only removed.
+            info: Entries for the history of the table, stored as text.
+            data_change: Whether the rows change; if not, jobs that follow the log skip the commit.
 
         Returns:
-            False if one of the files that go is gone already.
+            False if a file to remove is gone already.
 
         Raises:
-            DatasetError: Other writers won every time.
+            DatasetError: Other writers committed first at every attempt.
         """
 
         def is_possible(current: DeltaTable) -> bool:
@@ -193,16 +193,16 @@ class Dataset:
         ranges: Ranges,
         info: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Make visible what was read from ranges of the topic, all at once.
+        """Commit the rows of ranges of the topic.
 
-        A table begins a partition at offset 0, or where an empty range says.
+        The first range of a partition begins at offset 0, or where an empty range has marked the beginning.
 
         Returns:
-            False if the ranges are there already.
+            False if the table has the ranges already.
 
         Raises:
-            DatasetError: The table ends somewhere else than the ranges begin: somebody else writes to it, or
-                the topic or the checkpoint is another one. Or other writers won every time.
+            DatasetError: The ranges do not begin where the table ends: there is another writer, or another
+                topic or checkpoint. Or other writers committed first at every attempt.
         """
 
         def is_next(current: DeltaTable) -> bool:
@@ -212,15 +212,15 @@ class Dataset:
             for part, (start, stop) in ranges.items():
                 if ends[part] is None and 0 < start < stop:
                     raise DatasetError(
-                        f"{self.uri(table)}: {topic}-{part} is not there yet, and offsets from {start} on "
-                        "would begin in the middle: the checkpoint is that of another dataset. Delete it"
+                        f"{self.uri(table)}: the table has no data of {topic}-{part}, but the checkpoint "
+                        f"starts at offset {start}: it belongs to another dataset. Delete the checkpoint"
                     )
                 if ends[part] not in (None, start):
                     raise DatasetError(
-                        f"{self.uri(table)}: {topic}-{part} is there up to offset {ends[part]}, and not "
-                        f"{start}, where offsets up to {stop} would go on: another ingester writes to this "
-                        "dataset, or the topic was made anew. Stop the other one and delete the checkpoint "
-                        "of this one, or take another dataset"
+                        f"{self.uri(table)}: the table has {topic}-{part} up to offset {ends[part]}, but the "
+                        f"next batch is {start} to {stop}: another ingester writes to this dataset, or the "
+                        "topic was deleted and created again. Stop the other ingester and delete this "
+                        "checkpoint, or choose another dataset"
                     )
             return True
 
@@ -238,12 +238,12 @@ class Dataset:
         *,
         data_change: bool = True,
     ) -> bool:
-        """Commit unless the table says that it is not wanted; asked again whenever another writer won."""
+        """Commit if a check of the current table allows it. Check again after each lost race."""
         actions: list[AddAction | RemoveAction] = [add_action(each, data_change) for each in manifests]
         actions.extend(remove_action(each, data_change) for each in removed)
         properties = CommitProperties(
             custom_metadata={key: as_text(value) for key, value in info.items()},
-            max_commit_retries=0,  # whether it is still wanted has to be asked anew each time
+            max_commit_retries=0,  # the check must be repeated before each attempt
             app_transactions=[Transaction(app_id, number) for app_id, number in numbers.items()],
         )
         for _ in range(COMMIT_ATTEMPTS):
@@ -261,10 +261,12 @@ class Dataset:
             except CommitFailedError:
                 continue
             return True
-        raise DatasetError(f"{self.uri(table)}: other writers won {COMMIT_ATTEMPTS} times")
+        raise DatasetError(
+            f"{self.uri(table)}: other writers committed first {COMMIT_ATTEMPTS} times: stop some of them"
+        )
 
     def source_offsets(self, table: Table, topic: str, partitions: Sequence[int]) -> dict[int, int]:
-        """Up to where the topic is in a table: by partition, the offset behind the last that is there."""
+        """By partition: the offset up to which the table has the topic (last + 1)."""
         current = self.open(table)
         if current is None:
             return {}
@@ -273,23 +275,23 @@ class Dataset:
 
 
 def cause(error: Exception) -> str:
-    """What the system said, where `deltalake` wraps it in words of Rust."""
+    """The system's message, if `deltalake` wraps it in a Rust error."""
     found = SAID.search(str(error))
     return found[1] if found else str(error)
 
 
 def source_id(topic: str, partition: int) -> str:
-    """The application id under which a table keeps an offset."""
+    """The application id under which a table stores an offset."""
     return f"source:{topic}:{partition}"
 
 
 def all_live(current: DeltaTable, files: Sequence[LiveFile]) -> bool:
-    """Whether a table still has the files."""
+    """Whether a table still has all of the files."""
     return not files or {each.path for each in files} <= {each.path for each in live(current)}
 
 
 def add_action(manifest: Manifest, data_change: bool) -> AddAction:
-    """A file that comes, as Delta's log names it."""
+    """An added file as an action of Delta's log."""
     return AddAction(
         path=manifest.path,
         size=manifest.file_bytes,
@@ -301,7 +303,7 @@ def add_action(manifest: Manifest, data_change: bool) -> AddAction:
 
 
 def remove_action(file: LiveFile, data_change: bool) -> RemoveAction:
-    """A file that goes."""
+    """A removed file as an action of Delta's log."""
     return RemoveAction(
         path=file.path,
         data_change=data_change,

@@ -1,4 +1,4 @@
-"""Files of tables as DuckDB reads them: under the table's name, with the columns that are folders."""
+"""Files of tables for DuckDB: under the table's name, with the partition columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SQL_TYPES = {pa.string(): "VARCHAR", pa.int32(): "INTEGER"}
 
 
 def connection() -> duckdb.DuckDBPyConnection:
-    """A database of its own, in memory, whose times are UTC."""
+    """A new database in memory, with UTC as time zone."""
     opened = duckdb.connect()
     opened.execute("SET TimeZone = 'UTC'")
     opened.execute("SET enable_progress_bar = false")
@@ -26,17 +26,17 @@ def connection() -> duckdb.DuckDBPyConnection:
 def add_table(
     opened: duckdb.DuckDBPyConnection, root: str, table: Table, files: Sequence[str], name: str = ""
 ) -> None:
-    """Make some files of a table known; of none, an empty table.
+    """Add files of a table as a view; without files, an empty one.
 
-    Files are read by DuckDB itself, which is many times faster than through Arrow; where they are not on
-    this machine, Arrow fetches them.
+    DuckDB reads local files itself, which is many times faster than through Arrow. Files of a URI are read
+    through Arrow.
 
     Args:
         opened: The database.
         root: Path or URI of the dataset.
-        table: Whose files they are.
-        files: Their whole paths or URIs.
-        name: What it is called there; by default as the table.
+        table: The table of the files.
+        files: Their full paths or URIs.
+        name: The name of the view; by default that of the table.
     """
     called = name or table.name
     if not files:
@@ -48,8 +48,10 @@ def add_table(
 
 
 def fetched(uri: str, table: Table, files: Sequence[str]) -> ds.Dataset:
-    """A table's files through Arrow. Not as `deltalake` does it, which takes a column whose range the log
-    does not have for null, and passes rows over where that column is asked for.
+    """Read a table's files through Arrow.
+
+    The dataset of `deltalake` itself is not used: if the log has no range for a column, it takes the column
+    for null and skips rows in queries about it.
     """
     system, base = file_system(uri)
     folders = pa.schema([table.schema.field(name) for name in table.partitions])
@@ -63,7 +65,7 @@ def fetched(uri: str, table: Table, files: Sequence[str]) -> ds.Dataset:
 
 
 def parquet(table: Table, files: Sequence[str]) -> str:
-    """The query that reads a table's files, columns that are folders included."""
+    """The query that reads a table's files, including the partition columns."""
     paths = ", ".join(quoted(str(Path(each))) for each in files)
     kinds = ", ".join(
         f"{quoted(name)}: {SQL_TYPES[table.schema.field(name).type]}" for name in table.partitions

@@ -1,7 +1,7 @@
-"""Parquet files of a table, written where the rows are; what is known of them travels as manifests.
+"""Parquet files of a table, written by the workers, and manifests that describe them for the driver.
 
-A file has a name of its own and counts only once it is committed: what a task writes that fails, or runs
-twice, is never seen by a reader.
+Each file has a unique name and is visible only once it is committed. Files from a failed or repeated task are
+never committed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from odradek_spark.tables.schemas import Table
 
 ROW_GROUP_ROWS = 1 << 20
 RANGED = ("recv_ts", "ts", "src_offset")
-"""Columns whose range is kept for each file, so that readers can pass files over."""
+"""Columns whose minimum and maximum are stored for each file, so that readers can skip files."""
 SPLIT_DOUBLES = ("value",)
 MOST_GROWING = 64
-"""Files of a table that a task writes at once; a backlog has hundreds of hours."""
+"""Limit of files of a table that a task has open; a backlog can span hundreds of hours."""
 ARRIVED, SORTED = "part", "sorted"
-"""What the name of a file begins with: rows as they came, or in an order."""
+"""Prefixes of file names: rows in the order of arrival, or sorted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One file that is written and not committed yet."""
+    """One file that is written but not committed yet."""
 
     table: str
     path: str
@@ -43,7 +43,7 @@ class Manifest:
     rows: int
     partition: dict[str, str]
     stats: str
-    """As Delta keeps them: JSON."""
+    """Statistics in Delta's format, JSON."""
 
     def text(self) -> str:
         """The manifest as a row that Spark carries."""
@@ -51,12 +51,12 @@ class Manifest:
 
     @classmethod
     def parse(cls, text: str) -> Manifest:
-        """What `text` wrote."""
+        """Read a manifest that `text` wrote."""
         return cls(**json.loads(text))
 
 
 def file_system(root: str) -> tuple[fs.FileSystem, str]:
-    """Where a dataset is: a local path, or a URI that Arrow knows (``s3://``, ``gs://``, ``abfss://``)."""
+    """The file system of a local path, or of a URI that Arrow supports (``s3://``, ``gs://``, ``abfss://``)."""
     if "://" in root:
         found, path = fs.FileSystem.from_uri(root)
         return found, path
@@ -64,16 +64,16 @@ def file_system(root: str) -> tuple[fs.FileSystem, str]:
 
 
 def exists(path: str) -> bool:
-    """Whether there is anything of that path or URI."""
+    """Whether a path or URI exists."""
     system, base = file_system(path)
     return bool(system.get_file_info(base).type != fs.FileType.NotFound)
 
 
 def write_files(root: str, table: Table, rows: pa.RecordBatch | pa.Table) -> list[Manifest]:
-    """Write rows, one file for each partition they belong to.
+    """Write rows, one file per partition.
 
     Raises:
-        OSError: There is no room, or the dataset cannot be written.
+        OSError: The store is full, or the dataset is not writable.
     """
     with TableFiles(root, table) as files:
         files.write(rows)
@@ -82,39 +82,39 @@ def write_files(root: str, table: Table, rows: pa.RecordBatch | pa.Table) -> lis
 
 @dataclass(slots=True)
 class TableFiles:
-    """Files of one table that grow, one for each partition; at the end of ``with`` they are whole.
+    """Open files of one table, one per partition; the end of ``with`` completes them.
 
-    Of more than `MOST_GROWING`, the one whose rows came longest ago is finished; if more come, they are in
-    another file. Where ``with`` is left by an error, what was written is deleted.
+    Beyond `MOST_GROWING` files, the least recently used one is completed; later rows of its partition go to
+    another file. If an error leaves ``with``, the files are deleted.
 
     Raises:
-        OSError: There is no room, or the dataset cannot be written.
+        OSError: The store is full, or the dataset is not writable.
     """
 
     root: str
     table: Table
     prefix: str = ARRIVED
     manifests: list[Manifest] = field(default_factory=list)
-    """What was written; there once the files are whole."""
+    """The completed files."""
     growing: dict[tuple[str, ...], GrowingFile] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         return self
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Add rows, each to the file of its partition, in the order they come."""
+        """Add rows, each to the file of its partition, in their order."""
         for partition, part in parts(self.table, rows):
             key = tuple(partition.values())
             file = self.growing.pop(key, None)
             if file is None:
                 file = GrowingFile(self.root, self.table, partition, part.schema, self.prefix)
-            self.growing[key] = file  # the first is the one that has waited longest
+            self.growing[key] = file  # the first entry is the least recently used
             file.write(part)
             if len(self.growing) > MOST_GROWING:
                 self.finish(next(iter(self.growing)))
 
     def finish(self, key: tuple[str, ...]) -> None:
-        """A file is whole; more rows of its partition go to another."""
+        """Complete a file; later rows of its partition go to another."""
         file = self.growing[key]
         file.close()
         self.manifests.append(file.manifest())
@@ -136,7 +136,7 @@ class TableFiles:
         self.manifests.extend(each.manifest() for each in self.growing.values())
 
     def remove(self) -> None:
-        """Nobody will name these files: a store that is full is not to be filled by what is tried again."""
+        """Delete the files, which will never be committed: retries must not fill the store."""
         system, base = file_system(self.root)
         paths = [each.path for each in self.manifests] + [each.path for each in self.growing.values()]
         for path in paths:
@@ -145,7 +145,7 @@ class TableFiles:
 
 
 class GrowingFile:
-    """One Parquet file on its way; each write is a row group."""
+    """One Parquet file that is being written; each write is a row group."""
 
     def __init__(
         self, root: str, table: Table, partition: dict[str, str], schema: pa.Schema, prefix: str
@@ -184,11 +184,11 @@ class GrowingFile:
                 self.ranges[name] = min(low, found["min"]), max(high, found["max"])
 
     def close(self) -> None:
-        """Finish the file."""
+        """Complete the file."""
         self.writer.close()
 
     def manifest(self) -> Manifest:
-        """What is in the file."""
+        """The description of the completed file."""
         stats = {
             "numRecords": self.rows,
             "minValues": {name: delta_value(low, down=True) for name, (low, _) in self.ranges.items()},
@@ -200,7 +200,7 @@ class GrowingFile:
 
 
 def parts(table: Table, rows: pa.RecordBatch | pa.Table) -> Iterator[tuple[dict[str, str], pa.Table]]:
-    """The rows by partition, each in the order they came."""
+    """Split rows by partition, keeping their order."""
     whole = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     if not whole.num_rows:
         return
@@ -223,7 +223,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def delta_value(value: Any, *, down: bool) -> Any:
-    """A bound as Delta's JSON has it: times in whole milliseconds, outward."""
+    """A bound in Delta's JSON; times are rounded outward to milliseconds."""
     if not isinstance(value, datetime):
         return value
     microseconds = round(value.timestamp() * 1_000_000)

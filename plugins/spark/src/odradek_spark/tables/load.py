@@ -1,4 +1,4 @@
-"""Tables as Spark reads them, without a jar for Delta: the log names the files, Spark reads Parquet."""
+"""Loads tables into Spark without Delta's jar: Delta's log names the files, and Spark reads Parquet."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CLOCK_SKEW_MAX = timedelta(minutes=15)
-"""How far ``ts`` may be from the receive time that the folders are named after; the decoder's default."""
+"""Largest difference between ``ts`` and the receive time, by which tables are partitioned; the decoder's
+default."""
 NO_FILE_SYSTEM = "No FileSystem for scheme"
-"""What the JVM says of a store whose jar it does not have."""
+"""The JVM's error for a store without a jar."""
 
 
 def load_dataset(
@@ -35,20 +36,20 @@ def load_dataset(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> DataFrame:
-    """A table of a dataset at this moment.
+    """Load the current version of a table.
 
     Args:
         spark: The session.
         root: Path or URI of the dataset.
-        table: Its name.
-        since: Keep rows from then on, by the table's `Table.time`; with a time zone.
-        until: And before then.
+        table: The name of the table.
+        since: Keep only rows at or after this time, by the table's `Table.time`; with a time zone.
+        until: Keep only rows before this time.
 
     Returns:
-        The columns of `odradek_spark.tables.schemas`, those that are folders included.
+        The columns of `odradek_spark.tables.schemas`, including the partition columns.
 
     Raises:
-        DatasetError: There is no such table.
+        DatasetError: The table does not exist.
     """
     described = BY_NAME[table]
     frame = read_files(spark, root, described, live_files(Dataset(root), described, since, until))
@@ -60,12 +61,12 @@ def load_dataset(
 
 
 def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str]) -> DataFrame:
-    """Some files of a table, by their whole paths.
+    """Read files of a table, given by their full paths.
 
-    Where Spark does not have the jar for their store, the workers read them: whole, but without a jar.
+    If Spark lacks the jar for their store, the Python workers read them, without skipping columns or rows.
 
     Returns:
-        The columns of the table, those that are folders included.
+        The columns of the table, including the partition columns.
     """
     schema = from_arrow_schema(table.schema)
     if not files:
@@ -84,7 +85,7 @@ def read_files(spark: SparkSession, root: str, table: Table, files: Sequence[str
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """What a task does: each row is the whole path of a file."""
+    """The function of a task that reads files; each input row is the full path of a file."""
 
     table: Table
 
@@ -95,7 +96,7 @@ class FileReader:
 
 
 def file_rows(table: Table, path: str) -> Iterator[pa.RecordBatch]:
-    """The rows of a file, with the columns that its path names; one that it does not have is null."""
+    """The rows of a file, with the partition columns from its path; missing columns are null."""
     folders = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
     system, place = file_system(path)
     with pq.ParquetFile(place, filesystem=system) as file:
@@ -107,7 +108,7 @@ def file_rows(table: Table, path: str) -> Iterator[pa.RecordBatch]:
 
 
 def column(rows: pa.RecordBatch, field: pa.Field, folders: Mapping[str, str]) -> pa.Array:
-    """One column of a table, from some rows of a file."""
+    """One column of a table, for some rows of a file."""
     if field.name in rows.schema.names:
         return rows[field.name].cast(field.type)
     value = pa.scalar(folders.get(field.name), pa.string()).cast(field.type)
@@ -117,7 +118,7 @@ def column(rows: pa.RecordBatch, field: pa.Field, folders: Mapping[str, str]) ->
 def live_files(
     dataset: Dataset, table: Table, since: datetime | None = None, until: datetime | None = None
 ) -> list[str]:
-    """The files of a table that may have rows of the time."""
+    """The files of a table that may have rows of a time range."""
     filters = []
     dated = "date" in table.partitions
     if since is not None and dated:

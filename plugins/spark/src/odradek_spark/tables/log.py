@@ -1,4 +1,4 @@
-"""What the log of a table says: which files it has, and what each version of it brought."""
+"""Reads the log of a table: its files, and the changes of each version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from odradek_spark.tables.files import file_system
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A file that a table has."""
+    """A file of the current version of a table."""
 
     path: str
     """Relative to the table."""
@@ -33,7 +33,7 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """A file that came with a version, and was not only put in the place of others."""
+    """A file with new rows that a version added; not one that only replaces others."""
 
     path: str
     rows: int
@@ -46,18 +46,18 @@ class AddedFile:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What one commit brought."""
+    """The changes of one commit."""
 
     number: int
     added: tuple[AddedFile, ...]
     numbers: Mapping[str, int]
-    """Of applications: see `odradek_spark.tables.dataset`."""
+    """The numbers of applications; see `odradek_spark.tables.dataset`."""
     info: Mapping[str, Any]
-    """What the writer said of it, as texts."""
+    """The writer's entries for the history, as text."""
 
 
 class LogGone(Exception):
-    """Versions of a table are not known any more; the message says which."""
+    """The log no longer has a version of a table; the message says which."""
 
 
 def live(table: DeltaTable) -> list[LiveFile]:
@@ -82,18 +82,18 @@ def live(table: DeltaTable) -> list[LiveFile]:
 
 
 def file_paths(table: DeltaTable, folders: Sequence[tuple[str, str, str]] = ()) -> list[str]:
-    """The files of a table as readers take them, each by its whole path.
+    """The full paths of the files of a table.
 
     Args:
-        table: As it is now.
-        folders: What the columns that are folders have to be, as ``deltalake`` takes it.
+        table: The table.
+        folders: Conditions on the partition columns, in the format of ``deltalake``.
     """
     found = table.file_uris(file_pruning_predicate=list(folders) or None)
     return [each if "://" in each else unquote(each) for each in found]
 
 
 def versions(uri: str, after: int, until: int) -> Iterator[Version]:
-    """The commits of a table behind one version, up to another and with it.
+    """The commits of a table after one version, up to and including another.
 
     Raises:
         LogGone: The log does not go back that far.
@@ -111,7 +111,11 @@ def first_version(uri: str) -> int:
 
 
 def version(system: fs.FileSystem, base: str, number: int) -> Version:
-    """One commit."""
+    """Read one commit.
+
+    Raises:
+        LogGone: The log no longer has it.
+    """
     try:
         with system.open_input_stream(f"{base}/_delta_log/{number:020d}.json") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]
@@ -141,5 +145,5 @@ def added(action: Mapping[str, Any]) -> AddedFile:
 
 
 def log_time(text: str | None) -> datetime | None:
-    """A time as Delta's JSON has it."""
+    """Parse a time of Delta's JSON."""
     return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

@@ -1,6 +1,6 @@
 """The columns of the tables. Times are UTC microseconds; ``*_unix_nano`` keeps the nanoseconds of the client.
 
-Every table is partitioned by when the host received the push, never by what a client says.
+Every table is partitioned by the time when the host received the push, never by a value that clients control.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IDENTITY: Final = (
     pa.field("client_address", TEXT),
     pa.field("broker_id", pa.int32()),
 )
-"""Who pushed; the id as Kafka prints it."""
+"""The client that pushed; its instance id as Kafka prints it."""
 SOURCE: Final = (pa.field("src_partition", pa.int32()), pa.field("src_offset", pa.int64()))
 """The record of the topic."""
 DAY: Final = (pa.field("date", TEXT), pa.field("hour", pa.int32()))
@@ -63,17 +63,17 @@ DOUBLES, LONGS = pa.list_(pa.float64()), pa.list_(pa.int64())
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table: what it is called, has and is cut by."""
+    """One table: its name, columns and partitions."""
 
     name: str
     schema: pa.Schema
     partitions: tuple[str, ...]
     time: str = "recv_ts"
-    """The column that ``since`` and ``until`` are about."""
+    """The column that ``since`` and ``until`` compare with."""
 
     @property
     def file_schema(self) -> pa.Schema:
-        """What is in the files: everything but the columns that are folders."""
+        """The columns in the files: all but the partition columns."""
         return pa.schema([each for each in self.schema if each.name not in self.partitions])
 
 
@@ -177,7 +177,7 @@ GROUP: Final = (
     pa.field("node_id", TEXT),
     pa.field("broker_id", pa.int32()),
 )
-"""What a rollup keeps apart."""
+"""The columns by which a rollup groups."""
 AGGREGATES: Final = (
     pa.field("n", pa.int64()),
     pa.field("not_finite", pa.int64()),
@@ -253,7 +253,7 @@ ANOMALIES: Final = Table(
 )
 
 INGESTED: Final = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES)
-"""What ingest writes, in the order in which a batch commits: ``pushes`` last, it marks the batch as done."""
+"""The tables of ingest, in the order in which a batch commits: ``pushes`` last, it completes the batch."""
 DERIVED: Final = (ROLLUP_5M, ROLLUP_1H, CLIENTS, ANOMALIES)
-"""What jobs make of that."""
+"""The tables that jobs compute from those."""
 BY_NAME: Final = {table.name: table for table in (*INGESTED, *DERIVED)}
