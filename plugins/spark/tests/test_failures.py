@@ -61,7 +61,9 @@ def test_the_advice_for_a_damaged_checkpoint_is_to_delete_it(text: str) -> None:
 def test_a_damaged_checkpoint_of_sparks_own_writer_must_not_be_deleted() -> None:
     failure = explain(RuntimeError(STREAM + "[MALFORMED_LOG_FILE]"), "/c", is_plain=True)
 
-    assert failure.message.startswith("the checkpoint /c is damaged: bring back a copy, or begin in an empty")
+    assert failure.message.startswith(
+        "the checkpoint /c is damaged: restore a copy, or start again in an empty"
+    )
     assert not failure.is_passing
 
 
@@ -89,5 +91,5 @@ def test_without_the_kafka_jar_the_message_asks_for_it() -> None:
 def test_a_checkpoint_used_twice_is_not_called_damaged(text: str) -> None:
     failure = explain(RuntimeError(STREAM + text), "/c")
 
-    assert failure.message.startswith("another ingester works with the checkpoint /c: stop it")
+    assert failure.message.startswith("another ingester uses the checkpoint /c: stop it")
     assert not failure.is_passing

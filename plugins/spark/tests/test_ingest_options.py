@@ -111,14 +111,16 @@ def test_a_foreign_folder_is_refused(command: str, host: RunningHost, tmp_path: 
     result = called(command, host.bootstrap, tmp_path)
 
     assert result.exit_code == 1
-    assert result.stderr == f"Error: {tmp_path} holds something else (diary.txt): take an empty folder\n"
+    assert (
+        result.stderr == f"Error: {tmp_path} is not a dataset, it holds diary.txt: choose an empty folder\n"
+    )
 
 
 def test_a_folder_that_cannot_be_created_is_reported(host: RunningHost) -> None:
     result = called("ingest", host.bootstrap, "/proc/tables")
 
     assert result.exit_code == 1
-    assert result.stderr == "Error: /proc/tables/points: cannot be made: No such file or directory\n"
+    assert result.stderr == "Error: /proc/tables/points: cannot be created: No such file or directory\n"
 
 
 def test_the_tables_of_one_writer_are_refused_by_the_other(host: RunningHost, tmp_path: Path) -> None:

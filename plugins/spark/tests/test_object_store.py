@@ -37,8 +37,8 @@ SERVER = shutil.which("moto_server", path=f"{Path(sys.executable).parent}:{os.en
 PROGRAM = Path(__file__).with_name("ingest_to_store.py")
 ADDRESS = re.compile(r"http://[\d.]+:\d+")
 REFUSED = (
-    "Spark has no jar for s3:// and cannot keep the checkpoint {}/_checkpoints/ingest there: name a folder "
-    "that it can write by --checkpoint; the tables need no jar"
+    "Spark has no jar for s3:// and cannot store the checkpoint {}/_checkpoints/ingest: choose a folder "
+    "that it can write with --checkpoint (the tables themselves need no jar)"
 )
 LATER = datetime(2027, 1, 1, tzinfo=UTC)
 

@@ -239,5 +239,5 @@ def test_a_second_replay_is_noticed(
 
     monkeypatch.setattr(replay, "commit", beaten)
 
-    with pytest.raises(DatasetError, match="another replay is at work"):
+    with pytest.raises(DatasetError, match="another replay is running"):
         run_replay(spark, dataset.root, options(host.bootstrap))

@@ -33,7 +33,7 @@ def test_a_rule_lasts_180_seconds_by_default() -> None:
     ("text", "complaint"),
     [
         ("", r"expected tables \[\[rule\]\]"),
-        ("[[", "no TOML"),
+        ("[[", "not TOML"),
         ("rule = 3", r"expected tables \[\[rule\]\]"),
         (f"[[rule]]\n{PLAIN}[other]", r"expected tables \[\[rule\]\]"),
         ('[[rule]]\nid = "x"', "rule 'x': metric is missing"),

@@ -25,7 +25,7 @@ def test_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(NoSpark, match="no Java on this machine: the pipeline needs Java 17 or newer"):
+    with pytest.raises(NoSpark, match="no Java found: the pipeline needs Java 17 or newer"):
         check_java()
 
 
@@ -39,9 +39,9 @@ def test_a_java_home_without_java_is_reported(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("version", "problem"),
     [
-        ('java version "1.8.0_392"', "is Java 8; the pipeline needs 17 or newer"),
-        ('openjdk version "11.0.21" 2023-10-17', "is Java 11; the pipeline needs 17 or newer"),
-        ("Error: could not find libjava.so", "is Java of no known version; the pipeline needs 17"),
+        ('java version "1.8.0_392"', "is Java 8, but the pipeline needs 17 or newer"),
+        ('openjdk version "11.0.21" 2023-10-17', "is Java 11, but the pipeline needs 17 or newer"),
+        ("Error: could not find libjava.so", "is Java of unknown version, but the pipeline needs 17"),
     ],
 )
 def test_java_that_is_too_old_is_reported(
@@ -96,7 +96,7 @@ def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "file"
     root.touch()
 
-    with pytest.raises(DatasetError, match="file: a file; the dataset needs a folder"):
+    with pytest.raises(DatasetError, match="file is a file, but the dataset needs a folder"):
         check_root(str(root))
 
 
@@ -106,7 +106,7 @@ def test_a_root_with_other_contents_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(
         DatasetError,
-        match=r"holds something else \(Documents, Music, Pictures \.\.\.\): take an empty folder",
+        match=r"is not a dataset, it holds Documents, Music, Pictures \.\.\.: choose an empty folder",
     ):
         check_root(str(tmp_path))
 
@@ -122,7 +122,7 @@ def test_a_foreign_table_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_root_that_cannot_be_written_is_refused() -> None:
-    with pytest.raises(DatasetError, match="/proc/nothing/points: cannot be made"):
+    with pytest.raises(DatasetError, match="/proc/nothing/points: cannot be created"):
         Dataset("/proc/nothing").create()
 
 

@@ -172,7 +172,7 @@ def test_ranges_that_do_not_continue_the_table_are_refused(
 ) -> None:
     dataset.commit_ranges(POINTS, [], "t", {0: (0, 10)})
 
-    with pytest.raises(DatasetError, match=r"t-0 is there up to offset 10.*another ingester"):
+    with pytest.raises(DatasetError, match=r"the table has .*t-0 up to offset 10.*another ingester"):
         dataset.commit_ranges(POINTS, [], "t", ranges)
 
 
@@ -261,7 +261,7 @@ def test_offsets_survive_the_cleanup_of_the_log(dataset: Dataset) -> None:
 
 def test_a_partition_unknown_to_the_table_starts_at_its_beginning(dataset: Dataset) -> None:
     with pytest.raises(
-        DatasetError, match=r"t-0 is not there yet, and offsets from 50 on .* checkpoint .* another dataset"
+        DatasetError, match=r"no data of t-0, but the checkpoint starts at offset 50: .* another dataset"
     ):
         dataset.commit_ranges(POINTS, [], "t", {0: (50, 60)})
 
@@ -275,7 +275,7 @@ def test_a_partition_unknown_to_the_table_starts_at_its_beginning(dataset: Datas
 def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here already")
 
-    with pytest.raises(DatasetError, match="file/points: cannot be made"):
+    with pytest.raises(DatasetError, match="file/points: cannot be created"):
         Dataset(str(tmp_path / "file")).create()
 
 

@@ -14,7 +14,7 @@ from spark_topics import TOPIC
 
 from odradek.testing import RunningHost
 
-NO_JAVA = "odradek: no Java on this machine: the pipeline needs Java 17 or newer (or set JAVA_HOME)\n"
+NO_JAVA = "odradek: no Java found: the pipeline needs Java 17 or newer. Install it, or set JAVA_HOME\n"
 FAKE = "#!/bin/sh\necho 'openjdk version \"11.0.21\" 2023-10-17' >&2\n"
 
 
@@ -70,7 +70,7 @@ def test_java_that_is_too_old_is_reported_in_one_line(
 ) -> None:
     done = odradek_command(too_old, *arguments("ingest", host, tmp_path / "tables"), *where)
 
-    said = f"odradek: {tmp_path}/bin/java is Java 11; the pipeline needs 17 or newer (or set JAVA_HOME)\n"
+    said = f"odradek: {tmp_path}/bin/java is Java 11, but the pipeline needs 17 or newer. Install it, or set JAVA_HOME\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 

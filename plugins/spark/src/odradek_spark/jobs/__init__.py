@@ -1,1 +1,1 @@
-"""Jobs on the tables: each a function from DataFrames to a DataFrame, and a run that writes and commits."""
+"""Jobs on the tables: each has a function from DataFrames to a DataFrame, and a run that commits."""

@@ -1,4 +1,4 @@
-"""Which rows of a range of the topic the tables do not have: asked by a task for its own range."""
+"""Finds the rows of a range of the topic that the tables lack; each task does it for its own range."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ INDEX_BITS = 32
 
 
 class Absent:
-    """Takes the rows out that a table has; what is a push is no dead letter either.
+    """Drops rows that a table has already; a record that is a push is not added as a dead letter.
 
     Args:
-        dataset: Whose tables they are, as they are now.
-        found: The records; rows of others are not known.
-        kept_from: By table, the first day that it keeps. Rows of days before were taken out, and those who
-            follow the table have had them.
+        dataset: The dataset, in its present version.
+        found: The records; the object only handles rows of these.
+        kept_from: By table, the first day that it keeps. Earlier rows have expired, and the jobs that follow
+            the table have processed them.
     """
 
     def __init__(self, dataset: Dataset, found: OffsetRange, kept_from: Mapping[str, str]) -> None:
@@ -32,7 +32,7 @@ class Absent:
         self.known: dict[str, NDArray[np.int64]] = {}
 
     def __call__(self, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows, decoded again, that a table does not have."""
+        """The rows, of those that were decoded again, that a table lacks."""
         if table not in self.known:
             self.known[table] = self.keys_of(table)
         is_new = pa.array(~np.isin(packed(rows, self.found.start), self.known[table]))
@@ -40,8 +40,8 @@ class Absent:
         return rows.filter(pc.and_(is_new, is_kept))
 
     def keys_of(self, table: str) -> NDArray[np.int64]:
-        """What a table has of the range; files that cannot have any are passed over."""
-        # by the offset alone: its range is known of each file, and deltalake takes a column without for null
+        """The keys of the range that a table has; files that cannot have any are skipped."""
+        # Filter by offset only: each file has its range, while deltalake takes a column without one for null.
         near = (pc.field(OFFSET) >= self.found.start) & (pc.field(OFFSET) < self.found.end)
         names = [table] if table != DEAD_LETTER.name else [table, PUSHES.name]
         keys = []
@@ -55,7 +55,7 @@ class Absent:
 
 
 def packed(rows: pa.RecordBatch | pa.Table, start: int) -> NDArray[np.int64]:
-    """The offset behind the first one, and the place in the push if the rows have one, as one number."""
+    """The offset relative to ``start``, and the index in the push if the rows have one, as one number."""
     offsets: NDArray[np.int64] = rows[OFFSET].to_numpy(zero_copy_only=False) - start
     keys = offsets << INDEX_BITS
     if INDEX in rows.schema.names:

@@ -1,4 +1,4 @@
-"""Which pushes count: a client that did not hear the answer sends its push again."""
+"""Excludes repeated pushes: a client that did not receive the answer sends its push again."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from pyspark.sql import functions as F  # noqa: N812
 
 SOURCE_KEY = ["src_partition", "src_offset"]
 RETRY_INTERVALS = 2
-"""Within this many push intervals an equal payload is the same push again."""
+"""An equal payload within this many push intervals is a repeated push."""
 RETRIES_BEFORE = RETRY_INTERVALS * timedelta(hours=1)
-"""How long before a push the same may have been pushed: `interval.ms` is at most an hour (KIP-714)."""
+"""Longest time between a push and its repetition: `interval.ms` is at most an hour (KIP-714)."""
 
 
 def with_retries(pushes: DataFrame) -> DataFrame:
-    """Mark the pushes that are there already.
+    """Mark repeated pushes.
 
     Args:
         pushes: The table ``pushes``.
 
     Returns:
-        Its columns, and ``is_retry`` boolean: an instance sent equal bytes before, within two push intervals.
-        The first of them is none. Metrics have times, so that equal bytes are no coincidence.
+        Its columns, and ``is_retry`` boolean: the instance sent equal bytes within the two push intervals
+        before. The first of equal pushes is not a retry. Metrics have times, so equal bytes are no
+        coincidence.
     """
     same = Window.partitionBy("client_instance_id", "payload_hash").orderBy("recv_ts", *SOURCE_KEY)
     earlier_ms = F.unix_millis(F.lag("recv_ts").over(same))
@@ -38,7 +39,7 @@ def accepted(points: DataFrame, pushes: DataFrame) -> DataFrame:
         pushes: The table ``pushes``: those of the points, and of two push intervals before.
 
     Returns:
-        The columns of ``points``, and ``push_interval_ms`` int. Points whose push is not there are left out.
+        The columns of ``points``, and ``push_interval_ms`` int. Points without their push are left out.
     """
     counting = with_retries(pushes).where(~F.col("is_retry")).select(*SOURCE_KEY, "push_interval_ms")
     return points.join(F.broadcast(counting), SOURCE_KEY).select(*points.columns, "push_interval_ms")

@@ -1,8 +1,8 @@
-"""Compaction: of an hour that is over, few large files in an order, in the place of many small ones.
+"""Compaction: merges the many small files of a past hour into few large, sorted ones.
 
-Ingest keeps the order in which pushes came; here rows are sorted by client, so that a question about one
-client reads little. Readers and ingest notice nothing: files are exchanged in one commit, and if another
-writer was there first, nothing happens.
+Ingest writes rows in the order of arrival; here they are sorted by client, so that a query about one client
+reads little. Readers and ingest are not affected: files are exchanged in one commit, and if another writer
+commits first, the exchange is abandoned.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 GRACE = timedelta(minutes=10)
-"""So long after its end an hour may still get pushes."""
+"""Time after the end of an hour in which pushes of it may still arrive."""
 TARGET_BYTES = 256 << 20
 TARGET_ROWS = 4 << 20
 """A file is sorted in memory: 350 to 400 bytes for each row of ``points`` (bench/compact.py)."""
@@ -46,7 +46,7 @@ COMPACTED = (POINTS, HISTOGRAMS, DEAD_LETTER, PUSHES, *ROLLUPS)
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a run did to a table."""
+    """The result of a run for one table."""
 
     table: str
     files_before: int
@@ -56,16 +56,16 @@ class Compacted:
 
 
 def closed_before(dataset: Dataset) -> datetime | None:
-    """The time up to which no pushes come any more: the latest receive time that is there, less a grace.
+    """The time before which no more pushes arrive: the latest receive time in the tables minus `GRACE`.
 
-    By the receive times of the topic, not by the clock: an old topic that is read in closes hour by hour.
+    It follows the receive times and not the clock, so that hours close one by one while an old topic is read.
     """
     times = [each.recv_max for each in live(dataset.existing(PUSHES)) if each.recv_max is not None]
     return max(times) - GRACE if times else None
 
 
 def folder_end(partition: dict[str, str]) -> datetime:
-    """When a folder's hour is over, or its day."""
+    """The end of a folder's hour or day."""
     day = datetime.fromisoformat(partition["date"]).replace(tzinfo=UTC)
     if "hour" in partition:
         return day + timedelta(hours=int(partition["hour"]) + 1)
@@ -78,10 +78,9 @@ def is_sorted(file: LiveFile) -> bool:
 
 
 def plan(files: Iterable[LiveFile], closed: datetime) -> list[list[LiveFile]]:
-    """Which files to put together: those of a folder, as far as one file may grow.
+    """The groups of files to merge, each from one folder and limited in size.
 
-    A folder is left alone if it is open, or if nothing has come to it since it was done. What is large enough
-    and sorted stays.
+    Folders that are open, or unchanged since their compaction, are skipped. Large sorted files are kept.
     """
     folders: dict[tuple[str, ...], list[LiveFile]] = defaultdict(list)
     for each in files:
@@ -100,7 +99,7 @@ def is_large(file: LiveFile) -> bool:
 
 
 def groups(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
-    """Files of a folder, as many as fit into a target."""
+    """Groups of a folder's files, each of about the target size."""
     found: list[list[LiveFile]] = [[]]
     held_bytes = rows = 0
     for each in files:
@@ -114,7 +113,7 @@ def groups(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
 
 
 def merge_assigned(root: str, table: Table, paths: str) -> list[Manifest]:
-    """`merge_files` of paths as JSON."""
+    """`merge_files` with the paths as JSON."""
     return merge_files(root, table, json.loads(paths))
 
 
@@ -140,7 +139,7 @@ def merge_files(root: str, table: Table, paths: Sequence[str]) -> list[Manifest]
 
 
 def sort_key(column: pa.ChunkedArray) -> pa.Array:
-    """A column as something that sorts alike: numbers instead of texts."""
+    """A column that sorts in the same order: numbers instead of text."""
     whole = column.combine_chunks()
     if not pa.types.is_dictionary(whole.type):
         return whole
@@ -148,18 +147,18 @@ def sort_key(column: pa.ChunkedArray) -> pa.Array:
 
 
 def folder_values(path: str) -> dict[str, str]:
-    """The columns that a path names."""
+    """The partition columns in a path."""
     return dict(part.split("=", 1) for part in path.split("/")[:-1])
 
 
 def run_compact(spark: SparkSession, root: str, table: Table) -> Compacted | None:
-    """Put the files of closed folders together.
+    """Merge the files of closed folders.
 
     Returns:
         None if there is nothing to do, or if another writer was faster.
 
     Raises:
-        DatasetError: There is no such table, or it has columns that a newer version added.
+        DatasetError: The table does not exist, or has columns of a newer version.
     """
     dataset = Dataset(root)
     check_columns(dataset, table)
@@ -185,10 +184,10 @@ def run_compact(spark: SparkSession, root: str, table: Table) -> Compacted | Non
 
 
 def check_columns(dataset: Dataset, table: Table) -> None:
-    """See that no column gets lost: rows are written anew with those that this version knows.
+    """Check that no column gets lost: rows are rewritten with the columns that this version knows.
 
     Raises:
-        DatasetError: There are others, or there is no such table.
+        DatasetError: The table has other columns, or does not exist.
     """
     newer = {each.name for each in dataset.existing(table).schema().fields} - set(table.schema.names)
     if newer:
@@ -201,7 +200,7 @@ def check_columns(dataset: Dataset, table: Table) -> None:
 def merged_files(
     spark: SparkSession, root: str, table: Table, files: Sequence[Sequence[LiveFile]]
 ) -> list[Manifest]:
-    """Each group of files becomes one, in a task of its own."""
+    """Merge each group of files into one, each in a task of its own."""
     groups_of_paths = [json.dumps([each.path for each in group]) for group in files]
     return write_in_tasks(spark, partial(merge_assigned, root, table), groups_of_paths)
 
@@ -209,7 +208,7 @@ def merged_files(
 def merged_parts(
     spark: SparkSession, dataset: Dataset, table: Table, files: Sequence[LiveFile]
 ) -> list[Manifest]:
-    """The parts of a rollup, added up."""
+    """Add up the parts of a rollup and write the sums."""
     partials = read_files(spark, dataset.root, table, [f"{dataset.uri(table)}/{each.path}" for each in files])
     rows = merged(partials, table).repartition("date").sortWithinPartitions("name", "bucket")
     return write_frame(rows, dataset.root, table, SORTED)

@@ -1,9 +1,9 @@
 """Anomalies: values beyond a threshold for longer than a rule allows (proactive monitoring, KIP-714).
 
-Gaps and islands. A sample speaks for an interval: a step of a sum for the time since its start, anything else
-for the time since the sample before; never for what the sample before spoke for. Samples beyond the threshold
-that follow each other are an island; a sample that is not, or a silence, ends it. An island that is long
-enough is an episode, which is opened once, goes on with later runs and is closed once.
+The method is "gaps and islands". A sample covers an interval: a delta of a sum covers the time since its
+start, any other sample the time since the previous one; intervals never overlap. Consecutive samples beyond
+the threshold form an island; a sample within the threshold, or a silence, ends it. An island that is long
+enough is an episode: it is opened once, continued by later runs and closed once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from odradek_spark.jobs.rules import Aggregate, Op, Rule
 from odradek_spark.tables.schemas import ANOMALIES
 
 SILENCE_INTERVALS = 2.5
-"""After that many push intervals without a sample nobody knows what happened."""
+"""After this many push intervals without a sample, the state is unknown."""
 OPEN, CLOSED = "open", "closed"
 RECOVERED, SILENT = "recovered", "silent"
 SERIES = ["rule", "client_instance_id", "name", "attrs"]
@@ -56,28 +56,28 @@ AT_LAST = [
 
 
 def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: datetime) -> DataFrame:
-    """Find the episodes that are new or have changed.
+    """Find new and changed episodes.
 
     Args:
         points: Rows of the table ``points`` that count, with ``push_interval_ms``
-            (`odradek_spark.jobs.accepted.accepted`): from so long before the newest that every island that is
-            no episode yet is there whole.
-        rules: What is an anomaly; at least one.
-        known: Rows of the table ``anomalies``: all that are open, and the closed ones that ended within
-            the time of ``points``. What they speak for is not looked at again, so that nothing fires twice.
-        now: The latest receive time that the tables know.
+            (`odradek_spark.jobs.accepted.accepted`). They must reach back far enough to have every island
+            that is not an episode yet completely.
+        rules: The rules; at least one.
+        known: Rows of the table ``anomalies``: all open ones, and the closed ones that ended within the time
+            of ``points``. Samples that they cover are ignored, so that no episode is opened twice.
+        now: The latest receive time in the tables.
 
     Returns:
-        The table ``anomalies``, a row for each episode that was opened, has gone on or was closed:
+        The table ``anomalies``, a row for each episode that was opened, continued or closed:
 
         * ``rule``, ``client_instance_id``, ``client_id``, ``name`` string; ``attrs`` string: labels of the
-          series, null where the rule puts series together; ``op`` string, ``threshold`` double: the rule's.
-        * ``started_ts`` timestamp: when it began to be so; with the four texts the key of an episode.
-          ``fired_ts``: the sample with which it had lasted too long; ``last_ts``: the last sample of it, and
-          ``last_recv_ts``: when the host got that. The others are by the clock of the client.
+          series, null if the rule aggregates series; ``op`` string, ``threshold`` double: of the rule.
+        * ``started_ts`` timestamp: the beginning; with the rule, instance, name and labels it is the key of
+          an episode. ``fired_ts``: the first sample after the rule's time; ``last_ts``: the last sample, and
+          ``last_recv_ts``: its receive time. The other times are by the client's clock.
         * ``state`` string ``open`` or ``closed``; ``closed_ts`` timestamp, null while open; ``reason``:
-          ``recovered`` (a sample was fine) or ``silent`` (no samples for 2.5 push intervals).
-        * ``samples`` bigint; ``worst``, ``last`` double: of its values.
+          ``recovered`` (a sample was within the threshold) or ``silent`` (no samples for 2.5 push intervals).
+        * ``samples`` bigint: their number; ``worst``, ``last`` double: of the values.
         * ``push_interval_ms`` int: of the instance; ``date`` string: of ``started_ts``.
     """
     found = unseen(samples(points, rules), known)
@@ -86,26 +86,26 @@ def detect(points: DataFrame, rules: Sequence[Rule], known: DataFrame, now: date
 
 
 def samples(points: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """What the rules look at.
+    """The samples that the rules compare.
 
     Returns:
         ``rule``, ``client_instance_id``, ``name``, ``attrs``, ``client_id``, ``value`` double; ``ts``;
-        ``start_ts``: since when it speaks, null for since the sample before; ``recv_ts``;
-        ``push_interval_ms``; ``op``, ``threshold``: the rule's; ``beyond`` boolean: the threshold.
+        ``start_ts``: start of the covered interval, null for the previous sample; ``recv_ts``;
+        ``push_interval_ms``; ``op``, ``threshold``: of the rule; ``beyond`` boolean: beyond the threshold.
     """
     frames = [compared(points, rule) for rule in rules]
     return reduce(DataFrame.unionByName, frames)
 
 
 def compared(points: DataFrame, rule: Rule) -> DataFrame:
-    """The values of a rule's metric: finite ones, one for each series and time."""
+    """The finite values of a rule's metric, one for each series and time."""
     value = F.coalesce("value", F.col("value_int").cast("double"))
     rows = points.where(F.col("name") == rule.metric).withColumn("value", value)
     rows = rows.where(F.col("value").isNotNull() & ~F.isnan("value"))
     for key, label in rule.attrs.items():
         rows = rows.where(F.get_json_object("attrs", f"$['{key}']") == label)
     covers_interval = (F.col("temporality") == DELTA) | (F.col("kind") == GAUGE)
-    moved = F.col("ts") - F.col("client_ts")  # a clock that is far off moves the beginning with the end
+    moved = F.col("ts") - F.col("client_ts")  # if `ts` was corrected for a wrong clock, shift the start too
     start = F.when(covers_interval & (F.col("start_ts") <= F.col("client_ts")), F.col("start_ts") + moved)
     attrs = F.col("attrs") if rule.agg is Aggregate.EACH else F.lit(None).cast("string")
     joined = F.max if rule.agg is Aggregate.EACH else getattr(F, rule.agg.value)
@@ -140,7 +140,7 @@ def beyond(value: Column, rule: Rule) -> Column:
 
 
 def unseen(found: DataFrame, known: DataFrame) -> DataFrame:
-    """Samples that no episode has spoken for, as islands of their own."""
+    """The samples that no known episode covers."""
     seen = known.groupBy(*SERIES).agg(F.max("last_ts").alias("seen_ts"))
     same = [found[key].eqNullSafe(seen[key]) for key in SERIES]
     return (
@@ -154,7 +154,7 @@ def unseen(found: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def carried(known: DataFrame) -> DataFrame:
-    """Open episodes as the samples that they begin with."""
+    """Open episodes, each as a sample that begins its island."""
     return known.where(F.col("state") == OPEN).select(
         *SERIES,
         "client_id",
@@ -173,12 +173,12 @@ def carried(known: DataFrame) -> DataFrame:
 
 
 def islands(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Samples beyond the threshold, with how long it had been so by then.
+    """Group the samples beyond the threshold into islands.
 
     Returns:
-        The columns of the samples that are beyond, ``island`` bigint; ``from_ts`` timestamp: when the island
-        began; ``long`` boolean: it had lasted too long by then; ``next_beyond`` and ``next_gap`` of the
-        sample that follows, null if none does.
+        The columns of these samples; ``island`` bigint; ``from_ts`` timestamp: the beginning of the island;
+        ``long`` boolean: at this sample the island had exceeded the rule's time; ``next_beyond`` and
+        ``next_gap`` of the next sample, null if there is none.
     """
     in_order = Window.partitionBy(*SERIES).orderBy("ts")
     before = F.lag("ts").over(in_order)
@@ -202,7 +202,7 @@ def islands(rows: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 
 
 def told(rows: DataFrame, now: datetime) -> DataFrame:
-    """A row for each island that is an episode; one whose rule is gone stays until it is silent."""
+    """A row for each island that is an episode; if its rule was removed, it stays open until it is silent."""
     last = F.max_by(F.struct(*AT_LAST), "ts")
     upward = F.col("op").isin(*(each.value for each in Op if each.upward))
     found = (
@@ -235,6 +235,6 @@ def told(rows: DataFrame, now: datetime) -> DataFrame:
 
 
 def hold_ms(rules: Sequence[Rule]) -> Column:
-    """How long the rule of each row has to hold; null where it is gone."""
+    """The time of each row's rule in milliseconds; null if the rule was removed."""
     pairs = [F.lit(each) for rule in rules for each in (rule.id, rule.for_s * MS_PER_S)]
     return F.create_map(*pairs)[F.col("rule")]

@@ -1,4 +1,4 @@
-"""The table of anomalies: episodes are found, opened, carried on and closed, each once."""
+"""Maintains the table of anomalies: opens, continues and closes each episode exactly once."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ if TYPE_CHECKING:
 
 APP_ID = "detect"
 INTERVALS_BEFORE = 5
-"""Push intervals that are looked back on top of a rule's time: two for samples to come, and a silence."""
+"""Push intervals to look back, besides a rule's time: two for late samples, and a silence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """What a run found."""
+    """The result of a run."""
 
     opened: list[dict[str, Any]]
-    """Episodes, as rows of the table ``anomalies``; those that were over when they were found included."""
+    """New episodes, as rows of the table ``anomalies``, including those that have ended already."""
     closed: list[dict[str, Any]]
-    """Episodes that were open before, or are found after they were over."""
+    """Episodes that were open before, or are new and have ended already."""
     going_on: int
-    """Episodes that are open still."""
+    """The number of episodes that are still open."""
 
 
 def upsert(known: DataFrame, changed: DataFrame) -> DataFrame:
-    """Rows of the table ``anomalies`` with some of them changed, or new.
+    """Update the table ``anomalies``.
 
     Args:
-        known: The rows that are there.
-        changed: Rows that take the place of those with the same rule, instance, metric, labels and beginning.
+        known: The existing rows.
+        changed: New rows, and rows that replace those with the same rule, instance, metric, labels and
+            beginning.
 
     Returns:
         The table ``anomalies``.
@@ -55,10 +56,10 @@ def upsert(known: DataFrame, changed: DataFrame) -> DataFrame:
 
 
 def run_detect(spark: SparkSession, root: str, rules: Sequence[Rule]) -> Detected | None:
-    """Look at what came since the last run.
+    """Process the points that arrived since the last run.
 
     Returns:
-        None if nothing came, or if another run was faster.
+        None if no points arrived, or if another run was faster.
 
     Raises:
         DatasetError: Nothing has been ingested, or the last run was too long ago.
@@ -95,11 +96,11 @@ def run_detect(spark: SparkSession, root: str, rules: Sequence[Rule]) -> Detecte
 def recent_and_changed(
     spark: SparkSession, root: str, rules: Sequence[Rule], known: DataFrame, since: datetime
 ) -> tuple[DataFrame, DataFrame]:
-    """The episodes that matter still, and those that are new or not the same any more."""
+    """The known episodes that may still change, and the new and changed ones."""
     pushes = load_dataset(spark, root, "pushes", since=since)
     latest = pushes.agg(F.max("recv_ts").alias("now"), F.max("push_interval_ms").alias("interval_ms"))
     ((now, interval_ms),) = (tuple(row.values()) for row in latest.toArrow().to_pylist())
-    if now is None:  # they left the table before they were looked at
+    if now is None:  # the points expired before they were processed
         return known.limit(0), known.limit(0)
     begin = since - look_back(rules, interval_ms)
     points = accepted(
@@ -113,7 +114,7 @@ def recent_and_changed(
 
 
 def look_back(rules: Sequence[Rule], interval_ms: int) -> timedelta:
-    """How long before what came an island may have begun that is no episode yet."""
+    """The longest time before new points at which an island that is not an episode yet can have begun."""
     return timedelta(seconds=max(each.for_s for each in rules), milliseconds=INTERVALS_BEFORE * interval_ms)
 
 
@@ -122,7 +123,7 @@ def metrics(rules: Sequence[Rule]) -> list[str]:
 
 
 def outcome(old: Sequence[Mapping[str, Any]], changed: Sequence[dict[str, Any]]) -> Detected:
-    """What is new, for a person."""
+    """The opened and closed episodes, for people."""
     known = {key(each): each["state"] for each in old}
     now = known | {key(each): each["state"] for each in changed}
     return Detected(

@@ -1,4 +1,4 @@
-"""Retention: days that are too old leave the tables; later their files leave the disk."""
+"""Retention: removes old days from the tables, and later deletes their files."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ KEPT_DAYS: Final[Mapping[str, int]] = {
     "rollup_1h": 400,
     "anomalies": 400,
 }
-"""By default. ``clients`` has a row for each instance, not for each push: it is kept."""
+"""Default retention in days, by table. ``clients`` is kept: it has one row per instance, not per push."""
 VACUUM_HOURS = 24
-"""So long a file that no table has any more is left to those who read it still, and one that no table has
-yet to those who write it."""
+"""Default age of files to delete: younger ones may still be read, or be written and not committed yet."""
 EXPIRED_BEFORE = "expiredBefore"
-"""In the history of a table: the first day that was kept."""
+"""Key in the history of a table: the first day that was kept."""
 ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What left a table."""
+    """The rows that were removed from a table."""
 
     table: str
     before: str
@@ -41,16 +40,17 @@ class Expired:
 
 
 def expire(dataset: Dataset, table: Table, now: datetime, kept_days: int) -> Expired | None:
-    """Take the days out of a table that are older than it keeps, in one commit.
+    """Remove the days beyond the retention from a table, in one commit.
 
     Args:
-        dataset: Whose table it is.
-        table: Which; its folders are days.
-        now: With a time zone.
-        kept_days: Whole days before today that stay.
+        dataset: The dataset.
+        table: The table, which is partitioned by days.
+        now: The present time, with a time zone.
+        kept_days: Whole days before today to keep.
 
     Returns:
-        None if there are none, or no such table, or if compaction has the old ones in hand: it is for later.
+        None if there are none, if the table does not exist, or if compaction replaced the files meanwhile:
+        the next run removes them then.
     """
     before = f"{now.astimezone(UTC) - timedelta(days=kept_days):%Y-%m-%d}"
     for _ in range(ATTEMPTS):
@@ -69,25 +69,26 @@ def old_files(files: list[LiveFile], before: str) -> list[LiveFile]:
 
 
 def run_expire(root: str, now: datetime, kept_days: Mapping[str, int] = KEPT_DAYS) -> list[Expired]:
-    """Take what is too old out of every table that is there. Needs no Spark."""
+    """Remove the days beyond the retention from all existing tables. Needs no Spark."""
     dataset = Dataset(root)
     found = (expire(dataset, BY_NAME[name], now, days) for name, days in kept_days.items())
     return [each for each in found if each is not None]
 
 
 def run_vacuum(root: str, hours: int = VACUUM_HOURS) -> dict[str, int]:
-    """Delete the files that no table has: those that compaction and expiry took out, and those that were
-    never committed because a task failed. Needs no Spark.
+    """Delete files that no table uses. Needs no Spark.
+
+    These are files that compaction or expiry removed, and files of failed tasks, which were never committed.
 
     Args:
-        root: Of the dataset.
-        hours: Files that are younger stay. A batch of ingest has to be through by then.
+        root: Path or URI of the dataset.
+        hours: Keep files that are younger. It must exceed the duration of a batch of ingest.
 
     Returns:
-        By table, how many files went.
+        The number of deleted files, by table.
 
     Raises:
-        ValueError: Less than an hour: what is being written now would be lost.
+        ValueError: ``hours`` is less than 1, so files that are being written could be deleted.
     """
     if hours < 1:
         raise ValueError(f"vacuum: expected at least 1 hour, found {hours}")

@@ -1,4 +1,4 @@
-"""Jobs that follow a table: what came since their last run, and that it is whole."""
+"""For jobs that follow a table: the rows added since their last run, in complete batches."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from odradek_spark.tables.log import AddedFile, LogGone, Version, live, versions
 from odradek_spark.tables.schemas import PUSHES, Table
 
 REPLAY = "replay"
-"""The job that adds to all tables what was decoded again."""
+"""The application id of the job that adds decoded records again to all tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What came to a table since a job's last run."""
+    """The rows that were added to a table since a job's last run."""
 
     after: int | None
-    """The last version that the job has seen; None if it has seen none."""
+    """The last version that the job has processed; None if it has processed none."""
     version: int
-    """The version up to which this is."""
+    """The version up to which the rows are."""
     files: tuple[AddedFile, ...]
 
     @property
     def since(self) -> datetime | None:
-        """The earliest receive time of what came."""
+        """The earliest receive time of the rows."""
         return min((each.recv_min for each in self.files if each.recv_min is not None), default=None)
 
     @property
     def rows(self) -> int:
-        """How many rows came."""
+        """The number of rows."""
         return sum(each.rows for each in self.files)
 
 
 def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | None:
-    """What came to a table since a job committed last.
+    """The rows that were added to a table since a job's last commit.
 
-    A batch of ingest counts when all tables have it, which ``pushes`` says.
+    A batch of ingest is included once all tables have it, that is, once ``pushes`` has it.
 
     Args:
-        dataset: Whose tables they are.
-        followed: The table that is followed.
-        job: The table that keeps the job's number.
-        app_id: The job.
+        dataset: The dataset.
+        followed: The table that the job reads.
+        job: The table that stores the job's number.
+        app_id: The id of the job.
 
     Returns:
         None if the table has no new version.
 
     Raises:
-        DatasetError: There is no such table, or its log does not go back to the last run any more.
+        DatasetError: The table does not exist, or its log no longer reaches back to the last run.
     """
     after = dataset.committed(job, app_id)
     current = dataset.existing(followed)
@@ -66,13 +66,14 @@ def news(dataset: Dataset, followed: Table, job: Table, app_id: str) -> News | N
         check_there(dataset, followed, current, files)
     except (LogGone, FileNotFoundError) as error:
         raise DatasetError(
-            f"{error}: {app_id} ran too long ago to go on. Remove {dataset.uri(job)} to have it made anew"
+            f"{error}: the last run of {app_id} was too long ago to continue from. Remove "
+            f"{dataset.uri(job)}, and the next run builds it again"
         ) from error
     return News(after, found[-1].number, tuple(files)) if found else None
 
 
 def everything(dataset: Dataset, current: DeltaTable, uri: str) -> News | None:
-    """All that a table has, for a job's first run: what came long ago may be in other files by now."""
+    """All rows of a table, for a job's first run: old rows may be in other files by now."""
     number = last_whole(dataset, uri, current.version())
     if number != current.version():
         current.load_as_version(number)
@@ -84,12 +85,12 @@ def everything(dataset: Dataset, current: DeltaTable, uri: str) -> News | None:
 
 
 def last_whole(dataset: Dataset, uri: str, until: int) -> int:
-    """The last version that has no part of a batch; ingest commits one after the other."""
+    """The last version without an incomplete batch; ingest commits one batch after the other."""
     number = until
     for candidate in range(until, 0, -1):
         try:
             (found,) = versions(uri, candidate - 1, candidate)
-        except LogGone:  # what is so old is whole
+        except LogGone:  # batches that old are complete
             break
         if not whole_batches(dataset, [found]):
             number = candidate - 1
@@ -99,10 +100,10 @@ def last_whole(dataset: Dataset, uri: str, until: int) -> int:
 
 
 def check_there(dataset: Dataset, followed: Table, current: DeltaTable, files: Sequence[AddedFile]) -> None:
-    """Make sure that the files are on disk still, those that were taken out of the table included.
+    """Check that the files still exist, including those that were removed from the table.
 
     Raises:
-        FileNotFoundError: One was vacuumed.
+        FileNotFoundError: A file was vacuumed.
     """
     there = {each.path for each in live(current)}
     system, base = file_system(dataset.uri(followed))
@@ -113,7 +114,7 @@ def check_there(dataset: Dataset, followed: Table, current: DeltaTable, files: S
 
 
 def whole_batches(dataset: Dataset, found: Iterable[Version]) -> list[Version]:
-    """The versions before the first whose batch of ingest is not in all tables yet."""
+    """The versions before the first one whose batch of ingest is incomplete."""
     pushes = dataset.existing(PUSHES)
     whole: list[Version] = []
     for each in found:
@@ -125,5 +126,5 @@ def whole_batches(dataset: Dataset, found: Iterable[Version]) -> list[Version]:
 
 
 def is_batch(app_id: str) -> bool:
-    """Whether a commit is one of several, to all tables, the last of them to ``pushes``."""
+    """Whether a commit belongs to a batch, which is committed to all tables, to ``pushes`` last."""
     return app_id == REPLAY or app_id.startswith("source:")

@@ -1,7 +1,8 @@
-"""The inventory: which instance was which client, when.
+"""The inventory: the identity of each client instance over time.
 
-A slowly changing dimension (type 2): as long as an instance says the same of itself it is one row, and when
-it says something else a new row begins. The instance's id says which of sixteen files it is in.
+It is a slowly changing dimension (type 2): an instance has one row for as long as its attributes are the
+same, and a new row once one of them changes. The id of the instance determines which of sixteen files it is
+in.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ TRACKED = (
     "listener",
     "client_address",
 )
-"""What begins a new row when it changes. The broker is none of it: an instance pushes to any."""
+"""Attributes whose change begins a new row. The broker is not one: an instance may push to any of them."""
 
 
 def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
     """Bring the inventory up to date.
 
     Args:
-        pushes: New rows of the table ``pushes``. Receive times of an instance only grow, so none of them is
-            older than what is known; one that is begins a row of its own.
-        clients: Rows of the table ``clients``: all of the instances in ``pushes``, others may be there.
+        pushes: New rows of the table ``pushes``. Receive times of an instance only grow, so normally none is
+            older than a known row; an older one begins a row of its own.
+        clients: Rows of the table ``clients``: all rows of the instances in ``pushes``, and maybe others.
 
     Returns:
         The table ``clients``:
@@ -49,9 +50,9 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
         * ``client_instance_id``, ``client_id``, ``software_name``, ``software_version``, ``principal``,
           ``listener``, ``client_address`` string.
         * ``valid_from``, ``last_seen`` timestamp: receive times of the first and the last push like this;
-          ``valid_to`` timestamp: when the instance said something else, null for its last row.
-        * ``pushes``, ``points`` bigint: as many as were received, repeated ones included.
-        * ``push_interval_ms`` int: of the last push; ``terminated`` boolean: it was the instance's farewell.
+          ``valid_to`` timestamp: when an attribute changed, null for the last row of the instance.
+        * ``pushes``, ``points`` bigint: their numbers, including repeated pushes.
+        * ``push_interval_ms`` int: of the last push; ``terminated`` boolean: that was a terminating push.
         * ``bucket`` int: 0 to 15, CRC-32 of the instance's id.
     """
     spans = spans_of(pushes).unionByName(clients.select(*spans_of(pushes).columns))
@@ -60,7 +61,7 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
     changed = ~F.lag(described).over(in_order).eqNullSafe(described)
     rows = spans.withColumn("era", F.sum(changed.cast("int")).over(in_order))
     said = F.struct("push_interval_ms", "terminated")
-    latest = F.max_by(said, F.struct("last_seen", "terminated"))  # nothing comes after a farewell
+    latest = F.max_by(said, F.struct("last_seen", "terminated"))  # nothing follows a terminating push
     eras = rows.groupBy("client_instance_id", *TRACKED, "era").agg(
         F.min("valid_from").alias("valid_from"),
         F.max("last_seen").alias("last_seen"),
@@ -78,7 +79,7 @@ def inventory(pushes: DataFrame, clients: DataFrame) -> DataFrame:
 
 
 def spans_of(pushes: DataFrame) -> DataFrame:
-    """Each push as a row of the inventory that lasts for a moment."""
+    """Each push as a row of the inventory that begins and ends with it."""
     return pushes.select(
         "client_instance_id",
         *TRACKED,
@@ -92,24 +93,24 @@ def spans_of(pushes: DataFrame) -> DataFrame:
 
 
 def bucket() -> Column:
-    """The file that an instance is in."""
+    """The number of the file that an instance is in."""
     return (F.crc32(F.encode("client_instance_id", "utf-8")) % BUCKETS).cast("int")
 
 
 @dataclass(frozen=True, slots=True)
 class Inventoried:
-    """What a run did."""
+    """The result of a run."""
 
     pushes: int
     buckets: int
-    """Files of the inventory that were made anew."""
+    """The number of files of the inventory that were rewritten."""
 
 
 def run_inventory(spark: SparkSession, root: str) -> Inventoried | None:
-    """Take the pushes that came since the last run into the inventory.
+    """Add the pushes that arrived since the last run to the inventory.
 
     Returns:
-        None if none came, or if another run was faster.
+        None if no pushes arrived, or if another run was faster.
 
     Raises:
         DatasetError: Nothing has been ingested, or the last run was too long ago.

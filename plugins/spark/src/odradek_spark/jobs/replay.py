@@ -1,8 +1,8 @@
-"""Replay: records of the topic are decoded again, and what the tables do not have of them is added.
+"""Replay: decodes records of the topic again and adds the rows that the tables lack.
 
-For what an older decoder could not read, for rows that verification misses, and for a dataset that began
-later than its topic. Nothing that is there is written again: a replay that failed halfway is repeated. Nor is
-what retention took out of the tables: the rollups have it, and would count it twice.
+It is for records that an older decoder could not read, for rows that verification reports as missing, and for
+a dataset that began later than its topic. Existing rows are not written again, so a failed replay can be
+repeated. Rows that expired are not added again either: the rollups would count them twice.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WAVE_ROUNDS = 4
-"""A wave, which ends with a commit, has so many times as many tasks as a shuffle has."""
+"""Tasks of a wave, as a multiple of the tasks of a shuffle. Each wave ends with a commit."""
 Show = Callable[[Totals, int], object]
-"""Takes what was decoded since the start, and how many records wait."""
+"""Called with the totals decoded since the start, and the number of waiting records."""
 
 
 @dataclass(slots=True)
 class Replayed:
-    """What a run did."""
+    """The result of a run."""
 
     decoded: Totals = NOTHING
-    """What was in the records; ``batches`` are commits."""
+    """The contents of the records; ``batches`` counts commits."""
     added: dict[str, int] = field(default_factory=lambda: {table.name: 0 for table in INGESTED})
-    """Rows, by table."""
+    """Number of added rows, by table."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTask:
-    """What ``mapInArrow`` runs: each row is the number of a range, decoded once for all tables."""
+    """The function for ``mapInArrow``. Each input row is the number of a range, which is decoded once."""
 
     root: str
     options: SourceOptions
@@ -60,7 +60,7 @@ class ReplayTask:
     kept_from: Mapping[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The files that were written, as ingest names them."""
+        """Write the missing rows of the ranges; returns the manifests."""
         reader = TopicReader(self.options)
         try:
             for batch in batches:
@@ -70,7 +70,7 @@ class ReplayTask:
             reader.close()
 
     def replayed(self, reader: TopicReader, found: OffsetRange) -> pa.RecordBatch:
-        """Write what the tables do not have of a range."""
+        """Write the rows of a range that the tables lack."""
         written = Written()
         absent = Absent(Dataset(self.root), found, self.kept_from)
         records = reader.read(found)
@@ -85,19 +85,19 @@ def run_replay(
     wanted: Sequence[OffsetRange] | None = None,
     show: Show = lambda decoded, waiting: None,
 ) -> Replayed:
-    """Decode records again and add what is not there, wave by wave: each ends with a commit.
+    """Decode records again and add the missing rows, in waves that each end with a commit.
 
     Args:
         spark: The session.
-        root: Of the dataset.
-        options: Where the topic is, and how large a payload may be.
-        wanted: The records, all of them such that ingest has passed; None for those that are dead letters.
+        root: Path or URI of the dataset.
+        options: The topic, and the limit of a payload.
+        wanted: The records, which ingest must have passed; None for those that are dead letters.
         show: Called after each wave.
 
     Raises:
-        DatasetError: Nothing has been ingested, or ingest has not come that far; or another replay
-            was faster.
-        TopicError: The topic cannot be read, or does not have the records any more.
+        DatasetError: Nothing has been ingested, ingest has not passed the records yet, or another replay was
+            faster.
+        TopicError: The topic is unreadable, or no longer has the records.
     """
     dataset = Dataset(root)
     found = dead_letter_ranges(spark, root) if wanted is None else list(wanted)
@@ -117,7 +117,7 @@ def add_wave(
     pieces: Sequence[OffsetRange],
     done: Replayed,
 ) -> None:
-    """Decode some pieces, all at the same time, and commit."""
+    """Decode some pieces in parallel and commit."""
     numbers = {table.name: dataset.committed(table, REPLAY) for table in INGESTED}
     kept_from = {table.name: expired_before(dataset, table) for table in INGESTED}
     task = ReplayTask(dataset.root, options, tuple(pieces), kept_from)
@@ -138,20 +138,20 @@ def add_wave(
 
 
 def commit(dataset: Dataset, manifests: Sequence[Manifest], numbers: dict[str, int | None]) -> None:
-    """Commit to all tables, ``pushes`` last; those who follow ``points`` wait for it.
+    """Commit to all tables, ``pushes`` last, because the jobs that follow ``points`` wait for it.
 
     Raises:
-        DatasetError: Another replay committed since ``numbers`` were read, and may have added the same.
+        DatasetError: Another replay committed since ``numbers`` were read, and may have added the same rows.
     """
     number = 1 + max(each or 0 for each in numbers.values())
     for table in INGESTED:
         files = [each for each in manifests if each.table == table.name]
         if not dataset.commit_next(table, files, REPLAY, numbers[table.name], number, {"job": REPLAY}):
-            raise DatasetError(f"{dataset.root}: another replay is at work; start again when it is through")
+            raise DatasetError(f"{dataset.root}: another replay is running: start again when it has ended")
 
 
 def unresolved(dead_letter: DataFrame, pushes: DataFrame) -> DataFrame:
-    """The dead letters that are no pushes yet.
+    """The dead letters that have not become pushes.
 
     Args:
         dead_letter: The table ``dead_letter``.
@@ -164,18 +164,18 @@ def unresolved(dead_letter: DataFrame, pushes: DataFrame) -> DataFrame:
 
 
 def dead_letter_ranges(spark: SparkSession, root: str) -> list[OffsetRange]:
-    """Where the dead letters are in the topic."""
+    """The offsets of the dead letters in the topic."""
     dead_letter, pushes = (load_dataset(spark, root, table.name) for table in (DEAD_LETTER, PUSHES))
     rows = unresolved(dead_letter, pushes).collect()
     return joined(sorted((row["src_partition"], row["src_offset"]) for row in rows))
 
 
 def check_replay(root: str, options: SourceOptions) -> None:
-    """See that there is a dataset and a topic, which needs no Spark.
+    """Check without Spark that the dataset exists and the topic is readable.
 
     Raises:
         DatasetError: Nothing has been ingested.
-        TopicError: The topic cannot be read.
+        TopicError: The topic is unreadable.
     """
     Dataset(root).existing(PUSHES)
     reader = TopicReader(options)
@@ -186,15 +186,15 @@ def check_replay(root: str, options: SourceOptions) -> None:
 
 
 def ranges_since(root: str, options: SourceOptions, since: datetime) -> list[OffsetRange]:
-    """What the topic has from a time on, as far as ingest has come.
+    """The records of the topic since a time, up to the end of ingest.
 
     Args:
-        root: Of the dataset.
-        options: Where the topic is.
-        since: When the host received the first of them; with a time zone.
+        root: Path or URI of the dataset.
+        options: The topic.
+        since: The first receive time, with a time zone.
 
     Raises:
-        TopicError: The topic cannot be read.
+        TopicError: The topic is unreadable.
     """
     reader = TopicReader(options)
     try:
@@ -206,7 +206,7 @@ def ranges_since(root: str, options: SourceOptions, since: datetime) -> list[Off
 
 
 def joined(offsets: Iterable[tuple[int, int]]) -> list[OffsetRange]:
-    """Single offsets, in order, as ranges."""
+    """Join single offsets, which are in order, into ranges."""
     found: list[OffsetRange] = []
     for partition, offset in offsets:
         if found and found[-1].partition == partition and found[-1].end == offset:
@@ -217,11 +217,11 @@ def joined(offsets: Iterable[tuple[int, int]]) -> list[OffsetRange]:
 
 
 def readable(dataset: Dataset, options: SourceOptions, wanted: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """The ranges cut into pieces for tasks, after a look at what the topic still has.
+    """Check the ranges against the topic and split them into pieces for tasks.
 
     Raises:
-        DatasetError: Ingest has not come that far: it would add the same.
-        DataLoss: Retention was faster, and that is not allowed.
+        DatasetError: Ingest has not passed a range yet, and would add the same rows later.
+        DataLoss: Retention deleted records, and ``failOnDataLoss`` is set.
     """
     if not wanted:
         return []
@@ -230,8 +230,8 @@ def readable(dataset: Dataset, options: SourceOptions, wanted: Sequence[OffsetRa
     for each in wanted:
         if each.end > passed.get(each.partition, 0):
             raise DatasetError(
-                f"{options.topic}-{each.partition}: ingest has come to offset "
-                f"{passed.get(each.partition, 0)} and not to {each.end}; the rest is for ingest to add"
+                f"{options.topic}-{each.partition}: the range ends at offset {each.end}, but ingest has only "
+                f"reached {passed.get(each.partition, 0)}: end the range there, ingest will add the rest"
             )
     reader = TopicReader(options)
     try:

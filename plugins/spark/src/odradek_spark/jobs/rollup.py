@@ -1,7 +1,7 @@
-"""Rollups: how points add up in five minutes, or in an hour.
+"""Rollups: sums of points by five minutes, or by an hour.
 
-What is written are parts. Every run adds rows for what came since the last one, also to buckets that have
-rows; readers add them up with `merged`. So late data rewrites nothing, and no state is kept.
+The rows are parts. Each run adds rows for the points since the last run, even to buckets that have rows
+already; readers add them up with `merged`. So late points rewrite nothing, and there is no state.
 """
 
 from __future__ import annotations
@@ -107,20 +107,20 @@ def dated(rows: DataFrame, table: Table) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class RolledUp:
-    """What a run did."""
+    """The result of a run."""
 
     table: str
     points: int
-    """Points that came since the last run, those that are repeated included."""
+    """Number of points since the last run, including those of repeated pushes."""
     rows: int
-    """Parts that were written."""
+    """Number of written parts."""
 
 
 def run_rollup(spark: SparkSession, root: str, table: Table) -> RolledUp | None:
-    """Add the parts of what came since the last run.
+    """Add the parts of the points that arrived since the last run.
 
     Returns:
-        None if nothing came, or if another run was faster.
+        None if no points arrived, or if another run was faster.
 
     Raises:
         DatasetError: Nothing has been ingested, or the last run was too long ago.
@@ -139,6 +139,6 @@ def run_rollup(spark: SparkSession, root: str, table: Table) -> RolledUp | None:
 
 
 def write_parts(spark: SparkSession, dataset: Dataset, table: Table, found: News) -> list[Manifest]:
-    """Add up what came, some files in each task."""
+    """Add up new points, some files in each task."""
     parts = planned(dataset.root, found.files, live(dataset.existing(PUSHES)))
     return write_in_tasks(spark, partial(write_part, dataset.root, table), [each.text() for each in parts])

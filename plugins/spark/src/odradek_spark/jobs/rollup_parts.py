@@ -29,18 +29,18 @@ BUCKET_S = {ROLLUP_5M.name: 300, ROLLUP_1H.name: 3600}
 SKETCH_LG_K = 10
 """1024 registers: the number of instances within 3.3 %, in at most 1 kB."""
 TASK_ROWS = 4 << 20
-"""Points that a task adds up, about."""
+"""Approximate number of points that a task adds up."""
 MEMORY = "1GB"
-"""What DuckDB holds in a task; what is more goes to the disk."""
+"""Memory limit of DuckDB in a task; beyond it, data goes to disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a task reads, by whole paths."""
+    """The files that a task reads, by their full paths."""
 
     points: tuple[str, ...]
     pushes: tuple[str, ...]
-    """Those of the points, and those that came so short a time before that they may be the same."""
+    """Files with the pushes of the points, and with earlier pushes that these may repeat."""
     since: str
     """The first receive time of the points, ISO 8601."""
 
@@ -50,7 +50,7 @@ class Part:
 
 
 def planned(root: str, points: Iterable[AddedFile], pushes: Sequence[LiveFile]) -> list[Part]:
-    """Points in the order in which they came, about `TASK_ROWS` at a time."""
+    """Split points in the order of arrival into parts of about `TASK_ROWS`."""
     found: list[Part] = []
     held: list[AddedFile] = []
     earliest = datetime.min.replace(tzinfo=UTC)
@@ -63,7 +63,7 @@ def planned(root: str, points: Iterable[AddedFile], pushes: Sequence[LiveFile]) 
 
 
 def part(root: str, points: Sequence[AddedFile], pushes: Sequence[LiveFile]) -> Part:
-    """Some files of points, and the pushes that say which of them count."""
+    """A part of some files of points, with the pushes that are needed to exclude repeated ones."""
     since = min((each.recv_min for each in points if each.recv_min), default=datetime.min.replace(tzinfo=UTC))
     until = max((each.recv_max for each in points if each.recv_max), default=datetime.max.replace(tzinfo=UTC))
     near = [
@@ -83,12 +83,12 @@ def write_part(root: str, table: Table, text: str) -> list[Manifest]:
     """Add up some files of points and write the sums as files of a rollup.
 
     Args:
-        root: Of the dataset.
+        root: Path or URI of the dataset.
         table: The rollup.
         text: A `Part` as JSON.
 
     Raises:
-        OSError: There is no room.
+        OSError: The store is full.
     """
     with TableFiles(root, table) as files:
         files.write(added_up(root, table, Part(**json.loads(text))))
@@ -112,7 +112,7 @@ def added_up(root: str, table: Table, found: Part) -> pa.Table:
 
 
 def near(opened: duckdb.DuckDBPyConnection, since: str) -> str:
-    """Which pushes can have been repeated, as SQL: two of the longest intervals back, not two hours."""
+    """SQL condition for pushes that may be repeated: up to two of the longest push intervals back."""
     (interval_ms,) = opened.execute(
         "SELECT max(push_interval_ms) FROM near_pushes WHERE recv_ts >= CAST(? AS TIMESTAMPTZ)", [since]
     ).fetchone() or (None,)
@@ -121,18 +121,18 @@ def near(opened: duckdb.DuckDBPyConnection, since: str) -> str:
 
 
 def group(table: Table) -> list[str]:
-    """The columns that a rollup keeps apart, but for the bucket."""
+    """The columns by which a rollup groups, besides the bucket."""
     added = {"bucket", "date", "instances", *(each.name for each in AGGREGATES)}
     return [name for name in table.schema.names if name not in added]
 
 
 def has_sketch(table: Table) -> bool:
-    """Whether a rollup counts instances, for it does not keep them apart."""
+    """Whether a rollup has a sketch of the instances, because it does not group by them."""
     return "instances" in table.schema.names
 
 
 def sums(table: Table) -> str:
-    """The query for the rows of a rollup; ``instances`` are the instances themselves."""
+    """The query for the rows of a rollup; its ``instances`` are lists, which `sketches` converts."""
     keys = ", ".join(group(table))
     return f"""
         SELECT * EXCLUDE (latest), latest.finite AS last, latest.ts AS last_ts,
@@ -152,7 +152,7 @@ def sums(table: Table) -> str:
 
 
 def sketches(instances: pa.ChunkedArray) -> pa.Array:
-    """Lists of texts as HLL sketches, as Spark's ``hll_sketch_agg`` makes them."""
+    """Convert lists of texts to HLL sketches in the format of Spark's ``hll_sketch_agg``."""
     return pa.array([sketch(each) for each in instances.to_pylist()], pa.binary())
 
 

@@ -1,4 +1,4 @@
-"""Rules: which values of which metric are an anomaly, when they last. From a TOML file."""
+"""The rules for anomalies, from a TOML file: a metric, a threshold and a time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ DEFAULT_FOR_S = 180.0
 
 
 class RuleError(ValueError):
-    """The rules make no sense; the message says which and why."""
+    """A rule is invalid; the message names it and says why."""
 
 
 class Op(StrEnum):
-    """When a value is one of an anomaly, against the threshold."""
+    """The comparison with the threshold that makes a value anomalous."""
 
     ABOVE = ">"
     AT_LEAST = ">="
@@ -32,7 +32,7 @@ class Op(StrEnum):
 
 
 class Aggregate(StrEnum):
-    """What of an instance's series is compared, where it has several of the metric."""
+    """The aggregate that is compared if an instance has several series of the metric."""
 
     EACH = "each"
     SUM = "sum"
@@ -43,15 +43,15 @@ class Aggregate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """An instance is in trouble while the values of a metric are beyond a threshold."""
+    """A rule: an anomaly lasts while the values of a metric of an instance are beyond a threshold."""
 
     id: str
     metric: str
-    """The name, as clients send it: ``org.apache.kafka.producer.request.latency.avg``."""
+    """The full name of the metric: ``org.apache.kafka.producer.request.latency.avg``."""
     op: Op
     threshold: float
     for_s: float = DEFAULT_FOR_S
-    """It has to last longer than that."""
+    """Seconds that must be exceeded before an anomaly is opened."""
     attrs: Mapping[str, str] = field(default_factory=dict)
     """Only series with these labels."""
     agg: Aggregate = Aggregate.EACH
@@ -62,15 +62,15 @@ REQUIRED = KEYS[:4]
 
 
 def parse_rules(text: str) -> list[Rule]:
-    """The rules of a file: a table ``[[rule]]`` for each.
+    """Parse the rules of a file: a table ``[[rule]]`` for each.
 
     Raises:
-        RuleError: It is no TOML, or a rule makes no sense.
+        RuleError: The text is not TOML, or a rule is invalid.
     """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise RuleError(f"no TOML: {error}") from error
+        raise RuleError(f"not TOML: {error}") from error
     entries = document.get("rule")
     if not isinstance(entries, list) or not entries or set(document) != {"rule"}:
         raise RuleError("expected tables [[rule]] and nothing else")
@@ -83,7 +83,7 @@ def parse_rules(text: str) -> list[Rule]:
 
 
 def parse_rule(entry: Mapping[str, Any], number: int) -> Rule:
-    """One rule.
+    """Parse one rule.
 
     Raises:
         RuleError: A key is missing, unknown or of the wrong type.

@@ -1,8 +1,8 @@
-"""Proof on the data that everything is there once.
+"""Verifies on the data that everything is in the tables exactly once.
 
-Every record of the topic is a push or a dead letter; a push says how many data points it had; a data point is
-known by its record and its place in it; and every batch of ingest noted what it read. None of these may
-contradict another.
+Every record of the topic is a push or a dead letter; a push has the number of its data points; a data point
+is identified by its record and its index in it; and every batch of ingest recorded what it read. None of
+these may contradict another.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHOWN = 20
-"""Faults that a report lists one by one."""
+"""Limit of faults that a report lists one by one."""
 TWICE, MISSING, SURPLUS, ORPHAN, LOST = (
     "there twice",
     "points are missing",
@@ -40,18 +40,18 @@ TWICE, MISSING, SURPLUS, ORPHAN, LOST = (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What ingest noted of a batch."""
+    """A batch, as ingest recorded it in the history."""
 
     version: int
     ranges: tuple[tuple[int, int, int], ...]
-    """Partition, first offset, the one behind the last."""
+    """Partition, first offset, end offset (last + 1)."""
     records: int
     """Pushes and dead letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that cannot be, if everything is there once."""
+    """A contradiction: something is missing or duplicated."""
 
     what: str
     table: str
@@ -63,25 +63,25 @@ class Fault:
 
 @dataclass(slots=True)
 class Report:
-    """What verification found."""
+    """The result of a verification."""
 
     pushes: int
     points: int
     dead_letters: int
     batches: int
-    """Those that were compared with what ingest noted."""
+    """Number of batches that were compared with what ingest recorded."""
     faults: list[Fault] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
-        """0 if everything is there once."""
+        """0 if everything is in the tables exactly once, else 1."""
         return 1 if self.faults else 0
 
     def text(self) -> str:
-        """For a person."""
+        """The report for people."""
         lines = [
             f"{self.pushes} pushes with {self.points} points, {self.dead_letters} dead letters, "
-            f"{self.batches} batches compared with what ingest noted"
+            f"{self.batches} batches compared with what ingest recorded"
         ]
         if not self.faults:
             return "\n".join([*lines, "everything is there exactly once"])
@@ -102,17 +102,17 @@ def contradictions(
     """Rows that contradict each other.
 
     Args:
-        points: The table ``points``, as far as ``pushes`` goes.
+        points: The table ``points``, up to the end of ``pushes``.
         histograms: The table ``histograms``, likewise.
         pushes: The table ``pushes``.
         dead_letter: The table ``dead_letter``.
 
     Returns:
-        A row for each record with a contradiction, none if all is well:
+        A row for each record with a contradiction; no rows if there is none:
 
-        * ``what``, ``table`` string: what is wrong, and in which table.
+        * ``what``, ``table`` string: the contradiction and its table.
         * ``src_partition`` int, ``src_offset`` bigint: the record.
-        * ``expected``, ``found`` bigint: how many rows of it.
+        * ``expected``, ``found`` bigint: numbers of rows of the record.
     """
     measured = points.select(*SOURCE_KEY, "src_idx").unionByName(histograms.select(*SOURCE_KEY, "src_idx"))
     per_push = measured.groupBy(*SOURCE_KEY).agg(
@@ -152,7 +152,7 @@ def fault(
 
 
 def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> DataFrame:
-    """Batches that have fewer or more records than ingest noted.
+    """Batches that have fewer or more records than ingest recorded.
 
     Args:
         pushes: The table ``pushes``.
@@ -161,7 +161,7 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
             batch; ``records`` bigint: of the whole batch.
 
     Returns:
-        As `contradictions`: a row for each batch, with the beginning of its first range.
+        As `contradictions`, but a row for each batch, with the start of its first range.
     """
     records = pushes.select(*SOURCE_KEY).unionByName(dead_letter.select(*SOURCE_KEY)).distinct()
     inside = (
@@ -181,12 +181,12 @@ def losses(pushes: DataFrame, dead_letter: DataFrame, batches: DataFrame) -> Dat
 
 
 def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kept_from: str) -> list[Batch]:
-    """What ingest noted, of the batches that are there whole still.
+    """The batches that ingest recorded and that are still complete in the tables.
 
     Args:
         pushes: The versions of the table ``pushes``.
-        dead_letter: Those of the table ``dead_letter``.
-        kept_from: The first day that is kept.
+        dead_letter: The versions of the table ``dead_letter``.
+        kept_from: The first day that the tables keep.
     """
     gone = {each.info.get(SOURCE_RANGES) for each in dead_letter if not is_kept(each, kept_from)}
     return [
@@ -197,7 +197,7 @@ def noted_batches(pushes: Iterable[Version], dead_letter: Iterable[Version], kep
 
 
 def is_kept(found: Version, kept_from: str) -> bool:
-    """Whether all days that a version brought are kept."""
+    """Whether no day of a version has expired."""
     return all(file.partition["date"] >= kept_from for file in found.added)
 
 
