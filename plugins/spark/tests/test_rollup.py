@@ -176,5 +176,5 @@ def test_a_batch_missing_from_some_tables_waits(spark: SparkSession, dataset: Da
 def test_an_empty_dataset_is_reported(spark: SparkSession, dataset: Dataset) -> None:
     from odradek_spark.jobs.rollup import run_rollup
 
-    with pytest.raises(DatasetError, match="has anything been ingested"):
+    with pytest.raises(DatasetError, match="ingest into it first"):
         run_rollup(spark, dataset.root, ROLLUP_5M)

@@ -70,7 +70,8 @@ def test_java_that_is_too_old_is_reported_in_one_line(
 ) -> None:
     done = odradek_command(too_old, *arguments("ingest", host, tmp_path / "tables"), *where)
 
-    said = f"odradek: {tmp_path}/bin/java is Java 11, but the pipeline needs 17 or newer. Install it, or set JAVA_HOME\n"
+    what_to_do = "the pipeline needs 17 or newer. Install it, or set JAVA_HOME"
+    said = f"odradek: {tmp_path}/bin/java is Java 11, but {what_to_do}\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 

@@ -1,1 +1,1 @@
-"""From records of the telemetry topic to Arrow: pure functions, no Spark, no I/O."""
+"""Decodes records of the telemetry topic into Arrow: pure functions, without Spark and I/O."""

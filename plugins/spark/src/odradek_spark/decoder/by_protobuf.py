@@ -1,4 +1,4 @@
-"""The general way to read a payload: protobuf parses it, every kind of metric and every field counts."""
+"""The general decoder of payloads: protobuf parses them, with every kind of metric and every field."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ DataPoint = NumberDataPoint | HistogramDataPoint | ExponentialHistogramDataPoint
 
 
 class Undecodable(Exception):
-    """The bytes are no OTLP metrics."""
+    """The bytes are not OTLP metrics."""
 
 
 @dataclass(slots=True)
 class Collected:
-    """Data points as they come."""
+    """Collects data points in their order."""
 
     series: list[int] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
@@ -61,10 +61,10 @@ class Collected:
 def decode_by_protobuf(
     payload: bytes, series: Numbered[Series], resources: Numbered[ResourceLabels]
 ) -> PayloadPoints:
-    """All data points of a payload.
+    """Decode all data points of a payload.
 
     Raises:
-        Undecodable: It is not ``MetricsData``.
+        Undecodable: The payload is not ``MetricsData``.
     """
     try:
         data = MetricsData.FromString(payload)
@@ -113,7 +113,7 @@ def add_metric(
 
 
 def data_of(metric: Metric) -> tuple[MetricHead, Sequence[DataPoint]]:
-    """What a metric says of itself, and its data points; none for a metric without data."""
+    """The head of a metric, and its data points; no points for a metric without data."""
     which = metric.WhichOneof("data")
     if which is None:
         return MetricHead(), ()
@@ -137,7 +137,7 @@ KINDS = {
 
 
 def number_of(point: NumberDataPoint) -> Number:
-    """How a point has its value; a flag says that it has none."""
+    """The type of a point's value; NONE if a flag says that it has no recorded value."""
     which = None if point.flags & NO_RECORDED_VALUE else point.WhichOneof("value")
     return Number.NONE if which is None else Number.DOUBLE if which == "as_double" else Number.INT
 
@@ -167,7 +167,7 @@ def times_of(point: DataPoint) -> dict[str, int]:
 
 
 def distribution(point: DataPoint) -> dict[str, Any]:
-    """The columns of the table of histograms that are about the distribution."""
+    """The columns of the distribution in the table of histograms."""
     row: dict[str, Any] = {"count": signed(point.count), "sum": None, "min": None, "max": None}  # type: ignore[union-attr]
     if isinstance(point, SummaryDataPoint):
         quantiles = [{"q": each.quantile, "v": each.value} for each in point.quantile_values]
@@ -189,7 +189,7 @@ def distribution(point: DataPoint) -> dict[str, Any]:
 
 
 def exemplars_json(exemplars: Iterable[Exemplar]) -> str | None:
-    """Exemplars as canonical JSON; None where there are none."""
+    """Exemplars as canonical JSON; None if there are none."""
     found = [
         {
             "attributes": canonical_json(each.filtered_attributes),
@@ -204,10 +204,10 @@ def exemplars_json(exemplars: Iterable[Exemplar]) -> str | None:
 
 
 def signed(value: int) -> int:
-    """64 bits as the tables have them: what is beyond the largest signed number keeps its bits."""
+    """An unsigned 64-bit number as a signed one with the same bits, as in the tables."""
     return value - 2**64 if value >= 2**63 else value
 
 
 def clamped_int8(value: int) -> int:
-    """A temporality that somebody invented still fits its column."""
+    """Clamp a temporality to its column; a client may send an undefined one."""
     return max(-128, min(127, value))

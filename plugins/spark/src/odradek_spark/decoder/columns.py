@@ -1,4 +1,4 @@
-"""Arrow columns of a batch, made from what its payloads have in common."""
+"""Builds the Arrow columns of a batch from the few values that its rows share."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ NOTHING = -1
 
 
 class Picked:
-    """Rows of a small table, picked for every row of a large one."""
+    """Maps each row of a large table to a row of a small one."""
 
     def __init__(self, table: Sequence[Any], numbers: Int32s, times: Int64s | None = None) -> None:
-        """Only what occurs is kept: a dictionary column carries all its values with it.
+        """Keep only the rows that occur: a dictionary column carries all of its values.
 
         Args:
-            table: The small one.
-            numbers: Which of its rows.
-            times: How many rows of the large table each number is for; None for one.
+            table: The small table.
+            numbers: Indexes of its rows.
+            times: The number of rows of the large table for each index; None for one each.
         """
         there = np.zeros(len(table), np.bool_)
         there[numbers] = True
@@ -51,10 +51,10 @@ class Picked:
         self.numbers = local[numbers]
         self.times = times
         self.indices: dict[bytes, pa.Array] = {}
-        """By what the small table has: columns that differ in the same rows share their indices."""
+        """Arrow indices by pattern: columns with the same pattern of distinct values share them."""
 
     def spread(self, small: Any) -> Any:
-        """A column of the small table for the rows of the large one."""
+        """Expand a column of the small table to the rows of the large one."""
         return repeated(small[self.numbers], self.times)
 
     def texts(self, column: Callable[[Any], str | None]) -> pa.DictionaryArray:
@@ -67,7 +67,7 @@ class Picked:
         return pa.DictionaryArray.from_arrays(self.indices[key], small.dictionary, safe=False)
 
     def where(self, there: npt.NDArray[np.bool_], values: Any) -> pa.Array:
-        """Values of the large table, null where the small one says that there is none."""
+        """Values of the large table, null for rows without a value by the small table."""
         if there.all():
             return pa.array(values)
         if not there.any():
@@ -80,7 +80,7 @@ class Picked:
 
 
 def repeated(values: Any, times: Int64s | None) -> Any:
-    """Each value as often as is said."""
+    """Repeat each value the given number of times; None for once."""
     return values if times is None else np.repeat(values, times)
 
 
@@ -91,7 +91,7 @@ def point_columns(
     resources: Numbered[ResourceLabels],
     skew_ms: int,
 ) -> pa.RecordBatch:
-    """The table of points: one row for each gauge or sum, in the order they came."""
+    """The rows of ``points``: one for each gauge or sum, in the order of arrival."""
     counts = np.array([len(each.series) for each in found], np.int64)
     by_series = Picked(series.values, joined([each.series for each in found], np.int32))
     by_resource = picked_resources(found, resources, counts)
@@ -113,7 +113,7 @@ def point_columns(
 
 
 def value_columns(bits: Int64s, by_series: Picked) -> dict[str, pa.Array]:
-    """The doubles and the integers: of each point one is there, or none."""
+    """The columns of doubles and integers: each point has a value in at most one."""
     number = np.array([each.number for each in by_series.rows], np.int8)
     return {
         "value": by_series.where(number == Number.DOUBLE, bits.view(np.float64)),
@@ -122,7 +122,7 @@ def value_columns(bits: Int64s, by_series: Picked) -> dict[str, pa.Array]:
 
 
 def exemplar_column(found: Sequence[PayloadPoints], counts: Int64s) -> pa.Array:
-    """Mostly nothing."""
+    """The exemplars as JSON; mostly null."""
     if not any(each.exemplars for each in found):
         none = pa.nulls(int(counts.sum()), pa.int32())
         return pa.DictionaryArray.from_arrays(none, pa.array([], pa.string()), safe=False)
@@ -131,10 +131,10 @@ def exemplar_column(found: Sequence[PayloadPoints], counts: Int64s) -> pa.Array:
 
 
 def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatch:
-    """The table of pushes: one row for each.
+    """The rows of ``pushes``, one for each push.
 
     Args:
-        pushes: As they came.
+        pushes: The pushes in the order of arrival.
         facts: ``points``, ``payload_hash`` and ``shape_id``, in the same order.
     """
     columns: dict[str, Any] = identity_columns(pushes) | facts
@@ -149,7 +149,10 @@ def push_columns(pushes: Sequence[Push], facts: dict[str, Any]) -> pa.RecordBatc
 
 
 def histogram_columns(pushes: Sequence[Push], found: Sequence[PayloadPoints], skew_ms: int) -> pa.RecordBatch:
-    """The table of histograms and summaries. No client of Kafka sends them, so rows will do."""
+    """The rows of ``histograms``, which include summaries.
+
+    They are built row by row, which is slow: no known Kafka client sends them.
+    """
     rows = []
     for push, points in zip(pushes, found, strict=True):
         for row in points.histograms:
@@ -167,7 +170,7 @@ IDENTITY_NAMES = tuple(each.name for each in IDENTITY)
 
 
 def identity_columns(pushes: Sequence[Push], times: Int64s | None = None) -> dict[str, Any]:
-    """Who pushed, for each row; ``times`` is how many each push has."""
+    """The identity of the client for each row; ``times`` is the number of rows of each push."""
     numbered: Numbered[Identity] = Numbered()
     numbers = np.array([numbered.number(push.identity) for push in pushes], np.int32)
     picked = Picked(numbered.values, numbers, times)
@@ -179,7 +182,7 @@ def identity_columns(pushes: Sequence[Push], times: Int64s | None = None) -> dic
 
 
 def source_columns(pushes: Sequence[Push], times: Int64s | None = None) -> dict[str, Any]:
-    """Which record, and when it was received, for each row; ``times`` is how many each push has."""
+    """The record and its day and hour for each row; ``times`` is the number of rows of each push."""
     hours = receive_times(pushes) // MS_PER_HOUR
     numbered, numbers = np.unique(hours, return_inverse=True)
     days = [day_and_hour(hour * MS_PER_HOUR) for hour in numbered.tolist()]
@@ -195,7 +198,7 @@ def source_columns(pushes: Sequence[Push], times: Int64s | None = None) -> dict[
 def time_columns(
     pushes: Sequence[Push], counts: Int64s, found: Sequence[PayloadPoints], skew_ms: int
 ) -> dict[str, Any]:
-    """When points were received, when they were measured, and when that may have been."""
+    """The receive time, the client's time and the corrected time of each point."""
     received = np.repeat(receive_times(pushes) * US_PER_MS, counts)
     times = joined([each.times for each in found], np.int64)
     starts = joined([each.starts for each in found], np.int64)
@@ -211,20 +214,20 @@ def time_columns(
 
 
 def clamped(measured: Int64s, received: Int64s, skew: int) -> Int64s:
-    """What was measured, no further than ``skew`` from when it was received; then, where no time was sent."""
+    """Clamp measured times to ``skew`` around the receive time, which also replaces missing times."""
     ahead = measured - received
     if not len(ahead) or (ahead.min() >= -skew and ahead.max() <= skew):
-        return measured  # clocks that are right: a fifth of the time
+        return measured  # fast path: with correct clocks it takes a fifth of the time
     return np.where(measured == 0, received, np.clip(measured, received - skew, received + skew))
 
 
 def in_us(times_ns: Int64s) -> Int64s:
-    """Unsigned nanoseconds, in 64 bits that are signed, as microseconds."""
+    """Convert unsigned nanoseconds in signed 64-bit numbers to microseconds."""
     return (times_ns.view(np.uint64) // NS_PER_US).view(np.int64)
 
 
 def clamped_times(time_ns: int, start_ns: int, recv_ms: int, skew_ms: int) -> dict[str, Any]:
-    """As `time_columns`, of one row."""
+    """The values of `time_columns` for one row."""
     received = np.array([recv_ms * US_PER_MS])
     measured, start = in_us(np.array([time_ns])), in_us(np.array([start_ns]))
     return {
@@ -236,7 +239,7 @@ def clamped_times(time_ns: int, start_ns: int, recv_ms: int, skew_ms: int) -> di
 
 
 def day_and_hour(recv_ms: int) -> tuple[str, int]:
-    """The folders of a receive time."""
+    """The partition of a receive time: day and hour."""
     at = datetime.fromtimestamp(recv_ms / 1000, UTC)
     return f"{at:%Y-%m-%d}", at.hour
 
@@ -246,7 +249,7 @@ def receive_times(pushes: Sequence[Push]) -> Int64s:
 
 
 def microseconds(times: Int64s, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    """Times in microseconds as such; null where they are missing."""
+    """Numbers of microseconds as timestamps; null for missing ones."""
     mask = None if missing is None or not missing.any() else missing
     return pa.array(times, mask=mask).view(TIMESTAMP)
 
@@ -254,7 +257,7 @@ def microseconds(times: Int64s, missing: npt.NDArray[np.bool_] | None = None) ->
 def picked_resources(
     found: Sequence[PayloadPoints], resources: Numbered[ResourceLabels], counts: Int64s
 ) -> Picked:
-    """The resources of all points: mostly each push has one."""
+    """The resources of all points; fast if each push has only one, as usual."""
     some = [each.resources for each in found if len(each.series)]
     if all(isinstance(each, int) for each in some):
         return Picked(resources.values, np.array(some, np.int32), counts[counts > 0])
@@ -276,7 +279,7 @@ def joined(parts: Sequence[Any], dtype: Any) -> Any:
 
 
 def record_batch(table: Table, columns: dict[str, Any], rows: int) -> pa.RecordBatch:
-    """The columns in the table's order; texts are dictionaries."""
+    """Assemble the columns in the table's order; text columns are dictionaries."""
     arrays, fields = [], []
     for each in table.schema:
         column = columns[each.name]

@@ -1,4 +1,4 @@
-"""Records of the telemetry topic to the rows of four tables."""
+"""Decodes records of the telemetry topic into the rows of four tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from odradek_spark.decoder.walk import Unusual, flat, walk
 from odradek_spark.tables.schemas import DEAD_LETTER
 
 MAX_LEARNED_BYTES = 256 << 20
-"""Payloads and resources that were new, after which a worker process forgets what it learned from them."""
+"""Bytes of new payloads and resources after which a worker process clears its caches."""
 NO_POINTS = PayloadPoints(
     np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), 0
 )
@@ -38,19 +38,19 @@ NO_POINTS = PayloadPoints(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderSettings:
-    """Bounds of what is taken for true."""
+    """Limits for data that clients send."""
 
     clock_skew_max_ms: int = 900_000
-    """How far a client's clock may be from the host's: ``ts`` is not further from ``recv_ts``."""
+    """Largest accepted error of a client's clock: ``ts`` is at most this far from ``recv_ts``."""
     max_payload_bytes: int = 64 << 20
-    """Larger payloads are dead letters."""
+    """Larger payloads become dead letters."""
     max_dead_letter_bytes: int = 1 << 20
-    """What is kept of a dead letter."""
+    """Bytes that are kept of a dead letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The rows of some records, as the tables have them; texts are dictionary-encoded."""
+    """The rows of some records, by table; text columns are dictionary-encoded."""
 
     points: pa.RecordBatch
     histograms: pa.RecordBatch
@@ -69,9 +69,9 @@ class Decoded:
 
 @dataclass(slots=True)
 class Decoder:
-    """Decodes batches; remembers shapes, series, resources and clients between them.
+    """Decodes batches, and caches shapes, series, resources and clients between them.
 
-    One per process: not for two threads.
+    It is not thread-safe: use one per process.
     """
 
     settings: DecoderSettings = field(default_factory=DecoderSettings)
@@ -84,9 +84,9 @@ class Decoder:
     learned_bytes: int = 0
 
     def decode(self, records: Sequence[TopicRecord]) -> Decoded:
-        """Decode some records; never raises over what is in them.
+        """Decode records. Their contents never cause an exception.
 
-        Every record is a row of ``pushes`` or of ``dead_letter``, never of both.
+        Every record becomes a row of either ``pushes`` or ``dead_letter``.
         """
         self.forget_if_full()
         pushes: list[Push] = []
@@ -110,16 +110,16 @@ class Decoder:
         )
 
     def points_of(self, payload: bytes) -> PayloadPoints:
-        """The data points of a payload, by the fastest way that knows it.
+        """Decode the data points of a payload, by the fastest method that supports it.
 
         Raises:
-            Undecodable: The payload is no OTLP, or too large.
+            Undecodable: The payload is not OTLP, or too large.
         """
         if not payload:
             return NO_POINTS
         if len(payload) > self.settings.max_payload_bytes:
             raise Undecodable(
-                f"a payload of {len(payload)} bytes, the limit is {self.settings.max_payload_bytes}"
+                f"the payload has {len(payload)} bytes, the limit is {self.settings.max_payload_bytes}"
             )
         shape = self.shapes.find(payload)
         try:
@@ -140,7 +140,7 @@ class Decoder:
         """The number of a resource, parsed once.
 
         Raises:
-            Unusual: It is none, or not flat: protobuf has the last word on the payload.
+            Unusual: The bytes are not a flat resource, so protobuf must decode the payload.
         """
         number = self.resource_bytes.get(raw)
         if number is None:
@@ -153,7 +153,7 @@ class Decoder:
         return number
 
     def forget_if_full(self) -> None:
-        """Start afresh rather than grow without end; shapes name series, so they go too."""
+        """Clear the caches at their limit. Shapes refer to series by number, so they are cleared too."""
         if self.learned_bytes > MAX_LEARNED_BYTES:
             self.learned_bytes = 0
             self.shapes.clear()
@@ -175,7 +175,7 @@ class Decoder:
 
 
 def in_order(pushes: list[Push]) -> list[Push]:
-    """The host's clock may jump back; receive times of a partition do not, within a batch."""
+    """Make receive times of a partition monotonic within a batch, in case the host's clock jumped back."""
     latest: dict[int, int] = {}
     ordered = []
     for push in pushes:
@@ -185,7 +185,7 @@ def in_order(pushes: list[Push]) -> list[Push]:
 
 
 def push_facts(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> dict[str, Any]:
-    """What decoding found out about each push."""
+    """The columns of ``pushes`` that decoding computes."""
     return {
         "points": np.array([points.count for points in found], np.int32),
         "payload_hash": np.array([payload_hash(push.payload) for push in pushes], np.int64),
@@ -194,5 +194,5 @@ def push_facts(pushes: Sequence[Push], found: Sequence[PayloadPoints]) -> dict[s
 
 
 def payload_hash(payload: bytes) -> int:
-    """Equal for a push that its client sent twice."""
+    """A hash that is equal for repetitions of a push."""
     return xxhash.xxh3_64_intdigest(payload) - 2**63

@@ -1,7 +1,6 @@
-"""OTLP attributes as canonical JSON: sorted keys, no spaces, numbers as they are, bytes as base64.
+"""OTLP attributes as canonical JSON: sorted keys, no spaces, exact numbers, bytes as base64.
 
-Numbers that JSON does not have (NaN, the infinities) are texts. Of a key that is there twice,
-the last counts.
+Numbers that JSON lacks (NaN and the infinities) are text. Of a repeated key the last value counts.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def json_text(value: Any) -> str:
 
 
 def plain(value: AnyValue) -> Any:
-    """A value as Python's JSON has it; None where the attribute has none."""
+    """A value for Python's JSON; None if the attribute has none."""
     kind = value.WhichOneof("value")
     if kind is None:
         return None
@@ -43,12 +42,12 @@ def plain(value: AnyValue) -> Any:
 
 
 def plain_number(value: float) -> float | str:
-    """A number as JSON has it, or its name."""
+    """A number, or its name if JSON lacks it."""
     return value if math.isfinite(value) else str(value)
 
 
 def promoted(attributes: Iterable[KeyValue], names: tuple[str, ...]) -> tuple[str | None, ...]:
-    """Attributes that have columns of their own, as texts; None where they are missing."""
+    """The attributes that have columns of their own, as text; None for missing ones."""
     found = {attribute.key: plain(attribute.value) for attribute in attributes if attribute.key in names}
     return tuple(as_text(found.get(name)) for name in names)
 

@@ -1,4 +1,4 @@
-"""The data points of one payload, as numbers; how each path of the decoder hands them on."""
+"""The data points of one payload as numbers: the result of both decoders."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ Int64s = npt.NDArray[np.int64]
 class PayloadPoints:
     """Gauges and sums as parallel arrays, histograms and summaries as rows.
 
-    ``series`` and ``resources`` are numbers of the `Numbered` tables they were made with. ``values`` are the
-    64 bits of the number, a double or an integer as the series says; zeros where there is none.
+    ``series`` and ``resources`` are indexes into the decoder's `Numbered` tables. ``values`` are the 64 bits
+    of the value, a double or an integer depending on the series; 0 if there is none.
     """
 
     series: Int32s
     times: Int64s
-    """Unsigned nanoseconds in 64 bits, like ``starts``; 0 where there is none."""
+    """Unsigned 64-bit nanoseconds, like ``starts``; 0 if there is none."""
     starts: Int64s
     values: Int64s
     resources: int | Int32s
-    """One for all, or one for each."""
+    """One index for all points, or one for each."""
     indexes: Int32s | None = None
-    """Which data point of the payload each is; None when they are counted off."""
+    """The index of each data point in the payload; None if they are consecutive from 0."""
     exemplars: dict[int, str] = field(default_factory=dict)
     """By position in the arrays, as JSON."""
     histograms: list[dict[str, Any]] = field(default_factory=list)
-    """Rows of the table of histograms, without what the record says."""
+    """Rows of the table of histograms, without the columns of the record."""
     shape_id: int | None = None
 
     @property
     def count(self) -> int:
-        """All data points."""
+        """The number of data points, including histograms."""
         return len(self.series) + len(self.histograms)

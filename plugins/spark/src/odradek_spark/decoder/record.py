@@ -1,4 +1,4 @@
-"""A record of the telemetry topic and what it says of its client."""
+"""Records of the telemetry topic, and the client's identity in their headers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from odradek.plugin.context import RequestContext
 from odradek.plugin.telemetry_topic import CODECS, decode_record, record_key
 
 MAX_CLIENTS = 65_536
-"""Clients whose identity is remembered, in one worker process."""
+"""Limit of cached identities in a worker process."""
 LATEST_MS = 10**14 - 1
-"""In the year 5138. Later is not true, and what reads the tables knows no years of five digits."""
+"""In the year 5138. Later times are wrong, and readers of the tables do not support years of five digits."""
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 PUSH_HEADERS = ("received_ms", "codec", "terminating")
-"""The last headers, in this order: those that differ from push to push."""
+"""The last headers, in this order. They differ from push to push; the others do not."""
 
 
 Header = tuple[str, bytes | None]
@@ -24,12 +24,12 @@ CacheKey = tuple[bytes | Header | None, ...]
 
 
 class TopicRecord(NamedTuple):
-    """One record as a Kafka client reads it."""
+    """One record, as a Kafka client returns it."""
 
     partition: int
     offset: int
     timestamp_ms: int
-    """Epoch milliseconds, as the log has it."""
+    """The record's timestamp, epoch milliseconds."""
     key: bytes | None
     value: bytes | None
     headers: Sequence[Header]
@@ -37,7 +37,7 @@ class TopicRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who pushed: the same for all pushes of a client instance on one connection."""
+    """The identity of the client, equal for all pushes of a client instance on one connection."""
 
     client_instance_id: str
     client_id: str | None
@@ -52,33 +52,33 @@ class Identity:
 
 
 class Push(NamedTuple):
-    """One record, understood; its payload is not opened yet."""
+    """One record with decoded headers; its payload is not decoded yet."""
 
     partition: int
     offset: int
     recv_ms: int
     identity: Identity
     codec: str
-    """What the client compressed with; the payload is not compressed."""
+    """The compression that the client used; the payload itself is uncompressed."""
     terminating: bool
     payload: bytes
 
     def received_at(self, recv_ms: int) -> Push:
-        """The same, received at another time."""
+        """A copy with another receive time."""
         return self._replace(recv_ms=recv_ms)
 
 
 class PushReader:
-    """Reads records; remembers the identities, for their headers repeat."""
+    """Decodes the headers of records. It caches identities, because their headers repeat."""
 
     def __init__(self) -> None:
         self.identities: dict[CacheKey, Identity] = {}
 
     def read(self, record: TopicRecord) -> Push:
-        """The push in a record.
+        """Decode the headers of a record.
 
         Raises:
-            MalformedTelemetry: The record is none that a host writes.
+            MalformedTelemetry: The record is not a push that a host has written.
         """
         headers = record.headers
         last = headers[-len(PUSH_HEADERS) :]
@@ -98,7 +98,7 @@ class PushReader:
         return self.read_slowly(record)
 
     def read_slowly(self, record: TopicRecord) -> Push:
-        """As the host's own reader does it, every header looked at."""
+        """Decode with the host's own reader, which checks every header."""
         telemetry = decode_record(record.key, record.value, record.headers)
         within("received_ms", telemetry.context.received_ms, LATEST_MS)
         within("push_interval_ms", telemetry.push_interval_ms, INT32_MAX)
@@ -126,15 +126,15 @@ class PushReader:
 
 
 def is_time(text: bytes) -> bool:
-    """Whether a header is plainly a time up to `LATEST_MS`."""
+    """Whether a header has only digits, and so few that it is a time up to `LATEST_MS`."""
     return len(text) <= 14 and text.isdigit()
 
 
 def within(name: str, number: int, largest: int, least: int = 0) -> None:
-    """Make sure that a column holds what a header says.
+    """Check that a header's number fits its column.
 
     Raises:
-        MalformedTelemetry: It does not.
+        MalformedTelemetry: The number does not fit.
     """
     if not least <= number <= largest:
         raise MalformedTelemetry(f"{name}: expected {least} to {largest}, found {number}")
@@ -148,14 +148,14 @@ def names(headers: Sequence[Header]) -> tuple[str, ...]:
 
 
 def cache_key(record: TopicRecord) -> CacheKey:
-    """Everything that an identity is made of: the key and the headers before those of the push."""
+    """The parts of a record that determine the identity: its key and all headers before `PUSH_HEADERS`."""
     return (record.key, *record.headers[: -len(PUSH_HEADERS)])
 
 
 def identity_of(
     instance_id: bytes, context: RequestContext, push_interval_ms: int, subscription_id: int
 ) -> Identity:
-    """What the tables keep of a request's context."""
+    """The identity that the tables store, from a request's context."""
     connection = context.connection
     return Identity(
         client_instance_id=record_key(instance_id).decode(),
@@ -172,5 +172,5 @@ def identity_of(
 
 
 def printable(text: str) -> str:
-    """Text that is UTF-8, whatever the client called itself."""
+    """Replace what is not valid UTF-8: clients choose their names."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

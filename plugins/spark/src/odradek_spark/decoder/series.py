@@ -1,7 +1,7 @@
-"""What data points have in common, kept once per worker process under a number.
+"""Series and resources, stored once per worker process under a number.
 
-A data point is then two numbers and its times: which series, which resource. The columns of a batch are made
-from the few series that occur in it.
+A data point then is the numbers of its series and its resource, its value and its times. The columns of a
+batch are built from the few series that occur in it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Kind(IntEnum):
-    """OTLP's kinds of metric, as the tables number them."""
+    """OTLP's kinds of metrics, with the tables' numbers."""
 
     GAUGE = 1
     SUM = 2
@@ -33,16 +33,16 @@ class Kind(IntEnum):
 
 
 class Number(IntEnum):
-    """How a data point has its value."""
+    """The type of a data point's value."""
 
     NONE = 0
-    """Not recorded."""
+    """No value was recorded."""
     DOUBLE = 1
     INT = 2
 
 
 class Series(NamedTuple):
-    """Everything about a data point but its value and times."""
+    """All attributes of a data point but its value and times."""
 
     name: str
     unit: str
@@ -62,7 +62,7 @@ class Series(NamedTuple):
 
 @dataclass(slots=True)
 class MetricHead:
-    """What a metric says before its data points."""
+    """The fields of a metric besides its data points."""
 
     name: str = ""
     description: str = ""
@@ -110,7 +110,7 @@ class Numbered(Generic[T]):
     numbers: dict[T, int] = field(default_factory=dict)
 
     def number(self, value: T) -> int:
-        """The value's number, a new one if it is new."""
+        """The value's number; a new value gets a new number."""
         number = self.numbers.get(value)
         if number is None:
             number = self.numbers[value] = len(self.values)
@@ -118,13 +118,13 @@ class Numbered(Generic[T]):
         return number
 
     def clear(self) -> None:
-        """Forget everything; numbers that were given mean nothing any more."""
+        """Remove all values, which invalidates their numbers."""
         self.values.clear()
         self.numbers.clear()
 
 
 def family(name: str) -> str:
-    """Which client a metric is about: bounded, whatever names a client makes up."""
+    """The kind of client in a metric's name. The set of results is bounded, even for invented names."""
     if not name.startswith(PREFIX):
         return OTHER
     first = name[len(PREFIX) :].partition(".")[0]

@@ -1,8 +1,9 @@
-"""A shape: what all payloads of one layout have in common, so that their numbers are read without a parse.
+"""A shape: the common part of all payloads of one layout, by which their numbers are read without parsing.
 
-Control flow of protobuf depends on tags, lengths and varints alone. A payload that equals the shape in every
-byte but those of fixed 64-bit numbers and of the resource, and whose resources are as long as the shape's and
-equal to each other, is parsed into the same tree: its numbers are where the shape has them.
+Protobuf's control flow depends only on tags, lengths and varints. Suppose that a payload equals the shape in
+every byte except those of fixed 64-bit numbers and of resources, and that its resources are as long as the
+shape's and equal to each other. Then protobuf parses it into the same tree, and its numbers are at the
+offsets of the shape.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ unpack_word = struct.Struct("<Q").unpack_from
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """Where one number of each point is."""
+    """The offset of one number of each point."""
 
     offsets: Int64s
     points: Int64s | None
-    """Which points have it; None for all."""
+    """The points that have the number; None for all."""
 
     def read(self, words: Int64s, count: int) -> Int64s:
         """The numbers of all points; 0 for those that have none."""
-        found: Int64s = words[self.offsets]  # not take(): that copies all words to align them
+        found: Int64s = words[self.offsets]  # not take(), which copies all words to align them
         if self.points is None:
             return found
         all_points = np.zeros(count, np.int64)
@@ -42,11 +43,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """One layout. Made from a payload that was walked."""
+    """One layout, made from a payload after `walk`."""
 
     length: int
     mask: Int64s
-    """All ones where bytes have to be equal, by words; the last word overlaps the one before it."""
+    """All ones for bytes that must be equal, in words; the last word overlaps the one before it."""
     constant: bytes
     last_mask: int
     last_constant: int
@@ -57,12 +58,12 @@ class Shape:
     resource: Span
     """The first resource."""
     repeated: Int64s | None
-    """Where all resources begin; None where there is but one."""
+    """The offsets of all resources; None if there is only one."""
     shape_id: int
 
     @property
     def held_bytes(self) -> int:
-        """About what it takes in memory."""
+        """Approximate size in memory."""
         repeated = 0 if self.repeated is None else self.repeated.nbytes
         return 2 * self.length + 28 * len(self.series) + repeated + 1024
 
@@ -70,8 +71,8 @@ class Shape:
         """Whether the payload has this layout.
 
         Args:
-            payload: As long as the shape.
-            words: Its whole 64-bit words.
+            payload: A payload of the shape's length.
+            words: Its complete 64-bit words.
         """
         if unpack_word(payload, self.length - WORD)[0] & self.last_mask != self.last_constant:
             return False
@@ -83,7 +84,7 @@ class Shape:
             return True
         start, end = self.resource
         size = end - start
-        # numpy copies them as one thing each: comparing slices, or words, takes four times as long
+        # numpy compares each resource as one element: slices or words would take four times as long
         every = np.ndarray((self.length - size + 1,), f"V{size}", payload, strides=(1,))[self.repeated]
         return every.tobytes() == payload[start:end] * len(self.repeated)
 
@@ -92,7 +93,7 @@ class Shape:
         return np.ndarray((self.length - WORD + 1,), "<i8", payload, strides=(1,))
 
     def points(self, payload: bytes, resource: int) -> PayloadPoints:
-        """The numbers of a payload that fits."""
+        """Read the data points of a payload that fits."""
         count = len(self.series)
         unaligned = self.unaligned(payload)
         return PayloadPoints(
@@ -106,7 +107,7 @@ class Shape:
 
 
 def make_shape(payload: bytes, layout: Layout, series: Numbered[Series]) -> Shape | None:
-    """The shape of a payload; None where its resources differ, or it is shorter than a word."""
+    """The shape of a payload; None if its resources differ, or it is shorter than a word."""
     if len(payload) < WORD:
         return None
     if len({payload[start:end] for start, end in layout.resources}) > 1:
@@ -139,19 +140,19 @@ def make_shape(payload: bytes, layout: Layout, series: Numbered[Series]) -> Shap
 
 
 def repeated_spans(spans: list[Span]) -> Int64s | None:
-    """Where they begin, if there is something to compare."""
+    """The offsets of the spans; None if there is only one, and so nothing to compare."""
     if len(spans) < 2 or not size_of(spans):
         return None
     return np.array([start for start, _ in spans], np.int64)
 
 
 def size_of(spans: list[Span]) -> int:
-    """The length of spans that are all as long."""
+    """The length of spans that all have the same length."""
     return spans[0][1] - spans[0][0] if spans else 0
 
 
 def column(offsets: list[int]) -> Column:
-    """Those that are there, and whose they are."""
+    """A column from the offsets of all points; -1 is a missing number."""
     there = [index for index, offset in enumerate(offsets) if offset >= 0]
     return Column(
         np.array([offsets[index] for index in there], np.int64),

@@ -1,4 +1,4 @@
-"""The shapes that a worker process knows, bounded in number and bytes."""
+"""The cache of shapes of a worker process, limited in number and bytes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from odradek_spark.decoder.shape import WORD, Shape
 MAX_SHAPES = 4096
 MAX_BYTES = 256 << 20
 MAX_PER_LENGTH = 16
-"""Layouts of one length that are tried for a payload: a client with random layouts costs only itself."""
+"""Limit of layouts that are tried per length: a client with random layouts slows down only itself."""
 
 
 class ShapeCache:
-    """Shapes by the length of their payloads; those that were used last stay."""
+    """Shapes by the length of their payloads; the least recently used ones are evicted."""
 
     def __init__(self, max_shapes: int = MAX_SHAPES, max_bytes: int = MAX_BYTES) -> None:
         self.max_shapes = max_shapes
         self.max_bytes = max_bytes
         self.by_length: OrderedDict[int, list[Shape]] = OrderedDict()
-        """The shape that fitted last is the first of its length."""
+        """For each length, the most recently used shape first."""
         self.shapes = 0
         self.held_bytes = 0
 
     def find(self, payload: bytes) -> Shape | None:
-        """The shape that a payload has, if it is known."""
+        """The shape of a payload; None if it is unknown."""
         candidates = self.by_length.get(len(payload))
         if not candidates:
             return None
@@ -40,7 +40,7 @@ class ShapeCache:
         return None
 
     def add(self, shape: Shape) -> None:
-        """Remember a shape, unless it alone is too much; the lengths that nobody sent for longest go."""
+        """Add a shape, unless it alone exceeds the limit; evict the least recently used lengths."""
         if shape.held_bytes > self.max_bytes:
             return
         candidates = self.by_length.setdefault(shape.length, [])
@@ -60,6 +60,6 @@ class ShapeCache:
         self.held_bytes += times * shape.held_bytes
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all shapes."""
         self.by_length.clear()
         self.shapes = self.held_bytes = 0

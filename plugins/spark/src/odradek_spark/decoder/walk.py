@@ -1,8 +1,8 @@
-"""A walk through the bytes of a payload that finds where its numbers are.
+"""Walks through the bytes of a payload and finds the offsets of its numbers.
 
-It knows what Kafka clients send: gauges and sums with numbers in fixed 64 bits, one resource. Everything else
-is `Unusual` and left to protobuf, which also decides what is no OTLP at all: nothing is taken here that it
-would refuse, or would read in another way.
+It supports what Kafka clients send: gauges and sums with fixed 64-bit numbers, and one resource. Everything
+else is `Unusual` and left to protobuf, which also decides whether bytes are OTLP at all: this walk accepts
+nothing that protobuf would refuse or read differently.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from odradek_spark.decoder.series import Kind, MetricHead, Number, PointLabels, 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_VARINT_BYTES = 5
-"""Protobuf reads longer ones where it does at all: a tag or a length may not be, a number may be cut off."""
+"""Longer varints are left to protobuf: it refuses them as tags and lengths, and truncates numbers."""
 ONE_BYTE = 0x80
-"""Varints below are one byte."""
+"""Varints below this are one byte."""
 MAX_FIELD = 2**29 - 1
 REMEMBERED = 4096
 NO_RECORDED_VALUE = 1
@@ -30,12 +30,12 @@ Span = tuple[int, int]
 
 
 class Unusual(Exception):
-    """Protobuf is to look at this payload."""
+    """Protobuf must decode this payload."""
 
 
 @dataclass(slots=True)
 class Layout:
-    """Where the numbers of a payload are, point by point; offsets are -1 where the payload has none."""
+    """The offsets of a payload's numbers, by point; -1 for a missing number."""
 
     series: list[Series] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
@@ -43,14 +43,14 @@ class Layout:
     values: list[int] = field(default_factory=list)
     resources: list[Span] = field(default_factory=list)
     groups: int = 0
-    """ResourceMetrics, with a resource or without."""
+    """The number of ResourceMetrics, with or without a resource."""
 
 
 def walk(payload: bytes) -> Layout:
-    """Find the numbers.
+    """Find the offsets of a payload's numbers.
 
     Raises:
-        Unusual: The payload holds what this walk does not know.
+        Unusual: The payload has something that this walk does not support.
     """
     layout = Layout()
     try:
@@ -112,7 +112,7 @@ def walk_metric(payload: bytes, span: Span, scope: InstrumentationScope, layout:
 
 
 def metric_head(payload: bytes, span: Span) -> tuple[MetricHead, Span]:
-    """Name, unit and kind of a metric, and where its data is; nowhere, if it has none."""
+    """Name, unit and kind of a metric, and the span of its data; an empty span if it has none."""
     head, body, seen = MetricHead(), (0, 0), 0
     for number, wire, start, end in fields(payload, *span):
         if number > 12:
@@ -137,7 +137,7 @@ HEAD_TEXTS = {1: "name", 2: "description", 3: "unit"}
 
 
 def sum_head(payload: bytes, body: Span, head: MetricHead) -> None:
-    """Temporality and monotony of a sum."""
+    """Read temporality and monotonicity of a sum."""
     seen = 0
     for number, wire, start, _ in fields(payload, *body):
         if number not in (2, 3):
@@ -154,7 +154,7 @@ def sum_head(payload: bytes, body: Span, head: MetricHead) -> None:
 
 @dataclass(slots=True)
 class Point:
-    """Where a data point has its numbers; -1 where it has none."""
+    """The offsets of a data point's numbers; -1 for a missing one."""
 
     start: int = -1
     time: int = -1
@@ -164,7 +164,7 @@ class Point:
     attributes: list[bytes] = field(default_factory=list)
 
     def place(self, number: int, offset: int) -> None:
-        """Remember where a fixed 64-bit field is."""
+        """Store the offset of a fixed 64-bit field."""
         if number == 2:
             self.start = offset
         elif number == 3:
@@ -189,23 +189,25 @@ def walk_point(
 
 @lru_cache(REMEMBERED)
 def point_labels(attributes: tuple[bytes, ...]) -> PointLabels:
-    """The attributes of a data point, from their bytes: points share them."""
+    """Parse the attributes of a data point. Cached, because many points share them."""
     return PointLabels.of(flat([KeyValue.FromString(each) for each in attributes]))
 
 
 @lru_cache(REMEMBERED)
 def read_scope(scope: bytes) -> InstrumentationScope:
-    """A scope, from its bytes."""
+    """Parse a scope."""
     found = InstrumentationScope.FromString(scope)
     flat(found.attributes)
     return found
 
 
 def flat(attributes: Sequence[KeyValue]) -> Sequence[KeyValue]:
-    """Attributes of which none is a list or a map: protobuf counts from the payload on how deep it is.
+    """Check that no attribute is a list or a map.
+
+    Protobuf limits the depth counted from the payload, which parsing an attribute alone would miss.
 
     Raises:
-        Unusual: One is.
+        Unusual: An attribute is a list or a map.
     """
     if any(each.value.WhichOneof("value") in ("array_value", "kvlist_value") for each in attributes):
         raise Unusual
@@ -213,7 +215,7 @@ def flat(attributes: Sequence[KeyValue]) -> Sequence[KeyValue]:
 
 
 def read_point(payload: bytes, span: Span) -> Point:
-    """The fields of a data point."""
+    """Find the fields of a data point."""
     point, seen = Point(), 0
     for number, wire, start, end in fields(payload, *span):
         if number == 7 and wire == BYTES:
@@ -230,13 +232,13 @@ def read_point(payload: bytes, span: Span) -> Point:
 
 
 NUMBERS = {2: 2, 3: 3, 4: 4, 6: 4}
-"""Fixed 64-bit fields; the double and the integer are one choice."""
+"""Fixed 64-bit fields, by number; the double (4) and the integer (6) share a oneof."""
 
 
 def fields(  # noqa: C901  tags and lengths of one byte are read in place: half the time of a walk
     payload: bytes, position: int, end: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Number, wire type, start and end of each field; of those with a length, of what is inside."""
+    """Number, wire type, start and end of each field; for length-delimited fields, of their contents."""
     while position < end:
         tag = payload[position]
         position += 1
@@ -266,7 +268,7 @@ def fields(  # noqa: C901  tags and lengths of one byte are read in place: half 
 
 
 def varint(payload: bytes, position: int) -> tuple[int, int]:
-    """A varint and where it ends."""
+    """Read a varint; return it and the offset after it."""
     value = 0
     for index in range(MAX_VARINT_BYTES):
         byte = payload[position + index]
@@ -277,7 +279,7 @@ def varint(payload: bytes, position: int) -> tuple[int, int]:
 
 
 def expect(number: int, wire: int, known: dict[int, int]) -> bool:
-    """Whether the field is known; a known one of another wire type is not for us."""
+    """Whether a field is known; raises `Unusual` for a known field of another wire type."""
     if number not in known:
         return False
     if known[number] != wire:
@@ -286,14 +288,14 @@ def expect(number: int, wire: int, known: dict[int, int]) -> bool:
 
 
 def once(seen: int, number: int) -> int:
-    """Remember a field that may be there once; the second replaces or merges, which protobuf knows how."""
+    """Record a field in the bits of ``seen``; raises `Unusual` for a repetition, which protobuf must merge."""
     if seen >> number & 1:
         raise Unusual
     return seen | 1 << number
 
 
 def small(value: int) -> int:
-    """A number that its type and the tables hold."""
+    """Check that a number fits its type and its column; raises `Unusual` if not."""
     if value > 127:
         raise Unusual
     return value

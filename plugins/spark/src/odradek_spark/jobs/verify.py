@@ -202,7 +202,7 @@ def is_kept(found: Version, kept_from: str) -> bool:
 
 
 def all_versions(dataset: Dataset, table: Table) -> Iterator[Version]:
-    """What the log of a table has still."""
+    """The versions that the log of a table still has."""
     uri = dataset.uri(table)
     return versions(uri, first_version(uri) - 1, dataset.existing(table).version())
 
@@ -213,7 +213,7 @@ def ranges_of(found: Version) -> tuple[tuple[int, int, int], ...]:
 
 
 def kept_from(dataset: Dataset) -> str:
-    """The first day that every table still has; an empty text if nothing has ever left."""
+    """The first day that every table still has; empty if nothing has expired yet."""
     return max(expired_before(dataset, table) for table in INGESTED)
 
 
@@ -228,7 +228,7 @@ def expired_before(dataset: Dataset, table: Table) -> str:
 
 
 def run_verify(spark: SparkSession, root: str) -> Report:
-    """Look at everything that a dataset has.
+    """Verify a dataset.
 
     Raises:
         DatasetError: Nothing has been ingested.
@@ -252,13 +252,13 @@ def run_verify(spark: SparkSession, root: str) -> Report:
 
 
 def as_far_as(pushes: DataFrame, rows: DataFrame) -> DataFrame:
-    """Rows without those of a batch that is being committed: ``pushes`` gets it last."""
+    """The rows up to the end of ``pushes``, which excludes a batch that is being committed."""
     ends = pushes.groupBy("src_partition").agg(F.max("src_offset").alias("last_offset"))
     return rows.join(F.broadcast(ends), "src_partition").where("src_offset <= last_offset")
 
 
 def batch_rows(spark: SparkSession, batches: Sequence[Batch]) -> DataFrame:
-    """Batches as `losses` reads them."""
+    """Batches in the format of `losses`."""
     rows: list[tuple[Any, ...]] = [
         (each.version, partition, start, end, each.records)
         for each in batches

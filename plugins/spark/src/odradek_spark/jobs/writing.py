@@ -1,4 +1,4 @@
-"""Rows of a job become files of a table, written by the Python workers; nobody sees them yet."""
+"""Writes rows of a job as files of a table, in the Python workers; the files are not committed yet."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from odradek_spark.tables.files import ARRIVED, Manifest, TableFiles
 from odradek_spark.tables.schemas import Table
 
 GROUP_ROWS = 1 << 17
-"""Rows that are written together: Spark hands over fewer, and small row groups read slowly."""
+"""Rows of a row group: Spark passes fewer at a time, and small row groups are slow to read."""
 MANIFEST = "manifest string"
 
 
 @dataclass(frozen=True, slots=True)
 class FileWriter:
-    """What a task does with its rows."""
+    """The function of a task that writes its rows."""
 
     root: str
     table: Table
@@ -32,7 +32,7 @@ class FileWriter:
 
 
 def groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches put together to about `GROUP_ROWS` rows."""
+    """Join batches into tables of about `GROUP_ROWS` rows."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -56,13 +56,13 @@ def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED)
     """Write rows as files of a table, one or more for each folder and task.
 
     Args:
-        rows: Has the columns of the table, in any order.
-        root: Of the dataset.
-        table: Where they belong.
-        prefix: What the names of the files begin with.
+        rows: Rows with the columns of the table, in any order.
+        root: Path or URI of the dataset.
+        table: The table.
+        prefix: The prefix of the files' names.
 
     Raises:
-        pyspark.errors.PySparkException: A task failed, for lack of room for one.
+        pyspark.errors.PySparkException: A task failed, for example because the store is full.
     """
     written = rows.select(*table.schema.names).mapInArrow(FileWriter(root, table, prefix), MANIFEST).collect()
     return [Manifest.parse(row["manifest"]) for row in written]
@@ -70,7 +70,7 @@ def write_frame(rows: DataFrame, root: str, table: Table, prefix: str = ARRIVED)
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """What a task does: each row is a text that says what files to write."""
+    """The function of a task that writes files; each input row is an assignment."""
 
     work: Callable[[str], Iterable[Manifest]]
 
@@ -78,7 +78,7 @@ class Assigned:
         for batch in batches:
             for text in batch.column(0).to_pylist():
                 written = manifest_batch(self.work(text))
-                # the worker goes on to other tasks: Arrow would keep what a large sort took
+                # the worker runs other tasks afterwards: without this, Arrow keeps the memory of a large sort
                 pa.default_memory_pool().release_unused()
                 yield written
 
@@ -86,15 +86,15 @@ class Assigned:
 def write_in_tasks(
     spark: SparkSession, work: Callable[[str], Iterable[Manifest]], assignments: Sequence[str]
 ) -> list[Manifest]:
-    """Have the workers write files, for each assignment in a task of its own.
+    """Write files in the workers, each assignment in a task of its own.
 
     Args:
         spark: The session.
-        work: Writes what an assignment says; it goes to the workers, so it is a function of a module.
-        assignments: One or more.
+        work: Carries out an assignment. It is sent to the workers, so it must be a function of a module.
+        assignments: One or more assignments, as text.
 
     Raises:
-        pyspark.errors.PySparkException: A task failed, for lack of room for one.
+        pyspark.errors.PySparkException: A task failed, for example because the store is full.
     """
     rows = spark.createDataFrame([(each,) for each in assignments], "assignment string")
     written = rows.repartition(len(assignments)).mapInArrow(Assigned(work), MANIFEST).collect()

@@ -1,1 +1,1 @@
-"""Questions to the tables, answered without Spark in seconds: DuckDB reads the files that the log names."""
+"""Queries on the tables without Spark, in seconds: DuckDB reads the files that Delta's log names."""

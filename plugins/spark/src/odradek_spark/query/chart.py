@@ -1,4 +1,4 @@
-"""Answers as pictures: lines over time, or bars; axes say what they show and in which unit."""
+"""Draws query results: lines over time, or bars, with labeled axes and units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_PANELS = 6
 MAX_LINES = 8
-"""In one panel; more cannot be told apart."""
+"""Limit of lines in a panel; more are indistinguishable."""
 MAX_BARS = 40
 WIDTH_IN = 10.0
 PANEL_IN = 2.8
@@ -32,12 +32,12 @@ UNITS = (
     ("bytes", "bytes"),
     ("size", "bytes"),
 )
-"""What is in the name of a metric whose client sends no unit, and the unit that Kafka's docs give it."""
+"""Parts of metric names, and their units in Kafka's documentation, for clients that send no unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points that belong together."""
+    """One line: the points of a series."""
 
     label: str
     times: Sequence[Any]
@@ -55,7 +55,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Labels, and how long their bars are."""
+    """Bars with their labels and lengths."""
 
     title: str
     unit: str
@@ -63,12 +63,12 @@ class Bars:
 
 
 def unit_of(name: str, unit: str | None) -> str:
-    """The unit of a metric: what its client says, else what its name says."""
+    """The unit of a metric: the client's, or one derived from the name."""
     return unit or next((found for part, found in UNITS if part in f".{name}."), "value")
 
 
 def series_panels(rows: pa.Table) -> list[Panel]:
-    """A panel for each metric, a line for each instance and its labels: rows of `questions.series`."""
+    """Panels for rows of `questions.series`: one per metric, with a line for each instance and its labels."""
     panels: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for row in rows.to_pylist():
         label = f"{row['client_id']} {row['client_instance_id'][:6]} {labels(row['attrs'])}".strip()
@@ -87,7 +87,7 @@ def series_panels(rows: pa.Table) -> list[Panel]:
 
 
 def throttle_panels(rows: pa.Table) -> list[Panel]:
-    """One panel, a line for each instance: rows of `questions.throttled`."""
+    """The panel for rows of `questions.throttled`, with a line for each instance."""
     lines: dict[str, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         lines.setdefault(f"{row['client_id']} {row['client_instance_id'][:6]}", []).append(row)
@@ -113,7 +113,7 @@ def bars(rows: pa.Table, names: Sequence[str], value: str, title: str, unit: str
 
 
 def labels(attrs: str | None) -> str:
-    """Labels of a point, nothing if there are none."""
+    """The labels of a point as text; empty if there are none."""
     return "" if attrs in (None, "", "{}") else str(attrs)
 
 
@@ -121,10 +121,10 @@ def draw(chart: Sequence[Panel] | Bars, path: Path) -> list[str]:
     """Write a PNG file.
 
     Returns:
-        What did not fit, one line each.
+        A line about each part that did not fit.
 
     Raises:
-        OSError: The file cannot be written.
+        OSError: The file is not writable.
     """
     import matplotlib as mpl
 
@@ -137,12 +137,12 @@ def draw(chart: Sequence[Panel] | Bars, path: Path) -> list[str]:
 
 
 def drawn(label: str) -> str:
-    """A label that fits; matplotlib keeps those that begin with ``_`` to itself."""
+    """A shortened label. The space hides a leading ``_``, which would keep matplotlib from showing it."""
     return f" {label}"[:LABEL_CHARS] if label.startswith("_") else label[:LABEL_CHARS]
 
 
 def line_figure(panels: Sequence[Panel]) -> tuple[Figure, list[str]]:
-    """Panels one below the other, all with the same time."""
+    """Panels below each other, with a common time axis."""
     from matplotlib.figure import Figure
 
     shown = panels[:MAX_PANELS]
@@ -175,7 +175,7 @@ def draw_lines(axis: Axes, panel: Panel) -> None:
 
 
 def bar_figure(chart: Bars) -> tuple[Figure, list[str]]:
-    """Bars that lie, so that their labels can be read; the first is at the top."""
+    """Horizontal bars, so that their labels are readable; the first is at the top."""
     from matplotlib.figure import Figure
 
     shown, more = chart.bars[:MAX_BARS], len(chart.bars) - MAX_BARS

@@ -1,7 +1,7 @@
-"""The questions of KIP-714's two workflows: what happened to this client, and which clients stand out.
+"""The queries of KIP-714's two workflows: what happened to this client, and which clients stand out.
 
-Each takes a `Reader` and gives a table whose columns its docstring names. Times are UTC; metric names may
-leave out ``org.apache.kafka.``.
+Each takes a `Reader` and returns a table whose columns its docstring lists. Times are UTC. Metric names may
+omit ``org.apache.kafka.``.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ DIMENSIONS = (
     "node_id",
     "broker_id",
 )
-"""What `top` can compare."""
+"""Columns by which `top` can group."""
 AGGREGATES = {"max": "max(number)", "mean": "avg(number)", "sum": "sum(number)", "min": "min(number)"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """Which time: from, and before; None is open."""
+    """A time range: from ``since`` to before ``until``; None is open."""
 
     since: datetime | None = None
     until: datetime | None = None
 
     def condition(self, column: str) -> tuple[str, list[object]]:
-        """As SQL, with its values."""
+        """The SQL condition, and its values."""
         bounds = [(f"{column} >= ?", self.since), (f"{column} < ?", self.until)]
         given = [(text, value) for text, value in bounds if value is not None]
         return " AND ".join(["true", *(text for text, _ in given)]), [value for _, value in given]
@@ -47,7 +47,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Who:
-    """Which clients: those that match everything that is given."""
+    """Selects the clients that match all given values."""
 
     client_id: str | None = None
     client_instance_id: str | None = None
@@ -57,7 +57,7 @@ class Who:
     metric: str | None = None
 
     def condition(self) -> tuple[str, list[object]]:
-        """As SQL on points, with its values."""
+        """The SQL condition on points, and its values."""
         equal = ("client_id", "client_instance_id", "principal", "client_address", "topic")
         given = [(f"{name} = ?", getattr(self, name)) for name in equal if getattr(self, name) is not None]
         texts, values = [text for text, _ in given], [value for _, value in given]
@@ -68,13 +68,15 @@ class Who:
 
 
 def spellings(metric: str) -> list[str]:
-    """A metric's name as it was given, and in full."""
+    """A metric's name as given, and its full name."""
     return [metric, PREFIX + metric]
 
 
 def clients(reader: Reader, window: Window) -> pa.Table:
-    """Who pushed: client_id, client_instance_id, software, principal, client_address, first_seen, last_seen,
-    pushes, points, terminated; all of them within the time.
+    """List the clients that pushed within the time range.
+
+    Columns: client_id, client_instance_id, software, principal, client_address, first_seen, last_seen,
+    pushes, points, terminated.
     """
     during, values = window.condition("recv_ts")
     return reader.ask(
@@ -88,8 +90,10 @@ def clients(reader: Reader, window: Window) -> pa.Table:
 
 
 def client(reader: Reader, who: Who, window: Window) -> pa.Table:
-    """What a client reported, one row for each series: client_id, client_instance_id, name, attrs, unit,
-    points, first_ts, last_ts, min, mean, max, last, and total where values are deltas.
+    """Summarize the metrics of clients, one row for each series.
+
+    Columns: client_id, client_instance_id, name, attrs, unit, points, first_ts, last_ts, min, mean, max,
+    last, and total, which is null unless the values are deltas.
     """
     chosen, values = who.condition()
     during, times = window.condition("ts")
@@ -108,7 +112,7 @@ def client(reader: Reader, who: Who, window: Window) -> pa.Table:
 
 
 def series(reader: Reader, who: Who, window: Window) -> pa.Table:
-    """The points behind `client`: client_id, client_instance_id, name, attrs, unit, ts, number."""
+    """The points that `client` summarizes: client_id, client_instance_id, name, attrs, unit, ts, number."""
     chosen, values = who.condition()
     during, times = window.condition("ts")
     return reader.ask(
@@ -128,15 +132,17 @@ def top(
     aggregate: str = "max",
     limit: int = 10,
 ) -> pa.Table:
-    """Who has the most of a metric: the column ``by``, ``value``, unit, points, instances, last_ts.
+    """Rank clients by a metric.
+
+    Columns: the one in ``by``, ``value``, unit, points, instances, last_ts.
 
     Args:
         reader: The tables.
-        metric: Its name.
-        window: Which time.
+        metric: The name of the metric.
+        window: The time range.
         by: One of `DIMENSIONS`.
-        aggregate: One of `AGGREGATES`; the most is the largest of it, and the least for ``min``.
-        limit: How many rows.
+        aggregate: One of `AGGREGATES`. The largest comes first; for ``min`` the smallest.
+        limit: Limit of rows.
     """
     during, times = window.condition("ts")
     return reader.ask(
@@ -151,8 +157,9 @@ def top(
 
 
 def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Table:
-    """Minutes in which a client waited for its quota: minute, client_id, client_instance_id, name,
-    throttle_ms, the longest that it reported.
+    """List the minutes in which clients were throttled by a quota.
+
+    Columns: minute, client_id, client_instance_id, name, throttle_ms (the longest that the client reported).
     """
     during, times = window.condition("ts")
     return reader.ask(
@@ -167,8 +174,9 @@ def throttled(reader: Reader, window: Window, at_least_ms: float = 1.0) -> pa.Ta
 
 
 def versions(reader: Reader, window: Window) -> pa.Table:
-    """Which libraries are in use: software_name, software_version, instances, client_ids, pushes, first_seen,
-    last_seen; all of them within the time.
+    """List the client libraries in use within the time range.
+
+    Columns: software_name, software_version, instances, client_ids, pushes, first_seen, last_seen.
     """
     during, values = window.condition("recv_ts")
     return reader.ask(
@@ -184,8 +192,10 @@ def versions(reader: Reader, window: Window) -> pa.Table:
 
 
 def anomalies(reader: Reader, window: Window, *, only_open: bool = False) -> pa.Table:
-    """Episodes that a rule found: rule, client_id, client_instance_id, name, attrs, op, threshold, worst,
-    started_ts, last_ts, held_s, state, reason.
+    """List the anomalies that the rules found.
+
+    Columns: rule, client_id, client_instance_id, name, attrs, op, threshold, worst, started_ts, last_ts,
+    held_s, state, reason.
     """
     during, values = window.condition("last_ts")
     still = "AND state = 'open'" if only_open else ""

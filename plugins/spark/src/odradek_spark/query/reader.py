@@ -1,4 +1,4 @@
-"""The tables of a dataset in DuckDB, as they are at this moment."""
+"""The current version of a dataset's tables in DuckDB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from odradek_spark.tables.log import file_paths
 from odradek_spark.tables.schemas import BY_NAME, PUSHES, ROLLUP_1H, Table
 
 CLOCK_SKEW_MAX = timedelta(minutes=15)
-"""How far the time of a point may be from the receive time that the folders are named after."""
+"""Largest difference between the time of a point and its receive time, by which tables are partitioned."""
 TWO_INTERVALS = timedelta(hours=2)
 """`interval.ms` is at most an hour (KIP-714)."""
 
@@ -25,17 +25,17 @@ class Reader:
 
     Args:
         root: Path or URI of the dataset.
-        since: Files that are older need not be there.
-        until: Nor those that are newer.
+        since: Leave out files with only older rows.
+        until: Leave out files with only newer rows.
 
     Raises:
-        DatasetError: There is no dataset.
+        DatasetError: The dataset does not exist.
     """
 
     def __init__(self, root: str, since: datetime | None = None, until: datetime | None = None) -> None:
         self.dataset = Dataset(root)
         if self.dataset.open(PUSHES) is None:
-            raise DatasetError(f"{root}: no dataset is there; has anything been ingested?")
+            raise DatasetError(f"{root}: no dataset: check the path, and ingest into it first")
         self.connection = connection()
         for table in BY_NAME.values():
             self.add(table, since, until)
@@ -43,28 +43,30 @@ class Reader:
             self.connection.execute(f"CREATE VIEW {name} AS {query}")
 
     def add(self, table: Table, since: datetime | None, until: datetime | None) -> None:
-        """Make a table known; one that no job has made yet is empty."""
+        """Add a table; one that no job has created yet is empty."""
         found = self.dataset.open(table)
         files = [] if found is None else file_paths(found, days(table, since, until))
         add_table(self.connection, self.dataset.root, table, files)
 
     def ask(self, query: str, values: Sequence[object] = ()) -> pa.Table:
-        """The rows of a query; a statement that answers nothing has none.
+        """Run a query and return its rows; none for a statement without a result.
 
         Raises:
-            duckdb.Error: The query is wrong.
+            duckdb.Error: The query is invalid.
         """
         answered: Any = self.connection.sql(query, params=list(values))
         return pa.table({}) if answered is None else answered.to_arrow_table()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the connection and its files."""
         self.connection.close()
 
 
 def days(table: Table, since: datetime | None, until: datetime | None) -> list[tuple[str, str, str]]:
-    """Which folders may have rows of the time. A push that its own repeats is at most two intervals older;
-    totals, which ``rollup_1h`` is for, begin with its first hour whatever is asked.
+    """Conditions for the partitions that may have rows of a time range.
+
+    They reach back two push intervals, because a push may repeat one of then. ``rollup_1h`` is always read
+    from its first hour, where totals begin.
     """
     if "date" not in table.partitions:
         return []

@@ -1,4 +1,4 @@
-"""Views that people ask: SQL that Spark and DuckDB both understand, over the tables under their names."""
+"""The views: SQL on the tables that both Spark and DuckDB understand."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ RETRIES = """
     WHERE payload_bytes > 0
         AND date_diff('millisecond', earlier_ts, recv_ts) <= 2 * push_interval_ms
 """
-"""Pushes that came again because the client did not hear the answer; the first of them is none."""
+"""Repeated pushes, sent again because the client did not receive the answer; not the first one."""
 
 GROUP = """bucket, name, unit, kind, temporality, client_id, software_name, software_version, client_rack,
         group_id, topic, node_id, broker_id"""
 
 SERIES_1H = "client_instance_id, name, unit, client_id, client_rack, group_id, topic, node_id"
-"""Whose total it is: a version or a broker may change without the total beginning anew."""
+"""The columns by which totals are kept. A change of version or broker does not restart a total."""
 
 
 def clients_of(pushed: str) -> str:
-    """One row for each client instance, as the last of its pushes left it.
+    """The query for one row per client instance, with the attributes of its last push.
 
     Args:
-        pushed: A condition: of which rows of ``pushes``.
+        pushed: A condition on the rows of ``pushes``.
     """
     return f"""
     SELECT client_instance_id,
@@ -89,17 +89,19 @@ VIEWS: Final[Mapping[str, str]] = {
     ) AS hours
 """,
 }
-"""``v_points``: points of pushes that count, with ``number``, the value whichever type it has. ``v_clients``:
-one row for each client instance as its last push left it. ``v_rollup``: five minutes at a time, parts added
-up. ``v_totals``: sums told in steps as totals, an hour at a time, from the first hour that is kept on."""
+"""``v_points``: the points without those of repeated pushes, with ``number``, the value of either type.
+``v_clients``: one row per client instance, with the attributes of its last push. ``v_rollup``: the rollup of
+five minutes, with its parts added up. ``v_totals``: delta sums as running totals by hour, from the first hour
+that is kept."""
 
 
 def register_views(spark: SparkSession, root: str) -> None:
-    """Make the tables of a dataset and the views known to a session, under their names.
+    """Register the tables of a dataset and the views in a session, under their names.
 
     Args:
         spark: The session; ``spark.sql("SELECT ... FROM v_points")`` works afterwards.
-        root: Path or URI of the dataset. The tables are as they are now: call it again to see more.
+        root: Path or URI of the dataset. The tables keep their current versions: call again to see newer
+            rows.
     """
     from odradek_spark.tables.dataset import Dataset
     from odradek_spark.tables.load import load_dataset
