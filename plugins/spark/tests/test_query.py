@@ -147,7 +147,7 @@ def test_the_columns_are_those_of_the_schemas(reader: Reader) -> None:
 
 
 def test_a_missing_dataset_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="no dataset is there"):
+    with pytest.raises(DatasetError, match="no dataset: check the path"):
         Reader(str(tmp_path))
 
 

@@ -288,7 +288,7 @@ def expect(number: int, wire: int, known: dict[int, int]) -> bool:
 
 
 def once(seen: int, number: int) -> int:
-    """Record a field in the bits of ``seen``; raises `Unusual` for a repetition, which protobuf must merge."""
+    """Add a field to the bits of ``seen``; raises `Unusual` for a repetition, which protobuf must merge."""
     if seen >> number & 1:
         raise Unusual
     return seen | 1 << number
