@@ -37,4 +37,4 @@ def test_a_dataset_is_the_same_folder_to_all_processes(
 
     answered = CliRunner().invoke(spark, ["query", "clients", "--dataset", "tables"])
 
-    assert f"{tmp_path}/tables: no dataset is there" in answered.output
+    assert f"{tmp_path}/tables: no dataset: check the path" in answered.output
