@@ -3,7 +3,7 @@
     python plugins/spark/bench/compact.py [BATCHES]
 
 Each batch has 72 000 points of 200 clients. How to compare: neither CPU nor bytes per point depend on the
-number of batches; memory per row is what `odradek_spark.jobs.compact.TARGET_ROWS` is chosen by.
+number of batches. The memory per row determines `odradek_spark.jobs.compact.TARGET_ROWS`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOPICS = ("a", "b", "c")
 
 
 def batch(source: random.Random, number: int) -> list[Told]:
-    """What the clients push in half a minute, twice."""
+    """The pushes of all clients in half a minute."""
     return [
         Told(
             30.0 * number + index / 20,
@@ -52,14 +52,14 @@ def peak_bytes() -> int:
 
 
 def merged(root: str, paths: list[str]) -> tuple[float, int, list[Manifest]]:
-    """CPU seconds, bytes of memory on top, and what was written."""
+    """Merge files; return CPU seconds, additional bytes of memory, and the manifests."""
     before, start = peak_bytes(), time.process_time()
     manifests = merge_files(root, POINTS, paths)
     return time.process_time() - start, peak_bytes() - before, manifests
 
 
 def main(batches: int) -> None:
-    """Write batches as ingest does, and merge them in a process of its own."""
+    """Write batches as ingest does, and merge them in another process."""
     source, decoder = random.Random(1), Decoder()
     with tempfile.TemporaryDirectory() as root:
         files: list[Manifest] = []
@@ -70,7 +70,7 @@ def main(batches: int) -> None:
             cpu_s, memory_bytes, after = pool.apply(merged, (root, [each.path for each in files]))
     rows = sum(each.rows for each in files)
     print(f"{rows} points in {len(files)} files become {len(after)}")
-    print(f"bytes per point: {size(files) / rows:.2f} as they came, {size(after) / rows:.2f} sorted")
+    print(f"bytes per point: {size(files) / rows:.2f} unsorted, {size(after) / rows:.2f} sorted")
     print(f"CPU: {cpu_s / rows * 1e6:.2f} us per point; memory: {memory_bytes / rows:.0f} bytes per row")
 
 

@@ -1,7 +1,8 @@
 """The decoder against protobuf, in one run: ``python plugins/spark/bench/decode.py``.
 
-Peers, on the same payloads: protobuf's C parser alone (what anything built on it pays at least), and the
-straightforward decoder on top of it (lists of values, one list a column, to Arrow). CPU time, best of five.
+Peers, on the same payloads: protobuf's C parser alone (the minimum cost of everything built on it), and a
+straightforward decoder on top of it (one list of values per column, converted to Arrow). CPU time, best of
+five.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ PAYLOADS = 1000
 CLIENTS = 100
 TIMES = 5
 LAYOUTS = 68
-"""Layouts in a cold run: each has to be learned."""
+"""Number of layouts, each of which a cold run has to learn."""
 SUBJECTS = ("batch.size", "request.latency", "record.send", "bufferpool.wait.time", "outgoing.byte")
 PREFIX = "org.apache.kafka.producer."
 
 
 def java_like(source: random.Random, points: int = 150) -> MetricsData:
-    """One metric, with the resource again, in each ResourceMetrics."""
+    """A payload with one metric and the same resource in each ResourceMetrics."""
     data = MetricsData()
     for index in range(points):
         group = data.resource_metrics.add()
@@ -46,7 +47,7 @@ def java_like(source: random.Random, points: int = 150) -> MetricsData:
 
 
 def librdkafka_like(source: random.Random, points: int = 99) -> MetricsData:
-    """All metrics in one ResourceMetrics."""
+    """A payload with all metrics in one ResourceMetrics."""
     data = MetricsData()
     scoped = data.resource_metrics.add().scope_metrics.add()
     scoped.scope.name = "rdkafka#producer-1"
@@ -70,7 +71,7 @@ def add_metric(metric: Any, index: int, source: random.Random) -> None:
 def records(
     make: Callable[[random.Random, int], MetricsData], layouts: int, points: int
 ) -> list[TopicRecord]:
-    """Pushes of many clients, in as many layouts."""
+    """Pushes of many clients in several layouts."""
     source = random.Random(1)
     return [
         topic_record(
@@ -89,7 +90,7 @@ def parse_only(found: Sequence[TopicRecord]) -> None:
 
 
 def by_lists(found: Sequence[TopicRecord]) -> pa.RecordBatch:
-    """The way everybody writes it first: 16 columns, plain texts."""
+    """A straightforward decoder: 16 columns of plain text."""
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     add = [columns[name].append for name in COLUMNS]
     for record in found:
@@ -129,7 +130,7 @@ COLUMNS = (
 
 
 def cpu_s(*actions: Callable[[], object]) -> list[float]:
-    """The least time of each; they take turns, so that a busy machine is busy for all."""
+    """The shortest CPU time of each action. They take turns, so that other load affects all of them."""
     best = [float("inf")] * len(actions)
     for _ in range(TIMES):
         for index, action in enumerate(actions):

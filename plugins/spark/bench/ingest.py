@@ -1,12 +1,11 @@
 """Ingest against its peers, on one topic in one run: ``python plugins/spark/bench/ingest.py [PUSHES ...]``.
 
-A host serves the topic. ``worker writer`` is the whole pipeline on ``local[2]``; ``spark writer`` lets
-Spark's own Parquet writer take the rows (``rows=points``). The peers have no Spark and no commits: two
-processes read the same ranges, decode and write. ``pyarrow``, ``duckdb`` and ``polars`` write points alone,
-``tables`` writes all four tables as a task of the pipeline does: what the pipeline costs above that is Spark
-and the commits. CPU is that of all processes of a way. *Marginal* compares the largest topic with the
-smallest, so that starts cancel out. ``4000 16000 64000 200000`` are the sizes that the goals are about;
-200,000 pushes are 26 million points.
+A host serves the topic. ``worker writer`` is the whole pipeline on ``local[2]``; ``spark writer`` writes with
+Spark's own Parquet writer (``rows=points``). The peers have no Spark and no commits: two processes read the
+same ranges, decode and write. ``pyarrow``, ``duckdb`` and ``polars`` write only points; ``tables`` writes
+all four tables as a task of the pipeline does, so the rest of the pipeline's cost is Spark and the commits.
+CPU is that of all processes of a way. *Marginal* compares the largest topic with the smallest, so that fixed costs
+cancel out. The goals are for the sizes ``4000 16000 64000 200000``; 200,000 pushes are 26 million points.
 Linux only: CPU of processes that are not children comes from /proc.
 """
 
@@ -55,9 +54,9 @@ CLIENTS, PARTITIONS, FILLED = 200, 2, 5_000
 PEERS = ("pyarrow", "tables", "duckdb", "polars")
 OURS, JVM_WRITER = "worker writer", "spark writer"
 WAYS = ("pyarrow", "tables", OURS, JVM_WRITER, "duckdb", "polars")
-"""pyarrow first: it counts the points."""
+"""pyarrow comes first, because it counts the points."""
 OPTIMIZING_JVM = {"spark.driver.memory": "2g", "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
-"""A JVM that writes has to be one that optimizes; that of ``worker writer`` starts fast instead."""
+"""A JVM that writes files must optimize its code; the one of ``worker writer`` starts fast instead."""
 FILLER = {
     "enable.metrics.push": False,
     "linger.ms": 20,
@@ -68,7 +67,7 @@ FILLER = {
 
 
 def records(first: int, end: int) -> list[TopicRecord]:
-    """Six Java producers for four of librdkafka."""
+    """Pushes like the Java client's and librdkafka's, six to four."""
     source = random.Random(first)
     java = [java_like(source).SerializeToString() for _ in range(50)]
     native = [librdkafka_like(source).SerializeToString() for _ in range(50)]
@@ -84,7 +83,7 @@ def records(first: int, end: int) -> list[TopicRecord]:
 
 
 def fill(producer: Producer, first: int, end: int) -> None:
-    """Bring the topic to so many pushes."""
+    """Add pushes to the topic up to a number."""
     for begin in range(first, end, FILLED):
         for each in records(begin, min(begin + FILLED, end)):
             producer.poll(0)
@@ -93,7 +92,7 @@ def fill(producer: Producer, first: int, end: int) -> None:
 
 
 def write(way: str, root: str, rows: pa.RecordBatch, number: int, files: TableFiles) -> None:
-    """The rows of one chunk as Parquet, cut by folder."""
+    """Write the rows of one chunk as Parquet, partitioned into folders."""
     if way == "pyarrow":
         files.write(rows)
         return
@@ -117,7 +116,7 @@ def write(way: str, root: str, rows: pa.RecordBatch, number: int, files: TableFi
 
 
 def peer(way: str, bootstrap: str, partition: int, end: int, root: str) -> None:
-    """One process of a peer: a partition of the topic to files. Prints what it used."""
+    """Run one process of a peer: write one partition of the topic to files, and print the resources used."""
     reader, decoder, points = TopicReader(options(bootstrap)), Decoder(), 0
     if way == "tables":
         ingest_range(reader, decoder, root, OffsetRange(partition, 0, end))
@@ -133,7 +132,7 @@ def peer(way: str, bootstrap: str, partition: int, end: int, root: str) -> None:
 
 
 def ours(way: str, bootstrap: str, root: str) -> None:
-    """The pipeline in a process of its own."""
+    """Run the pipeline in this process."""
     started_s = time.monotonic()
     jvm = OPTIMIZING_JVM if way == JVM_WRITER else {}
     session = local_session("bench", "local[2]", jvm, archive=archive_path())
@@ -154,7 +153,7 @@ def ours(way: str, bootstrap: str, root: str) -> None:
 
 
 def tree_cpu_s(root: int) -> dict[str, float]:
-    """CPU of a process, of the JVM under it, and of Python under that, and of what these have outlived."""
+    """CPU of a process, of its JVM and of the JVM's Python workers, including ended children."""
     parents, used, names = {}, {}, {}
     for each in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -176,7 +175,7 @@ def tree_cpu_s(root: int) -> dict[str, float]:
 
 
 def measured(commands: list[list[str]]) -> dict[str, float]:
-    """Run programs side by side: their wall time, the CPU of them and their children, and what they say."""
+    """Run programs in parallel; return their wall time, their CPU with children, and their output."""
     before, started_s = os.times(), time.monotonic()
     running = [subprocess.Popen(each, stdout=subprocess.PIPE, text=True) for each in commands]
     said: dict[str, float] = {}
@@ -202,7 +201,7 @@ def way(name: str, bootstrap: str, end: int) -> dict[str, float]:
 
 
 def serve(done: Any, told: Any) -> None:
-    """The host, in a process whose CPU is nobody's."""
+    """Run the host, in a process whose CPU is not counted."""
     with odradek.testing.host() as host:
         host.topics.create(TOPIC, PARTITIONS)
         told.send(host.bootstrap)
@@ -238,7 +237,7 @@ def report(sizes: Sequence[int], names: Sequence[str]) -> None:
 
 
 Found = tuple[int, dict[str, float]]
-"""How many points there were, and what was measured."""
+"""The number of points, and the measurements."""
 
 
 def line(name: str, size: int, points: int, found: dict[str, float]) -> str:
@@ -254,13 +253,13 @@ def line(name: str, size: int, points: int, found: dict[str, float]) -> str:
 
 
 def marginal(found: Sequence[Found], what: str) -> float:
-    """What a further point costs, from the smallest topic to the largest, in microseconds."""
+    """The cost of each further point between the smallest and the largest topic, in microseconds."""
     (few, least), (many, most) = found[0], found[-1]
     return (most[what] - least[what]) / (many - few) * 1e6
 
 
 def slopes(found: Sequence[Found]) -> str:
-    """What a further point costs: over all, and the time from each size to the next."""
+    """The cost of each further point: overall, and in wall time from each size to the next."""
     steps = [marginal(pair, "wall_s") for pair in pairwise(found)]
     fixed_s = found[0][1]["wall_s"] - steps[0] * found[0][0] / 1e6
     return (
@@ -270,7 +269,7 @@ def slopes(found: Sequence[Found]) -> str:
 
 
 def goals(results: dict[str, list[Found]]) -> list[str]:
-    """The ratios that count, and what they are to be."""
+    """The ratios with goals, and the goals."""
     ours, bare, jvm = (results.get(name, []) for name in (OURS, "pyarrow", JVM_WRITER))
     lines = []
     if ours and bare:

@@ -1,8 +1,8 @@
 """The start of a session, with and without the class-data archive: ``python plugins/spark/bench/session.py``.
 
-Each start is a process of its own, and the two ways take turns. *Ready* is from the import of PySpark to a
-session with the source in it; *first job* is a Python task on top. CPU is that of the process and of all
-under it. The archive is written by a start that is not counted.
+Each start is a separate process, and the two ways take turns. *Ready* is from the import of PySpark to a
+session with the source registered; *first job* is an additional Python task. CPU is that of the process and
+its descendants. A start that is not counted writes the archive.
 Linux only: CPU comes from /proc.
 """
 
@@ -30,7 +30,7 @@ ROWS = {"ready_s": "ready, s", "ready_cpu_s": "CPU of that", "job_s": "first job
 
 
 def start(archive: str) -> None:
-    """One start; prints what it took."""
+    """Start a session and print the time it took."""
     began_s = time.monotonic()
     from odradek_spark.ingest.session import local_session
 
@@ -44,7 +44,7 @@ def start(archive: str) -> None:
 
 
 def measured(archive: str) -> dict[str, float]:
-    """One start in a process of its own."""
+    """Measure one start in another process."""
     command = [sys.executable, __file__, "--archive", archive, "--one"]
     out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     found: dict[str, float] = json.loads(out.strip().splitlines()[-1])

@@ -1,9 +1,9 @@
 """Memory of every process over a long time: ``python plugins/spark/bench/soak.py --minutes 60 --rate 1000``.
 
-``odradek serve`` with a durable log, clients that push like the Java client and like librdkafka, and
-``odradek spark ingest`` with a batch every ten seconds (``--command run``: and the jobs). It begins with the
-first batch. A process is flat if its median of the last sixth of the time is about that of the second sixth.
-Linux only: memory is read from /proc. All stops by itself.
+It runs ``odradek serve`` with a durable log, clients that push like the Java client and like librdkafka, and
+``odradek spark ingest`` with a batch every ten seconds (with ``--command run``, the jobs too). Time begins
+with the first batch. A process does not grow if its median of the last sixth of the time is about that of the
+second sixth. Linux only: memory is read from /proc. Everything stops by itself at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WIDTHS = (6, 10, 10, 8, 10, 8, 6, 15, 7, 6, 9, 8)
 
 
 def show(minute: Minute) -> None:
-    """A row; memory in MiB."""
+    """Print a row; memory in MiB."""
     memory = minute.memory
     planners = sum(size for role, size in memory.items() if role.startswith("planner"))
     workers = sum(size for role, size in memory.items() if role.startswith("Python worker"))
@@ -42,7 +42,7 @@ def row(*cells: str) -> None:
 
 
 def report(found: Soaked) -> None:
-    """Every long-lived process, and every push."""
+    """Print the memory of each long-lived process, and the totals of pushes."""
     print(f"\n{'process':40}{'pid':>8}{'watched s':>11}{'2nd sixth':>11}{'last sixth':>12}{'ratio':>8}")
     for process in found.processes:
         print(line(process))
