@@ -5,7 +5,8 @@ Spark's own Parquet writer (``rows=points``). The peers have no Spark and no com
 same ranges, decode and write. ``pyarrow``, ``duckdb`` and ``polars`` write only points; ``tables`` writes
 all four tables as a task of the pipeline does, so the rest of the pipeline's cost is Spark and the commits.
 CPU is that of all processes of a way. *Marginal* compares the largest topic with the smallest, so that fixed
-costs cancel out. The goals are for the sizes ``4000 16000 64000 200000``; 200,000 pushes are 26 million points.
+costs cancel out. The goals are for the sizes ``4000 16000 64000 200000``; 200,000 pushes are 26 million
+points.
 Linux only: CPU of processes that are not children comes from /proc.
 """
 
