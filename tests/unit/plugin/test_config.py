@@ -131,7 +131,7 @@ def test_a_misspelled_key_is_refused_with_the_nearest_name() -> None:
     config = config_of(labelz="1")
     config.text("labels")
 
-    with pytest.raises(ConfigError, match=r"plugins\.x\.labelz: unknown key \(labels\?\); known here"):
+    with pytest.raises(ConfigError, match=r"x\.labelz: unknown key \(did you mean labels\?\); known here"):
         config.finish()
 
 
