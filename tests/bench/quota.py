@@ -27,7 +27,7 @@ from odradek.wire.messages.heartbeat import HeartbeatRequest
 from support.broker import make_broker, make_connection
 
 CALLS = 50_000
-GOALS_US = {"a request's look": 0.3, "no quota set": 0.3, "one level": 3.0, "all levels": 3.0}
+GOALS_US = {"the dispatcher's check": 0.3, "no quota set": 0.3, "one level": 3.0, "all levels": 3.0}
 ENOUGH = 1e12
 """A quota that is never reached: a violation has its own row."""
 ONE_LEVEL = (ClientQuotaEntity(client_id=DEFAULT),)
@@ -109,7 +109,7 @@ def request(entities: tuple[ClientQuotaEntity, ...]) -> Call:
     return lambda number: dispatcher.answer(frame, 0, connection)
 
 
-def dispatchers_look() -> Call:
+def dispatchers_check() -> Call:
     """The cost of a request without any quota."""
     broker = make_broker()
     dispatcher = Dispatcher(broker, load_handlers())
@@ -145,7 +145,7 @@ def main() -> None:
         "one level, violated": bandwidth(ONE_LEVEL, bound=1),
         "one level, bytes and time": bandwidth_and_time(ONE_LEVEL),
         "controller mutation": mutation(),
-        "a request's look": dispatchers_look(),
+        "the dispatcher's check": dispatchers_check(),
         "a request, no quota set": request(()),
         "a request, one level": request(ONE_LEVEL),
         "a request, all levels": request(ALL_LEVELS),

@@ -69,8 +69,8 @@ def codes(response: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("change", [
-    pytest.param(create, id="M10_create"), pytest.param(delete, id="M13_delete"),
-    pytest.param(grow, id="M16_grow"),
+    pytest.param(create, id="create"), pytest.param(delete, id="delete"),
+    pytest.param(grow, id="grow"),
 ])  # fmt: skip
 def test_in_strict_versions_the_excess_is_refused(client: QuotaClient, change: Change) -> None:
     prepare(client, change)
@@ -122,8 +122,8 @@ def test_create_partitions_before_v3_is_throttled_and_not_refused(client: QuotaC
 
 
 @pytest.mark.parametrize("change", [
-    pytest.param(create, id="M12_create"), pytest.param(delete, id="M15_delete"),
-    pytest.param(grow, id="M18_grow"),
+    pytest.param(create, id="create"), pytest.param(delete, id="delete"),
+    pytest.param(grow, id="grow"),
 ])  # fmt: skip
 def test_without_a_quota_no_topic_is_refused(client: QuotaClient, change: Change) -> None:
     prepare(client, change)
@@ -135,7 +135,7 @@ def test_without_a_quota_no_topic_is_refused(client: QuotaClient, change: Change
 
 
 @pytest.mark.parametrize("change", [
-    pytest.param(create, id="X4_create"), pytest.param(grow, id="X4_grow"),
+    pytest.param(create, id="create"), pytest.param(grow, id="grow"),
 ])  # fmt: skip
 def test_validate_only_is_charged_the_same(client: QuotaClient, change: Change) -> None:
     prepare(client, change)

@@ -10,8 +10,8 @@ from odradek.wire.api_error import ApiError
 from support.reference_page import page
 
 PAGE = "explanation/quotas-and-throttling.md"
-EVERYBODY = ClientQuotaEntity(user=DEFAULT)
-WHO = ("alice", "app")
+DEFAULT_USER = ClientQuotaEntity(user=DEFAULT)
+CLIENT = ("alice", "app")
 NS_PER_MS = 1_000_000
 
 
@@ -22,7 +22,7 @@ class QuotaExample:
         self.clock = MockClock()
         self.begin_ms = self.clock.now_ms()
         self.quotas = QuotaManagers(QuotaConfigs(), self.clock, timer=self.clock.timer)
-        self.quotas.apply(EVERYBODY, quota)
+        self.quotas.apply(DEFAULT_USER, quota)
 
     def at(self, at_ms: int) -> int:
         self.clock.advance(self.begin_ms + at_ms - self.clock.now_ms())
@@ -44,7 +44,7 @@ def test_bytes_are_throttled_as_the_page_says() -> None:
     written = examples("at ms | bytes")
 
     for at, size, _, _, why in written:
-        throttle_ms = example.quotas.produce.record_and_throttle_ms(*WHO, int(size), example.at(int(at)))
+        throttle_ms = example.quotas.produce.record_and_throttle_ms(*CLIENT, int(size), example.at(int(at)))
         rate = example.measured(example.quotas.produce, "byte-rate")
         seen.append([at, size, f"{rate:.1f}", str(throttle_ms), why])
 
@@ -58,7 +58,7 @@ def test_time_is_throttled_as_the_page_says() -> None:
 
     for at, took, _, _, why in written:
         spent_ns, now_ms = int(took) * NS_PER_MS, example.at(int(at))
-        throttle_ms = example.quotas.request.record_ns_and_throttle_ms(*WHO, spent_ns, now_ms)
+        throttle_ms = example.quotas.request.record_ns_and_throttle_ms(*CLIENT, spent_ns, now_ms)
         rate = example.measured(example.quotas.request, "request-time")
         seen.append([at, took, f"{rate:.4g}", str(throttle_ms), why])
 
@@ -72,7 +72,7 @@ def test_partitions_are_throttled_as_the_page_says() -> None:
 
     for number, at, partitions, *_, meaning in written:
         now_ms = example.at(int(at))
-        quota = example.quotas.controller_mutation.quota_for(*WHO, strict="old client" not in meaning)
+        quota = example.quotas.controller_mutation.quota_for(*CLIENT, strict="old client" not in meaning)
         refused = "accepted"
         try:
             quota.record(int(partitions))

@@ -25,7 +25,7 @@ STARTS = 100
 
 
 @pytest.fixture(autouse=True)
-def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder for temporary files that no other test uses at the same time."""
     place = tmp_path / "temporary"
     place.mkdir()
@@ -33,7 +33,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_context, "SHARED_MEMORY", place)
 
 
-def left_behind() -> dict[str, set[str]]:
+def resources() -> dict[str, set[str]]:
     """The resources of the process, and its temporary folder."""
     gc.collect()
     descriptors = Path("/proc/self/fd")
@@ -60,7 +60,7 @@ def then_tasks(
 def test_a_hundred_starts_and_stops_leave_nothing_behind() -> None:
     with odradek.testing.host() as host, WireClient(host.address) as client:
         client.introduce()
-    before = left_behind()
+    before = resources()
     waited_s, worked_s = list[float](), list[float]()
     tasks: list[set[asyncio.Task[object]]] = []
 
@@ -73,7 +73,7 @@ def test_a_hundred_starts_and_stops_leave_nothing_behind() -> None:
             with WireClient(host.address) as client:
                 client.introduce()
 
-    assert left_behind() == before
+    assert resources() == before
     assert tasks == [set()] * STARTS
     assert sorted(worked_s)[STARTS // 2] < 0.3
     assert min(waited_s) < 0.3  # on a busy machine most starts wait for a core
@@ -115,7 +115,7 @@ def test_a_coroutine_can_enter_a_host() -> None:
 
 
 def test_a_coroutine_cancelled_on_entry_leaves_no_host() -> None:
-    before = left_behind()["folders"]
+    before = resources()["folders"]
 
     async def impatient() -> None:
         async with asyncio.timeout(0), odradek.testing.host():
@@ -124,8 +124,8 @@ def test_a_coroutine_cancelled_on_entry_leaves_no_host() -> None:
     with pytest.raises(TimeoutError):
         asyncio.run(impatient())
 
-    assert left_behind()["folders"] == before
-    assert "odradek-host" not in left_behind()["threads"]
+    assert resources()["folders"] == before
+    assert "odradek-host" not in resources()["threads"]
 
 
 def test_configuration_keys_are_keyword_arguments() -> None:
@@ -141,22 +141,22 @@ def test_configuration_keys_are_keyword_arguments() -> None:
 def test_a_configuration_error_is_raised_on_entry(
     config: dict[str, object],
 ) -> None:
-    before = left_behind()
+    before = resources()
 
     with pytest.raises(ConfigError):
         odradek.testing.host(**config).__enter__()  # type: ignore[arg-type]
 
-    assert left_behind() == before
+    assert resources() == before
 
 
 def test_a_host_that_cannot_listen_leaves_nothing_behind() -> None:
     with odradek.testing.host() as first:
-        before = left_behind()
+        before = resources()
 
         with pytest.raises(ConfigError, match="listeners: cannot listen"):
             odradek.testing.host(listeners=f"PLAINTEXT://{first.bootstrap}").__enter__()
 
-        assert left_behind() == before
+        assert resources() == before
 
 
 def test_data_in_a_folder_of_the_test_are_available_to_the_next_host(tmp_path: Path) -> None:
@@ -218,12 +218,12 @@ def test_an_interrupted_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPa
             raise KeyboardInterrupt
 
     monkeypatch.setattr(host_thread, "Future", Interrupted)
-    before = left_behind()
+    before = resources()
 
     with pytest.raises(KeyboardInterrupt):
         odradek.testing.host().__enter__()
 
-    assert left_behind() == before
+    assert resources() == before
 
 
 def test_a_virtual_clock_belongs_to_one_host() -> None:

@@ -188,7 +188,7 @@ class LifeOfAGroup:
             member.member_id for member in group.members.values() if member.instance_id is not None
         }
 
-    def come_to_rest(self) -> None:
+    def become_stable(self) -> None:
         """Let the group run without losses or new events."""
         for _ in range(40):
             self.wait(5_000)
@@ -216,9 +216,9 @@ def test_no_partition_has_two_owners_and_the_group_becomes_stable(
     life = LifeOfAGroup(seed, assignor, interval_ms)
 
     life.live(steps=150)
-    life.come_to_rest()
+    life.become_stable()
     life.change_topic()
-    life.come_to_rest()
+    life.become_stable()
 
     life.check()
     alive = [consumer for consumer in life.consumers if consumer.alive]

@@ -98,7 +98,7 @@ class LogMachine(RuleBasedStateMachine):
             del self.manager.moves["a", 0]
 
     @invariant()
-    def the_end_is_known(self) -> None:
+    def the_end_offset_matches(self) -> None:
         if hasattr(self, "log"):
             assert self.log.log_end_offset == self.end
             assert self.log.log_start_offset <= self.end
@@ -117,7 +117,7 @@ class LogAsAList(LogMachine):
     )
 
     @initialize()
-    def nothing_yet(self) -> None:
+    def start_empty(self) -> None:
         self.written: list[Entry] = []
         self.start = 0
 
@@ -186,7 +186,7 @@ class LogAsADict(LogMachine):
     )
 
     @initialize()
-    def nothing_yet(self) -> None:
+    def start_empty(self) -> None:
         self.written: dict[int, Entry] = {}
         self.latest: dict[bytes, bytes] = {}
 

@@ -143,9 +143,9 @@ class LifeOfAMixedGroup(LifeOfAGroup):
         owned = [partition for each in everybody for partition in each.owned]
         assert len(owned) == len(set(owned))
         if isinstance(group, ConsumerGroup):
-            self.holders_are_what_members_hold()
+            self.holders_match_the_members()
 
-    def come_to_rest(self) -> None:
+    def become_stable(self) -> None:
         for _ in range(60):
             self.wait(1_500)
             for consumer in self.consumers:
@@ -167,7 +167,7 @@ def test_a_group_of_both_protocols_is_safe_and_becomes_stable(
     life = LifeOfAMixedGroup(seed, assignor, interval_ms)
 
     life.live(steps=250)
-    life.come_to_rest()
+    life.become_stable()
 
     life.check()
     everybody: list[Consumer | ClassicConsumer] = [*life.consumers, *life.classics]

@@ -29,7 +29,7 @@ WINDOWS_S = 10
 """The amount that a rate allows at once: all windows but one."""
 ROUNDING_MS = 0.5
 """A throttle is rounded to a millisecond."""
-EVERYBODY = ClientQuotaEntity(client_id=DEFAULT)
+DEFAULT_CLIENT = ClientQuotaEntity(client_id=DEFAULT)
 
 bursts = st.lists(
     st.tuples(
@@ -44,13 +44,13 @@ bursts = st.lists(
 )
 
 
-class Obedient:
+class WaitingClient:
     """A client that sends its requests and then waits for as long as it is told."""
 
     def __init__(self) -> None:
         self.clock = MockClock()
         self.manager = ClientQuotaManager(ClientQuotaType.PRODUCE, QuotaConfig(), self.clock)
-        self.manager.update_quota(EVERYBODY, QUOTA)
+        self.manager.update_quota(DEFAULT_CLIENT, QUOTA)
         self.start_ms = self.clock.now_ms()
         self.sent_bytes = 0.0
         self.waited_ms = 0
@@ -73,13 +73,13 @@ class Obedient:
         return (self.clock.now_ms() - self.start_ms) / 1000
 
 
-class HeldToTheQuota(Obedient):
+class LimitedClient(WaitingClient):
     def look(self) -> None:
         granted_bytes = QUOTA * (self.elapsed_s + WINDOWS_S)
         assert self.sent_bytes <= granted_bytes + QUOTA * self.requests * ROUNDING_MS / 1000
 
 
-class NeverMadeToPayTwice(Obedient):
+class NeverChargedTwice(WaitingClient):
     def look(self) -> None:
         assert self.waited_ms <= self.sent_bytes / QUOTA * 1000 + self.requests * ROUNDING_MS
 
@@ -89,7 +89,7 @@ class NeverMadeToPayTwice(Obedient):
 def test_over_any_load_of_small_requests_the_rate_stays_at_the_quota(
     load: list[tuple[int, float, int]],
 ) -> None:
-    client = HeldToTheQuota()
+    client = LimitedClient()
 
     for requests, size, pause_ms in load:
         for _ in range(requests):
@@ -101,7 +101,7 @@ def test_over_any_load_of_small_requests_the_rate_stays_at_the_quota(
 def test_no_client_waits_longer_than_its_bytes_are_worth(
     load: list[tuple[int, float, int]], largest: int
 ) -> None:
-    client = NeverMadeToPayTwice()
+    client = NeverChargedTwice()
 
     for requests, size, pause_ms in load:
         for _ in range(requests):
@@ -110,7 +110,7 @@ def test_no_client_waits_longer_than_its_bytes_are_worth(
 
 @pytest.mark.parametrize("size_bytes", [20, 99, 500, 1000])
 def test_a_steady_client_converges_to_its_quota(size_bytes: int) -> None:
-    client = Obedient()
+    client = WaitingClient()
     while client.elapsed_s < WINDOWS_S * 2:
         client.send(size_bytes, 1)
     begin = client.elapsed_s, client.sent_bytes
@@ -130,7 +130,7 @@ mutations = st.lists(st.tuples(st.integers(1, 500), st.integers(0, 20_000)), min
 def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list[tuple[int, int]]) -> None:
     rate, clock = 5.0, MockClock()
     manager = ControllerMutationQuotaManager(QuotaConfig(), clock)
-    manager.update_quota(EVERYBODY, rate)
+    manager.update_quota(DEFAULT_CLIENT, rate)
     start_ms, admitted, largest = clock.now_ms(), 0, max(permits for permits, _ in load)
 
     for permits, pause_ms in load:
@@ -152,7 +152,7 @@ def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list
 def test_a_client_of_a_permissive_quota_that_waits_has_no_debt_left(load: list[tuple[int, int]]) -> None:
     clock = MockClock()
     manager = ControllerMutationQuotaManager(QuotaConfig(), clock)
-    manager.update_quota(EVERYBODY, 5)
+    manager.update_quota(DEFAULT_CLIENT, 5)
 
     for permits, pause_ms in load:
         quota = manager.quota_for("u", "c", strict=False)

@@ -34,7 +34,7 @@ def keep_files_in_memory() -> None:
         os.environ["TMPDIR"] = tempfile.tempdir = str(SHARED_MEMORY)
 
 
-def be_patient() -> None:
+def remove_time_limits() -> None:
     """Remove the time limit of Hypothesis examples, whatever profile is in force."""
     settings.register_profile(
         "patient", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -60,4 +60,4 @@ def pytest_unconfigure() -> None:
 
 
 keep_files_in_memory()
-be_patient()
+remove_time_limits()

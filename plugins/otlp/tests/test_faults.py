@@ -285,7 +285,7 @@ def test_a_filter_rejects_records_it_cannot_read(kit: Kit) -> None:
 Behavior = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def says_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def never_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read(-1)
 
 
@@ -297,14 +297,12 @@ async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         await asyncio.sleep(0.01)
 
 
-async def hangs_up_in_the_middle_of_the_request(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
+async def disconnects_during_the_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readexactly(1_000)
     writer.transport.abort()
 
 
-async def answers_a_part(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def answers_partially(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.readexactly(1_000)
     writer.write(
         b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 100\r\n\r\nhalf"
@@ -346,10 +344,10 @@ def against(protocol: str, behavior: Behavior, kit: Kit, scheme: str = "http", *
 @pytest.mark.parametrize(
     ("behavior", "reason"),
     [
-        (says_nothing, "no answer within 200 ms"),
+        (never_answers, "no answer within 200 ms"),
         (drips, "no answer within 200 ms"),
-        (hangs_up_in_the_middle_of_the_request, ""),
-        (answers_a_part, ""),
+        (disconnects_during_the_request, ""),
+        (answers_partially, ""),
     ],
 )
 def test_a_misbehaving_server_is_a_retry(kit: Kit, behavior: Behavior, reason: str) -> None:
@@ -358,7 +356,7 @@ def test_a_misbehaving_server_is_a_retry(kit: Kit, behavior: Behavior, reason: s
     assert reason in found
 
 
-@pytest.mark.parametrize("behavior", [says_nothing, hangs_up_in_the_middle_of_the_request, drips])
+@pytest.mark.parametrize("behavior", [never_answers, disconnects_during_the_request, drips])
 def test_grpc_retries_too(kit: Kit, behavior: Behavior) -> None:
     found = against("grpc", behavior, kit, timeout__ms=400)
 
@@ -367,14 +365,14 @@ def test_grpc_retries_too(kit: Kit, behavior: Behavior) -> None:
 
 def test_a_hanging_handshake_times_out_before_the_request(kit: Kit) -> None:
     found = against(
-        "http/protobuf", says_nothing, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=100
+        "http/protobuf", never_answers, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=100
     )
 
     assert found == "no connection within 100 ms"
 
 
 def test_a_hanging_grpc_handshake_times_out_before_the_request(kit: Kit) -> None:
-    found = against("grpc", says_nothing, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=300)
+    found = against("grpc", never_answers, kit, scheme="https", timeout__ms=10_000, connect__timeout__ms=300)
 
     assert found.startswith("gRPC UNAVAILABLE")
 

@@ -38,7 +38,7 @@ def host() -> Iterator[RunningHost]:
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def retry_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "BACKOFF_S", 0.1)
 
 

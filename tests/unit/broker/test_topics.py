@@ -122,7 +122,7 @@ def test_deleting_a_topic_tells_waiting_fetches(broker: Broker) -> None:
     assert heard == [0]
 
 
-class DiskTrouble:
+class FailingDisk:
     """Make the log manager fail at one partition."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, method: str, partition: int) -> None:
@@ -140,7 +140,7 @@ def test_a_topic_that_cannot_be_created_completely_is_not_created(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, "open", 2)
+        FailingDisk(patch, "open", 2)
 
         code = refusal(lambda: broker.topics.create("t", 3, {"retention.ms": "1000"}))
 
@@ -156,7 +156,7 @@ def test_a_topic_can_be_created_once_there_is_room_and_survives_a_restart(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, "open", 2)
+        FailingDisk(patch, "open", 2)
         refusal(lambda: broker.topics.create("t", 3, {}))
     topic = broker.topics.create("t", 3, {})
     topic.partitions[0].append(batch_of(b"kept"), now_ms=NOW_MS)
@@ -174,7 +174,7 @@ def test_files_that_a_failed_creation_did_not_open_stay(
     leftover.parent.mkdir()
     leftover.write_bytes(b"of a topic that nobody knows")
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, "open", 1)
+        FailingDisk(patch, "open", 1)
 
         code = refusal(lambda: broker.topics.create("t", 2, {}))
 
@@ -199,7 +199,7 @@ def test_a_topic_that_cannot_be_stored_is_not_created(
 
 def test_of_several_topics_one_can_fail_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, "open", 2)
+        FailingDisk(patch, "open", 2)
         with broker.topics.creating():
             broker.topics.create("first", 2, {})
             code = refusal(lambda: broker.topics.create("second", 3, {"retention.ms": "5"}))
@@ -232,7 +232,7 @@ def test_a_log_that_cannot_be_deleted_does_not_affect_the_others(
 ) -> None:
     topic = broker.topics.create("t", 3, {})
     with monkeypatch.context() as patch:
-        DiskTrouble(patch, "delete", 0)
+        FailingDisk(patch, "delete", 0)
 
         code = refusal(lambda: broker.topics.delete(topic))
 

@@ -164,7 +164,7 @@ class WantsLittle(Good):
         await super().deliver(batch)
 
 
-class DiesOfGarbage(Good):
+class FailsOnGarbage(Good):
     dead = False
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
@@ -295,7 +295,7 @@ BROKEN = {
     WantsMetrics: "R6-empty",
     LosesTheLast: "R7-terminating",
     WantsLittle: "R8-huge",
-    DiesOfGarbage: "R9-undecodable",
+    FailsOnGarbage: "R9-undecodable",
     OneAtATime: "R10-concurrent",
     BelievesAdmins: "R11-spoofed",
     SwallowsTheRefusedConnection: "R12-far-side-down",

@@ -179,7 +179,7 @@ class WantsLittle(Good):
         super().export_metrics(context, payload)
 
 
-class DiesOfGarbage(Good):
+class FailsOnGarbage(Good):
     dead = False
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
@@ -267,7 +267,7 @@ BROKEN = {
     WantsBytes: "R6-empty",
     LosesTheLast: "R7-terminating",
     WantsLittle: "R8-huge",
-    DiesOfGarbage: "R9-undecodable",
+    FailsOnGarbage: "R9-undecodable",
     OneAtATime: "R10-concurrent",
     BelievesLabels: "R11-spoofed",
     GivesUpWhenDown: "R12-far-side-down",
