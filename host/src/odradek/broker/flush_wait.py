@@ -21,12 +21,14 @@ class FlushWait:
     deferred: Deferred[ProduceResponse] = field(default_factory=Deferred)
 
     def appended(self, log: PartitionLog, answer: PartitionProduceResponse) -> None:
-        """A batch is in the log, and this is what will be said about it."""
+        """Add a batch that was appended, with its part of the response."""
         if log.must_flush:
             self.waiting.append((log, answer))
 
     def answered(self, response: ProduceResponse, now_ms: int) -> ProduceResponse | Deferred[ProduceResponse]:
-        """The response, once everything is on the disk; a partition that is not has an error."""
+        """The response, deferred until everything is on the disk. A partition that cannot be flushed gets an
+        error.
+        """
         if not self.waiting:
             return response
         self.missing = len(self.waiting)
@@ -37,7 +39,7 @@ class FlushWait:
     def flushed(
         self, response: ProduceResponse, answer: PartitionProduceResponse, error: ApiError | None
     ) -> None:
-        """One log is done."""
+        """One log is on the disk, or could not be flushed."""
         if error is not None:
             answer.error_code, answer.error_message = ErrorCode(error.code), error.message
             answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1

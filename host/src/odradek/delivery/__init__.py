@@ -1,1 +1,1 @@
-"""At least once, in batches: what is queued, tried again or given up, and the accounts of it."""
+"""At-least-once delivery in batches: queues, retries, dead letters and their accounting."""

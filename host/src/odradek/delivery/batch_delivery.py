@@ -12,11 +12,11 @@ from odradek.plugin.protocols import Reject, Retry, TelemetryRecord
 JITTER = 0.2
 """As in Kafka's ``CommonClientConfigs.RETRY_BACKOFF_JITTER``."""
 MAX_ASKED_WAIT_MS = 300_000
-"""A far side that asks for more is tried after this all the same."""
+"""The longest wait, even if the far side asks for more."""
 
 
 class BatchDelivery:
-    """Says after each attempt how long to wait for the next; over when ``records`` is empty.
+    """Decides after each attempt how long to wait for the next one. Over when ``records`` is empty.
 
     A batch that is refused without saying which record is to blame is halved, and each half is tried on its
     own, until the record is alone. Order is kept among those that are delivered.
@@ -40,9 +40,9 @@ class BatchDelivery:
             buries: Records that are given up wait in ``lost`` until somebody calls `buried`.
         """
         self.pieces = deque([list(records)] if records else [])
-        """What is not settled yet; the first is delivered first."""
+        """The records that are not settled yet; the first is delivered first."""
         self.lost: deque[tuple[list[TelemetryRecord], str]] = deque()
-        """Given up, and why; not settled before they are dead letters."""
+        """Records that were given up, and why. They are settled once they are dead letters."""
         self.settings = settings
         self.ledger = ledger
         self.random = random
@@ -52,22 +52,22 @@ class BatchDelivery:
 
     @property
     def records(self) -> list[TelemetryRecord]:
-        """Those that are not settled, in their order; given up ones first."""
+        """The records that are not settled, in order; those that were given up first."""
         parts = [*(records for records, _ in self.lost), *self.pieces]
         return [record for part in parts for record in part]
 
     def piece(self) -> list[TelemetryRecord]:
-        """What to deliver next; empty when there is nothing left."""
+        """The records to deliver next; empty if none are left."""
         return list(self.pieces[0]) if self.pieces else []
 
     def delivered(self) -> None:
-        """The far side took all of the piece."""
+        """The far side took every record of the piece."""
         if self.pieces:
             self.ledger.deliver(self.pieces.popleft())
         self.retries = self.failures = 0
 
     def retry(self, error: Retry) -> int:
-        """The far side cannot now.
+        """The far side cannot take the piece now.
 
         Returns:
             Milliseconds to wait; 0 when the piece was given up.
@@ -83,7 +83,7 @@ class BatchDelivery:
         return asked_ms(error.after_s) or self.backoff_ms(self.retries)
 
     def timed_out(self, error: str) -> int:
-        """``deliver`` took too long: who knows what would have become of the records. They are tried again.
+        """``deliver`` took too long. The records may or may not have arrived, so they are tried again.
 
         Returns:
             Milliseconds to wait.
@@ -94,7 +94,7 @@ class BatchDelivery:
         return self.backoff_ms(self.failures)
 
     def failed(self, error: str) -> int:
-        """``deliver`` raised what it should not.
+        """``deliver`` raised an unexpected exception.
 
         Returns:
             Milliseconds to wait; 0 when the piece was given up.
@@ -106,9 +106,10 @@ class BatchDelivery:
         return 0
 
     def reject(self, error: Reject) -> None:
-        """The far side will never take the records that the error names; one of them when it names none.
+        """The far side will never take the records that the error names, or one of the piece if it names
+        none.
 
-        Those that are left are to be delivered again at once: the piece got smaller, so this ends.
+        The rest is delivered again at once. This ends, because the piece gets smaller each time.
         """
         self.ledger.last_error = str(error)
         if not self.took(error.delivered):
@@ -124,7 +125,7 @@ class BatchDelivery:
         self.lose(gone, str(error))
 
     def took(self, delivered: Iterable[TelemetryRecord]) -> bool:
-        """The far side took some of them, whatever became of the others; whether there are others."""
+        """The far side took some records of the piece. Returns whether others remain."""
         taken = ids(delivered)
         if not taken or not self.pieces:
             return bool(self.pieces)
@@ -147,13 +148,13 @@ class BatchDelivery:
         return True
 
     def replace(self, left: list[TelemetryRecord]) -> None:
-        """The piece has become smaller."""
+        """Go on with a smaller piece."""
         self.pieces.popleft()
         if left:
             self.pieces.appendleft(left)
 
     def give_up(self, reason: str) -> None:
-        """Nobody tries the piece again; the next has all its attempts before it."""
+        """End the piece; the next one starts with all its attempts."""
         self.retries = self.failures = 0
         piece = self.pieces[0] if self.pieces else []
         if self.buries:
@@ -162,7 +163,7 @@ class BatchDelivery:
             self.ledger.drop(self.pieces.popleft(), reason)
 
     def lose(self, records: list[TelemetryRecord], reason: str) -> None:
-        """Some records will never be delivered."""
+        """Give up records."""
         if self.pieces and self.pieces[0] is records:
             self.pieces.popleft()
         if not records:
@@ -173,11 +174,11 @@ class BatchDelivery:
             self.ledger.reject(records, reason)
 
     def buried(self) -> None:
-        """The first of ``lost`` are dead letters."""
+        """The first of ``lost`` have become dead letters."""
         self.ledger.reject(*self.lost.popleft())
 
     def abandon(self, reason: str) -> None:
-        """Nobody goes on with it."""
+        """Count what is left as dropped, because nothing will deliver it."""
         records = self.records
         self.pieces.clear()
         self.lost.clear()
@@ -192,12 +193,12 @@ class BatchDelivery:
 
 
 def ids(records: object) -> set[int]:
-    """Of the records that a plugin names; of none when that is no sequence."""
+    """The indexes of the records that a plugin names; none if that is not a sequence."""
     return {id(record) for record in records} if isinstance(records, Iterable) else set()
 
 
 def asked_ms(after_s: object) -> int:
-    """What a far side asked for, in milliseconds; 0 when it did not ask or what came is no such number."""
+    """The wait that a far side asked for, in ms; 0 if it did not ask or gave no valid number."""
     if not isinstance(after_s, int | float) or not after_s > 0:
         return 0
     return max(1, round(min(after_s * 1000, MAX_ASKED_WAIT_MS)))

@@ -16,7 +16,7 @@ from odradek.plugin.protocols import TelemetryRecord
 
 
 class Offer(Enum):
-    """What became of a record, and whether whoever waits for a batch should look again."""
+    """The outcome of an offer, and whether the taking thread should look again."""
 
     DROPPED = auto()
     QUEUED = auto()
@@ -25,7 +25,9 @@ class Offer(Enum):
 
 
 class BatchQueue:
-    """Holds records until they are settled in the ledger: those on their way count against the bounds too."""
+    """Holds records until they are settled in the ledger. Records being delivered count against the bounds
+    too.
+    """
 
     def __init__(self, settings: ForwarderSettings, ledger: DeliveryLedger) -> None:
         self.settings = settings
@@ -39,7 +41,7 @@ class BatchQueue:
         self.taken_bytes = 0
 
     def offer(self, record: TelemetryRecord, now_ms: int) -> Offer:
-        """Queue a record, or drop it when a bound is reached: the newest loses. Never blocks."""
+        """Queue a record, or drop it if a bound is reached. Never blocks."""
         settings = self.settings
         size_bytes = len(record.payload.data)
         if self.accepted - self.ledger.settled >= settings.queue_max_records:
@@ -49,7 +51,7 @@ class BatchQueue:
         return self.put(record, now_ms)
 
     def put(self, record: TelemetryRecord, now_ms: int) -> Offer:
-        """Queue a record whatever the bounds say."""
+        """Queue a record regardless of the bounds."""
         settings = self.settings
         size_bytes = len(record.payload.data)
         waiting_bytes = self.waiting_bytes
@@ -63,7 +65,9 @@ class BatchQueue:
         return Offer.QUEUED
 
     def withdraw(self) -> int:
-        """Forget what waits, for whoever puts it in again; how many there were. For the thread that takes."""
+        """Remove the waiting records, for a caller that will queue them again. Returns their number. Only for
+        the taking thread.
+        """
         records = len(self.waiting)
         self.offered -= records
         self.accepted -= records
@@ -72,23 +76,23 @@ class BatchQueue:
         return records
 
     def refuse(self, reason: str) -> Offer:
-        """Count a record that was offered and is not wanted."""
+        """Count a record that was offered and not queued."""
         self.offered += 1
         count(self.dropped, reason, 1)
         return Offer.DROPPED
 
     @property
     def waiting_bytes(self) -> int:
-        """Payload bytes that nobody has taken."""
+        """Payload bytes that wait."""
         return self.accepted_bytes - self.taken_bytes
 
     @property
     def held_bytes(self) -> int:
-        """Payload bytes that wait or are on their way."""
+        """Payload bytes that wait or are being delivered."""
         return self.accepted_bytes - self.ledger.settled_bytes
 
     def due_in_ms(self, now_ms: int) -> int | None:
-        """How long until a batch is due: 0 is now, None when nothing waits."""
+        """Milliseconds until a batch is due: 0 if it is due now, None if nothing waits."""
         settings = self.settings
         if not self.waiting:
             return None

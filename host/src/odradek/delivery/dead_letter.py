@@ -1,4 +1,4 @@
-"""Records that are given up, as they stand in the dead-letter topic."""
+"""Records that were given up, in the format of the dead-letter topic."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What became of the records that left the queue.
+"""The outcomes of the records that left the queue.
 
-Written by whoever delivers, read by everyone.
+Written by the delivering thread, read by any.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from odradek.plugin.protocols import TelemetryRecord
 
 MAX_REASONS = 20
-"""A reason is a label of a metric and comes from the far side: what is beyond is counted as `OTHER`."""
+"""The most reasons: they come from the far side and label a metric. Further ones are counted as `OTHER`."""
 OTHER = "other"
 MAX_REASON_LENGTH = 200
 
@@ -22,9 +22,9 @@ class DeliveryLedger:
 
     delivered: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
-    """By reason: the name of the bound that was reached, or what ended."""
+    """By reason: the name of the bound that was reached, or of the end."""
     rejected: dict[str, int] = field(default_factory=dict)
-    """By the far side's reason. Where the log is the spool these are dead letters."""
+    """By the far side's reason. If the log is the spool, these are dead letters."""
     retries: int = 0
     """Calls of ``deliver`` after which the far side asked for another."""
     failures: int = 0
@@ -34,17 +34,17 @@ class DeliveryLedger:
     last_error: str | None = None
 
     def deliver(self, records: Sequence[TelemetryRecord]) -> None:
-        """The far side has them."""
+        """Records that the far side took."""
         self.delivered += len(records)
         self.settle(records)
 
     def drop(self, records: Sequence[TelemetryRecord], reason: str) -> None:
-        """Given up on this side."""
+        """Records given up by the host."""
         count(self.dropped, reason, len(records))
         self.settle(records)
 
     def reject(self, records: Sequence[TelemetryRecord], reason: str) -> None:
-        """Given up because the far side will never take them."""
+        """Records given up because the far side will never take them."""
         count(self.rejected, reason, len(records))
         self.settle(records)
 
@@ -54,7 +54,7 @@ class DeliveryLedger:
 
 
 def count(counts: dict[str, int], reason: str, records: int) -> None:
-    """Add to a reason, or to `OTHER` when there are too many different ones."""
+    """Add to a reason, or to `OTHER` if there are too many different ones."""
     if not records:
         return
     name = reason[:MAX_REASON_LENGTH]
@@ -65,7 +65,7 @@ def count(counts: dict[str, int], reason: str, records: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwarderStats:
-    """One look at the accounts of a forwarder."""
+    """The accounts of a forwarder at one moment."""
 
     offered: int
     delivered: int

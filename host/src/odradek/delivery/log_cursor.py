@@ -1,7 +1,6 @@
-"""Where one forwarder stands in the log, and the accounts of it.
+"""The positions of one forwarder in the log, and its accounts.
 
-Lives on the forwarder's thread; `LogCursor.offered` and `unread` may be asked by any, under the runner's
-lock.
+Used on the forwarder's thread; any thread may call `LogCursor.offered` and `unread` under the runner's lock.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from odradek.wire.errors import WireError
 from odradek.wire.record_batch import record_batches, records
 
 EXPIRED = "expired"
-"""Retention or DeleteRecords took them first."""
+"""Retention or DeleteRecords removed them first."""
 SKIPPED = "skipped"
-"""Somebody moved the group's offset forward."""
+"""An operator moved the group's offset forward."""
 DELETED = "deleted"
-"""Somebody deleted the topic."""
+"""The topic was deleted."""
 UNREADABLE = "unreadable"
 """The batch cannot be opened."""
 CONTROL = "control"
-"""The end of a transaction, not a record of anybody."""
+"""The marker at the end of a transaction: not a client's record."""
 MAX_BATCH_BYTES = 256 << 20
 
 
 class Chunk(NamedTuple):
-    """What was read of one partition."""
+    """The bytes read from one partition."""
 
     partition: int
     start: int
-    """Where the reading began: later than asked for where records have expired."""
+    """The first offset that was read: later than asked for if records have expired."""
     data: bytes
     """Whole batches; the first may begin before ``start``."""
 
@@ -44,25 +43,25 @@ class LogCursor:
 
     expected: dict[int, int]
     origin: dict[int, int] = field(init=False)
-    """Where the accounts begin."""
+    """The positions at which the accounts begin."""
     rewound: int = 0
-    """Records that come a second time, because somebody moved the offset back."""
+    """Records that come a second time because an operator moved the offset back."""
     dropped: dict[str, int] = field(default_factory=dict)
-    """Records that nobody will deliver, by reason."""
+    """Records that will not be delivered, by reason."""
 
     def __post_init__(self) -> None:
         self.origin = dict(self.expected)
 
     def offered(self, ends: Mapping[int, int]) -> int:
-        """Records that were there to be delivered, up to some ends of the partitions."""
+        """Records to deliver, up to the given ends of the partitions."""
         return self.rewound + sum(ends.get(index, begin) - begin for index, begin in self.origin.items())
 
     def unread(self, ends: Mapping[int, int]) -> int:
-        """Records behind the positions, up to the same ends."""
+        """Records after the positions, up to the given ends."""
         return sum(ends.get(index, at) - at for index, at in self.expected.items())
 
     def take(self, chunk: Chunk) -> list[SpooledRecord]:
-        """The records of a chunk that were not read before; the position is behind them then."""
+        """The records of a chunk that were not read before. The position moves after them."""
         index = chunk.partition
         self.expected.setdefault(index, 0)
         self.origin.setdefault(index, 0)
@@ -76,7 +75,7 @@ class LogCursor:
         return found
 
     def opened(self, chunk: Chunk) -> Iterator[SpooledRecord]:
-        """Batch by batch. One that is damaged is passed over: it must not hold up what comes behind it."""
+        """Read batch by batch. A damaged batch is skipped: it must not hold up the batches after it."""
         for header, batch in record_batches(chunk.data):
             reason = CONTROL if header.is_control else EXPIRED
             try:
@@ -89,14 +88,14 @@ class LogCursor:
             self.pass_over(chunk.partition, header.next_offset, reason)
 
     def pass_over(self, index: int, offset: int, reason: str) -> None:
-        """Nothing before this offset will be read any more."""
+        """Move the position to this offset: nothing before it will be read."""
         gap = offset - self.expected[index]
         if gap > 0:
             count(self.dropped, reason, gap)
             self.expected[index] = offset
 
     def move(self, positions: Mapping[int, int], withdrawn: int) -> None:
-        """Go on elsewhere.
+        """Continue at other positions.
 
         Args:
             positions: By partition; the others stay where they are.
@@ -113,7 +112,7 @@ class LogCursor:
             count(self.dropped, SKIPPED, -back)
 
     def start_over(self, old_ends: Mapping[int, int], positions: Mapping[int, int], withdrawn: int) -> None:
-        """The topic is another one.
+        """Begin in a topic that was deleted and made again.
 
         Args:
             old_ends: Of the topic that is gone.

@@ -1,7 +1,6 @@
-"""Group commit: records that come within ``telemetry.linger.ms`` are one batch of their partition.
+"""Group commit: records that arrive within ``telemetry.linger.ms`` are one batch of their partition.
 
-Sans-io: where a batch goes, what runs elsewhere and what time it is are handed in. All is called on one
-thread, the host's.
+Sans-io: the log, the threads and the clock are passed in. Everything runs on one thread, the host's.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from odradek.wire.record_batch import batch_of
 log = logging.getLogger(__name__)
 
 BATCH_BYTES: Final = 256 << 10
-"""A batch that has so many is written at once, and takes no more: compressing it holds up the loop for half a
-millisecond. A larger record is a batch of its own, compressed elsewhere."""
+"""A batch of this size is written at once: compressing it holds up the loop for half a millisecond. A larger
+record is a batch of its own, compressed elsewhere."""
 ZERO: Final = b"\x00"
 
 Append = Callable[[int, bytes], None]
@@ -36,11 +35,11 @@ Raises:
     ApiError: It cannot be written now.
 """
 WhenFlushed = Callable[[int, Callable[[ApiError | None], None]], None]
-"""Call back once all that a partition has now is on the disk, or with why it is not."""
+"""Call back once everything in a partition is on the disk, or with the error that prevented it."""
 
 
 class NoRoomError(ApiError):
-    """The log is as large as it may be.
+    """The log has reached its largest size.
 
     Args:
         key: The bound.
@@ -52,7 +51,7 @@ class NoRoomError(ApiError):
 
 
 class Entry(NamedTuple):
-    """One record that waits."""
+    """A waiting record."""
 
     timestamp_ms: int
     parts: Sequence[bytes]
@@ -63,17 +62,17 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class PartitionBuffer:
-    """What waits for one partition."""
+    """The records that wait for one partition."""
 
     entries: deque[Entry] = field(default_factory=deque)
     size_bytes: int = 0
     is_elsewhere: bool = False
-    """A batch is being compressed: the next has to wait, so that the order is kept."""
+    """A batch is being compressed; the next one waits, to keep the order."""
 
 
 @dataclass(slots=True, eq=False)
 class SpoolWriter:
-    """Gathers, writes and tells."""
+    """Gathers records, writes batches and completes the records' deferreds."""
 
     clock: Clock
     timer: Timer
@@ -81,12 +80,12 @@ class SpoolWriter:
     offload: Offload
     linger_ms: int
     max_bytes: int
-    """Of all records that wait."""
+    """Bound of the bytes of all records that wait."""
     when_flushed: WhenFlushed | None = None
-    """If given, a record is kept when it is on the disk, not when it is written."""
+    """If given, a record counts as kept when it is on the disk, not when it is written."""
     codec: Codec = Codec.ZSTD
     held_bytes: int = 0
-    """Of the records that are not settled."""
+    """Bytes of the records that are not settled."""
     refused: dict[str, int] = field(default_factory=dict)
     """Records that were not kept, by reason."""
     is_refusing: bool = False
@@ -122,9 +121,9 @@ class SpoolWriter:
         return kept
 
     def commit(self) -> None:
-        """Write what has gathered, batch by batch."""
+        """Write the gathered records, batch by batch."""
         self.commit_task, self.hurried = None, False
-        for partition, buffer in list(self.buffers.items()):  # an answer may bring the next push
+        for partition, buffer in list(self.buffers.items()):  # completing an answer may bring the next push
             self.commit_partition(partition, buffer)
 
     def commit_partition(self, partition: int, buffer: PartitionBuffer) -> None:
@@ -150,13 +149,13 @@ class SpoolWriter:
     def built_elsewhere(
         self, partition: int, buffer: PartitionBuffer, batch: list[Entry], outcome: bytes | Exception
     ) -> None:
-        """A large batch is ready to be written; then what came meanwhile."""
+        """Write a large batch that was compressed elsewhere, then the records that came meanwhile."""
         buffer.is_elsewhere = False
         self.finish(partition, batch, outcome)
         self.commit_partition(partition, buffer)
 
     def finish(self, partition: int, batch: list[Entry], outcome: bytes | Exception) -> None:
-        """Write a batch and tell, or let the disk tell."""
+        """Write a batch, then settle it, at once or when it is on the disk."""
         if isinstance(outcome, Exception):
             self.settle(batch, outcome)
             return
@@ -171,7 +170,7 @@ class SpoolWriter:
             self.when_flushed(partition, partial(self.settle, batch))
 
     def settle(self, batch: list[Entry], error: Exception | None) -> None:
-        """Let all waiters of a batch know."""
+        """Complete the deferreds of a batch."""
         self.held_bytes -= sum(entry.size_bytes for entry in batch)
         if error is not None:
             count(self.refused, reason_of(error), len(batch))
@@ -180,7 +179,7 @@ class SpoolWriter:
             entry.kept.complete(error is None)
 
     def report(self, error: Exception | None) -> None:
-        """Say it when refusing begins and when it ends, not per push."""
+        """Log when refusing begins and when it ends, not per push."""
         if error is not None and not self.is_refusing:
             log.error("pushes cannot be kept, refusing them", extra={"problem": str(error)})
         elif error is None and self.is_refusing:
@@ -189,14 +188,14 @@ class SpoolWriter:
 
 
 def reason_of(error: Exception) -> str:
-    """As a label of a metric."""
+    """The reason of a refusal, as a label of a metric."""
     if isinstance(error, NoRoomError):
         return error.key
     return error.code.name if isinstance(error, ApiError) else type(error).__name__
 
 
 def built(entries: Sequence[Entry], codec: Codec) -> bytes:
-    """One batch of some records, compressed."""
+    """Some records as one compressed batch."""
     base_ms = max_ms = entries[0].timestamp_ms
     pieces: list[bytes] = []
     for index, (timestamp_ms, parts, size_bytes, _) in enumerate(entries):

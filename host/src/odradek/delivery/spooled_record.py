@@ -12,22 +12,22 @@ from odradek.wire.record import Record
 
 MALFORMED = "malformed"
 NOBODY = RequestContext(ConnectionContext("", "", "", "", 0, -1), PUSH_TELEMETRY, 0, 0, None, 0)
-"""Behind a record that no host has written."""
+"""The context of a record that was not written by a host."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class SpooledRecord(TelemetryRecord):
-    """Knows where it stands, so that it can be committed or buried."""
+    """Knows its position, so that it can be committed or become a dead letter."""
 
     partition: int
     original: Record
-    """As it is in the log."""
+    """The record in the log."""
     fault: str | None = None
-    """Why no plugin can be given it."""
+    """The reason why no plugin can get it; None if one can."""
 
 
 def spooled(partition: int, original: Record) -> SpooledRecord:
-    """A record of the topic, whatever somebody has written there."""
+    """A record of the topic, whoever wrote it."""
     fault = None
     try:
         read = decode_record(original.key, original.value, original.headers)

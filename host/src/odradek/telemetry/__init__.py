@@ -1,1 +1,1 @@
-"""KIP-714: who is told to push what, and what is done with a push."""
+"""KIP-714: subscriptions of clients, and the handling of their pushes."""

@@ -1,4 +1,4 @@
-"""The client instances that a broker remembers, and until when: the state of Kafka's ClientMetricsManager."""
+"""The client instances that a broker remembers, and their expiry: the state of ClientMetricsManager.java."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ CAPACITY_WARNING_INTERVAL_MS: Final = 300_000
 
 @dataclass(slots=True, eq=False)
 class ClientInstances:
-    """A cache of instances, least recently used first, and which connection made which.
+    """A cache of instances, least recently used first, with the connection that created each.
 
-    An instance that falls out of the cache keeps its metrics and its timer, as in Kafka; unlike there, no
-    more of those are kept than the cache holds, and one that comes back takes its old timer away.
+    An instance that is evicted from the cache keeps its metrics and its timer, as in Kafka. Unlike in Kafka,
+    no more evicted instances are kept than the cache holds, and an instance that comes back cancels its old
+    timer.
     """
 
     config: TelemetryConfig
@@ -37,7 +38,7 @@ class ClientInstances:
     cached: OrderedDict[bytes, ClientMetricsInstance] = field(default_factory=OrderedDict)
     evicted: OrderedDict[bytes, ClientMetricsInstance] = field(default_factory=OrderedDict)
     connections: dict[str, bytes] = field(default_factory=dict)
-    """Connection to the client instance that was created, or created anew, by a request on it."""
+    """By connection: the client instance that a request on it created, or created again."""
     quiet_until_ms: int = 0
     on_expiry: Callable[[ClientMetricsInstance], None] = field(init=False)
     """`expire`, one object for all instances."""
@@ -48,7 +49,7 @@ class ClientInstances:
     def instance(
         self, client_instance_id: bytes, context: RequestContext, now_ms: int
     ) -> ClientMetricsInstance:
-        """The instance of that id, under the subscriptions in force; its expiry is put off."""
+        """The instance with this id, under the current subscriptions. Its expiry is postponed."""
         instance = self.cached.get(client_instance_id)
         if instance is None:
             instance = self.create(metadata_of(client_instance_id, context), context)
@@ -67,7 +68,7 @@ class ClientInstances:
     def create(
         self, metadata: ClientMetricsInstanceMetadata, context: RequestContext
     ) -> ClientMetricsInstance:
-        """A new instance in the cache; the one that was used least may have to go."""
+        """Add a new instance to the cache. If the cache is full, evict the least recently used one."""
         client_instance_id = metadata.client_instance_id
         version = self.subscriptions.version
         stats = self.stats.register(client_instance_id)
@@ -84,14 +85,14 @@ class ClientInstances:
         return instance
 
     def create_anew(self, outdated: ClientMetricsInstance, context: RequestContext) -> ClientMetricsInstance:
-        """The same client, with the attributes it came with, under the new subscriptions."""
+        """The same client with its first attributes, under the new subscriptions."""
         cancel_expiry(outdated)
         instance = self.create(outdated.metadata, context)
         instance.inherit_labels(outdated)
         return instance
 
     def evict(self) -> None:
-        """Drop the instance that was used least."""
+        """Evict the least recently used instance."""
         client_instance_id, instance = self.cached.popitem(last=False)
         instance.drop_labels()
         self.evicted[client_instance_id] = instance
@@ -101,7 +102,7 @@ class ClientInstances:
             self.forget(oldest)
 
     def expire(self, instance: ClientMetricsInstance) -> None:
-        """The client has been silent for too long."""
+        """Forget a client that was silent for too long."""
         client_instance_id = instance.client_instance_id
         if self.cached.pop(client_instance_id, None) is None:
             self.evicted.pop(client_instance_id, None)
@@ -109,20 +110,20 @@ class ClientInstances:
         self.forget(instance)
 
     def forget(self, instance: ClientMetricsInstance) -> None:
-        """Its metrics go, and the connection it was last heard on is nobody's."""
+        """Remove its metrics, and its link to the connection of its last request."""
         self.stats.unregister(instance.client_instance_id)
         if self.connections.get(instance.last_connection_id) == instance.client_instance_id:
             del self.connections[instance.last_connection_id]
 
     def warn_of_capacity(self) -> None:
-        """Say that the cache is too small, not too often."""
+        """Log that the cache is too small, at most once in a while."""
         now_ms = self.clock.now_ms()
         if now_ms >= self.quiet_until_ms:
             self.quiet_until_ms = now_ms + CAPACITY_WARNING_INTERVAL_MS
             log.warning("client instance cache is full", extra={"cache_size": self.config.cache_size})
 
     def connection_closed(self, connection_id: str) -> None:
-        """Drop the instance that was created on the connection, if any."""
+        """Remove the instance that was created on the connection, if any."""
         client_instance_id = self.connections.pop(connection_id, None)
         if client_instance_id is None:
             return
@@ -141,7 +142,7 @@ class ClientInstances:
 
 
 def cancel_expiry(instance: ClientMetricsInstance) -> None:
-    """The instance's timer will not run."""
+    """Cancel the timer of an instance."""
     if instance.expiry is not None:
         instance.expiry.cancel()
         instance.expiry = None

@@ -26,7 +26,7 @@ MAX_INTERVAL_MS: Final = 3_600_000
 ALL_METRICS: Final = "*"
 
 JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
-"""What ``String.trim`` cuts off."""
+"""The characters that ``String.trim`` removes."""
 COMMA: Final = re.compile(r"\s*,\s*", re.ASCII)
 INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 NOTHING: Final[Mapping[str, str]] = {}
@@ -75,7 +75,7 @@ class SubscriptionInfo:
 
 
 def validate(name: str, properties: Mapping[str, str], stored: Mapping[str, str] = NOTHING) -> None:
-    """Whether these may become the complete properties of the subscription ``name``.
+    """Check that these may become the complete properties of the subscription ``name``.
 
     Args:
         name: The resource's name.
@@ -93,7 +93,7 @@ def validate(name: str, properties: Mapping[str, str], stored: Mapping[str, str]
 
 
 def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
-    """The subscription that stored properties mean, with defaults for absent ones.
+    """The subscription from stored properties, with defaults for absent ones.
 
     Raises:
         ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
@@ -110,7 +110,7 @@ def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
 
 
 def parse_list(text: str) -> list[str]:
-    """The elements of a LIST: nothing for a blank text, else what stands between commas, empty or not."""
+    """The elements of a LIST: none for a blank text, otherwise all parts between commas, also empty ones."""
     trimmed = text.strip(JAVA_BLANKS)
     return COMMA.split(trimmed) if trimmed else []
 
@@ -166,12 +166,12 @@ def match_pattern(elements: Sequence[str] | None) -> dict[str, str]:
 
 
 def is_expression(pattern: str) -> bool:
-    """Whether any of our engines takes the pattern."""
+    """Check that one of our engines accepts the pattern."""
     return re2_problem(pattern) is None or backtracking_fullmatch(pattern) is not None
 
 
 def refuse_other_than_re2(patterns: Mapping[str, str]) -> None:
-    """New patterns must be RE2 expressions.
+    """Check that a new pattern is an RE2 expression.
 
     Raises:
         ApiError: INVALID_CONFIG.

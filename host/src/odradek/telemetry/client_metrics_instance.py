@@ -18,8 +18,8 @@ MAX_LABELED_CONNECTIONS = 8
 """Connections of one instance whose labels are remembered. A client has one or two."""
 
 RecordHead = tuple[ConnectionContext, str | None, bytes, bytes]
-"""Connection and client id of a push, and what is the same in the records of all such pushes: the key, the
-client's headers."""
+"""Connection and client id of a push, and the parts that its records share: the key and the client's headers.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,19 +40,19 @@ class ClientMetricsInstance:
     """Epoch milliseconds; 0 lets the first request pass."""
     last_push_ms: int = 0
     terminating: bool = False
-    """As the last push said."""
+    """From the last push."""
     last_known_error: ErrorCode = ErrorCode.NONE
     expiry: TimerTask | None = None
     last_connection_id: str = ""
-    """Whose request came last: expiry forgets that connection."""
+    """The connection of the last request; expiry forgets it."""
     labels: EncodedLabels | None = None
-    """Of the connection below."""
+    """The labels of the connection below."""
     labels_connection_id: str | None = None
     """None until the first push."""
     other_labels: dict[str, EncodedLabels | None] | None = None
-    """By connection, for the rare client that has several."""
+    """Labels by connection, for the rare client that has several."""
     record_head: RecordHead | None = None
-    """Of the connection that pushed last."""
+    """For the connection that pushed last."""
     on_expiry: Callable[[ClientMetricsInstance], None] | None = None
 
     @property
@@ -61,21 +61,25 @@ class ClientMetricsInstance:
         return self.metadata.client_instance_id
 
     def maybe_update_get(self, now_ms: int) -> bool:
-        """Whether a Get is due: an interval after the last request of either kind. If so, it counts."""
+        """Whether a Get is due: an interval after the last request of either kind. If it is due, it starts a
+        new interval.
+        """
         if now_ms - max(self.last_get_ms, self.last_push_ms) < self.push_interval_ms:
             return False
         self.last_get_ms = now_ms
         return True
 
     def maybe_update_push(self, now_ms: int) -> bool:
-        """Whether a push is due: the first after a Get, or an interval after the last. If so, it counts."""
+        """Whether a push is due: the first one after a Get, or an interval after the last one. If it is due,
+        it starts a new interval.
+        """
         if self.last_get_ms <= self.last_push_ms and now_ms - self.last_push_ms < self.push_interval_ms:
             return False
         self.last_push_ms = now_ms
         return True
 
     def remember_labels(self, connection_id: str, labels: EncodedLabels | None) -> None:
-        """Keep what the enrichers said about a connection."""
+        """Remember the enrichers' labels for a connection."""
         if self.labels_connection_id is None:
             self.labels_connection_id, self.labels = connection_id, labels
             return
@@ -84,16 +88,16 @@ class ClientMetricsInstance:
         self.other_labels[connection_id] = labels
 
     def inherit_labels(self, outdated: ClientMetricsInstance) -> None:
-        """Go on with what the enrichers said about the object that this one replaces."""
+        """Take over the labels of the object that this one replaces."""
         self.labels_connection_id, self.labels = outdated.labels_connection_id, outdated.labels
         self.other_labels = outdated.other_labels
 
     def drop_labels(self) -> None:
-        """Make room."""
+        """Forget the labels of the connection that was remembered first."""
         self.labels_connection_id = self.labels = self.other_labels = self.record_head = None
 
     def expire(self) -> None:
-        """The action of the timer: a bound method is all the memory it takes."""
+        """The timer's action: a bound method needs the least memory."""
         self.expiry = None
         if self.on_expiry is not None:
             self.on_expiry(self)
@@ -102,7 +106,7 @@ class ClientMetricsInstance:
 def new_instance(
     metadata: ClientMetricsInstanceMetadata, plan: SubscriptionPlan, version: int, stats: InstanceStats
 ) -> ClientMetricsInstance:
-    """An instance that has not asked for anything yet."""
+    """A new instance, before its first request."""
     return ClientMetricsInstance(
         metadata=metadata,
         plan=plan,

@@ -1,7 +1,7 @@
 """The broker's side of KIP-714; after org.apache.kafka.server.ClientMetricsManager (trunk).
 
-One event loop calls everything here, so there are no locks: what are two racing requests in Kafka are two
-requests in a row. An answer never carries a throttle time: that is the request quota's.
+One event loop calls everything here, so there are no locks: two requests that race in Kafka come one after
+the other. An answer never carries a throttle time: only the request quota sets it.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from odradek.wire.types import NIL_UUID
 log = logging.getLogger(__name__)
 
 ONE_UUID: Final = bytes(15) + b"\x01"
-"""``Uuid.ONE_UUID``, which Kafka reserves beside the nil one."""
+"""``Uuid.ONE_UUID``, which Kafka reserves like the nil one."""
 RESERVED_UUIDS: Final = frozenset({NIL_UUID, ONE_UUID})
 DASH: Final = 62
-"""What ``-`` stands for in base64url: ids must not look like a command-line option."""
+"""The value of ``-`` in base64url: an id must not look like a command-line option."""
 
 ACCEPTED_COMPRESSION_TYPES: Final = (Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY)
-"""Best first. No compression is accepted too, but not offered."""
+"""Best first. Uncompressed pushes are accepted too, but not offered."""
 REPEATABLE_ERRORS: Final = frozenset(
     {ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE}
 )
-"""After one of these a client may ask again at once."""
+"""After one of these errors a client may send Get again at once."""
 ZSTD_BLOCK_BYTES: Final = 131_072
 """Room for one block: with less, a frame that does not declare its size is decompressed twice."""
 NONE: Final = ErrorCode.NONE
@@ -96,7 +96,7 @@ class ClientMetricsManager:
         self.inline_limits = self.payload_limits(self.inline_bytes, INLINE_FIELDS)
 
     def payload_limits(self, max_bytes: int, max_fields: int) -> PayloadLimits:
-        """The configured limits, with these two."""
+        """The configured limits, with these bounds of bytes and fields."""
         return PayloadLimits(
             max_bytes=max_bytes,
             max_fields=max_fields,
@@ -106,10 +106,10 @@ class ClientMetricsManager:
         )
 
     def update_subscription(self, name: str, properties: Mapping[str, str]) -> None:
-        """Take the complete properties of a CLIENT_METRICS resource; none deletes the subscription.
+        """Set the complete properties of a CLIENT_METRICS resource; no properties delete the subscription.
 
-        These are properties that were validated when they were stored: `client_metrics_configs.validate` is
-        stricter with new ones.
+        The properties were validated when they were stored: `client_metrics_configs.validate` is stricter
+        with new ones.
 
         Raises:
             ApiError: INVALID_REQUEST or INVALID_CONFIG; nothing changed.
@@ -117,15 +117,15 @@ class ClientMetricsManager:
         self.subscriptions.update(name, properties)
 
     def subscription_names(self) -> list[str]:
-        """All subscriptions, for ListConfigResources."""
+        """The names of all subscriptions, for ListConfigResources."""
         return list(self.subscriptions.by_name)
 
     def instances(self) -> list[ClientMetricsInstance]:
-        """The client instances remembered, least recently heard of first."""
+        """The client instances in the cache, least recently used first."""
         return list(self.client_instances.cached.values())
 
     def metric_rows(self) -> Iterator[MetricRow]:
-        """The broker metrics as they are now."""
+        """The current broker metrics."""
         return self.stats.rows(len(self.client_instances.cached), self.now_ms())
 
     def connection_closed(self, connection_id: str) -> None:
@@ -142,9 +142,9 @@ class ClientMetricsManager:
     def get_telemetry_subscriptions(
         self, request: GetTelemetrySubscriptionsRequest, context: RequestContext
     ) -> GetTelemetrySubscriptionsResponse:
-        """Tell a client what to push, how often, and who it is.
+        """Tell a client its instance id, its metrics and its push interval.
 
-        The answer always names the client instance, also when the request did: clients rely on it.
+        The answer always has the client instance id, even if the request had it: clients rely on it.
         """
         now_ms = self.now_ms()
         client_instance_id = request.client_instance_id
@@ -209,9 +209,9 @@ class ClientMetricsManager:
     def refusal(
         self, instance: ClientMetricsInstance, request: PushTelemetryRequest, now_ms: int
     ) -> ErrorCode:
-        """What speaks against a push, before its payload is looked at.
+        """The reason to refuse a push before its payload is opened; NONE if there is none.
 
-        One that is refused for something else than its time has used up its turn.
+        A push refused for any reason but throttling still consumes its interval.
         """
         if instance.terminating:
             return ErrorCode.INVALID_REQUEST
@@ -252,7 +252,7 @@ class ClientMetricsManager:
         return deferred
 
     def small(self, request: PushTelemetryRequest) -> bytes | None:
-        """The payload decompressed; None if it is larger than the event loop should see."""
+        """The decompressed payload; None if it is too large for the event loop."""
         raw = request.metrics or b""
         if len(raw) > self.inline_bytes:
             return None
@@ -266,7 +266,7 @@ class ClientMetricsManager:
         return raw if len(raw) <= self.inline_bytes else None
 
     def labels(self, instance: ClientMetricsInstance, context: RequestContext) -> EncodedLabels | None:
-        """What the enrichers say of the client on this connection, asked once."""
+        """The enrichers' labels for the client on this connection, asked for once."""
         connection_id = context.connection.connection_id
         if connection_id == instance.labels_connection_id:
             return instance.labels
@@ -331,10 +331,10 @@ class ClientMetricsManager:
         return ErrorCode.INVALID_RECORD if self.kafka_policy else NONE
 
     def blame(self, failure: BaseException) -> ErrorCode:
-        """What a client hears when its payload could not be opened.
+        """The error code for a payload that could not be opened.
 
-        A failure of ours (a worker died, too much waits) is no reason for INVALID_RECORD, which ends a
-        client's telemetry for good: with the client-safe policy the client is told to come again later.
+        A failure of the host (a worker died, too many payloads wait) is no reason for INVALID_RECORD, which
+        ends a client's telemetry for good. With the client-safe policy the client is told to try again later.
         """
         if isinstance(failure, TooLarge):
             return ErrorCode.TELEMETRY_TOO_LARGE

@@ -1,7 +1,7 @@
 """The broker's own metrics about telemetry (Kafka's group ``client-metrics``).
 
-The way of a push bumps slots; names, tags and rates are made when somebody looks. Meters of a client
-instance are made when they first count: most clients are never throttled and never fail.
+A push only increments slots; names, tags and rates are computed when the metrics are read. The meters of a
+client instance are created when they first count: most clients are never throttled and never fail.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ExportSample(Sample):
 
 
 class ExportTimes(SampledStat):
-    """How often plugins took a push, and how many milliseconds they needed.
+    """How many pushes plugins took, and the milliseconds they needed.
 
     Kafka keeps a meter, an average and a maximum, each with windows of its own. All three are recorded at
     the same moments, so they are one here, at a third of the memory and with the same results.
@@ -73,12 +73,12 @@ class ExportTimes(SampledStat):
         return float(sum(sample.event_count for sample in samples))
 
     def average_ms(self, now_ms: int) -> float:
-        """Mean time; NaN when none is in sight."""
+        """Mean time; NaN if the windows are empty."""
         exports = self.measure(now_ms)
         return sum(sample.value for sample in self.samples) / exports if exports else math.nan
 
     def max_ms(self, now_ms: int) -> float:
-        """Longest time; NaN when none is in sight."""
+        """Longest time; NaN if the windows are empty."""
         self.purge(now_ms)
         recorded = [sample.highest for sample in self.samples if isinstance(sample, ExportSample)]
         highest = max(recorded, default=-math.inf)
@@ -96,19 +96,19 @@ class InstanceStats:
     plugin_error: Meter | None = None
 
     def record_throttle(self, now_ms: int) -> None:
-        """A request came too early."""
+        """Count a request that came too early."""
         if self.throttle is None:
             self.throttle = Meter(self.config)
         self.throttle.record(now_ms)
 
     def record_export(self, elapsed_ms: float, now_ms: int) -> None:
-        """The plugins took a push."""
+        """Count a push that the plugins took."""
         if self.plugin_export is None:
             self.plugin_export = ExportTimes(self.config)
         self.plugin_export.record(elapsed_ms, now_ms)
 
     def record_error(self, now_ms: int) -> None:
-        """A push could not be opened, or a plugin did not take it."""
+        """Count a push that could not be opened, or that a plugin did not take."""
         if self.plugin_error is None:
             self.plugin_error = Meter(self.config)
         self.plugin_error.record(now_ms)
@@ -132,7 +132,7 @@ class InstanceStats:
 def meter_rows(
     name: str, meter: Meter | None, attributes: Mapping[str, str], now_ms: int
 ) -> tuple[MetricRow, MetricRow]:
-    """Rate and count of a meter that may not have counted yet."""
+    """Rate and count of a meter; zeros if it does not exist yet."""
     return (
         MetricRow(f"{name}-rate", "gauge", attributes, meter.rate(now_ms) if meter else 0.0),
         MetricRow(f"{name}-count", "counter", attributes, meter.total if meter else 0),
@@ -141,7 +141,7 @@ def meter_rows(
 
 @dataclass(slots=True, eq=False)
 class ClientMetricsStats:
-    """All metrics: three of the host, eight of each client instance that is registered."""
+    """All metrics: three of the host, and eight of each registered client instance."""
 
     config: MetricConfig = DEFAULT_CONFIG
     unknown_subscription: Meter | None = None
@@ -149,7 +149,7 @@ class ClientMetricsStats:
     closed: bool = False
 
     def register(self, client_instance_id: bytes) -> InstanceStats:
-        """The metrics of an instance: those it has, or new ones."""
+        """The metrics of an instance, created if it has none."""
         stats = self.instances.get(client_instance_id)
         if stats is None:
             stats = self.instances[client_instance_id] = InstanceStats(client_instance_id, self.config)
@@ -160,13 +160,13 @@ class ClientMetricsStats:
         self.instances.pop(client_instance_id, None)
 
     def record_unknown_subscription(self, now_ms: int) -> None:
-        """A push named a subscription that is not the client's."""
+        """Count a push with a subscription id that is not the client's."""
         if self.unknown_subscription is None:
             self.unknown_subscription = Meter(self.config)
         self.unknown_subscription.record(now_ms)
 
     def rows(self, instance_count: int, now_ms: int) -> Iterator[MetricRow]:
-        """All metrics as they are now; none after `close`."""
+        """All current metrics; none after `close`."""
         if self.closed:
             return
         yield MetricRow("instance-count", "gauge", NO_ATTRIBUTES, instance_count)
@@ -176,6 +176,6 @@ class ClientMetricsStats:
             yield from stats.rows(now_ms)
 
     def close(self) -> None:
-        """Forget everything, for good."""
+        """Forget everything; nothing is counted afterwards."""
         self.instances.clear()
         self.closed = True

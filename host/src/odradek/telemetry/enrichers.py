@@ -1,4 +1,4 @@
-"""The plugins that say what the host knows of a client."""
+"""The plugins that label clients."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MAX_KEY_SETS = 256
 
 @dataclass(slots=True, eq=False)
 class Enrichers:
-    """All enrichers, in the order in which their labels are laid over each other: the last one wins."""
+    """All enrichers, in the order in which their labels override each other: the last one wins."""
 
     clock: Clock
     slow_ms: int = 5
     entries: list[tuple[Enricher, PluginStats]] = field(default_factory=list)
     key_sets: dict[frozenset[bytes], frozenset[bytes]] = field(default_factory=dict)
-    """Names of labels, kept once: nearly all clients have the same ones."""
+    """Sets of label names, stored once: nearly all clients have the same names."""
 
     def register(self, name: str, enricher: Enricher) -> None:
-        """Ask ``enricher`` too, from the next new connection of a client instance on."""
+        """Add an enricher. It is asked from the next new connection of a client instance on."""
         self.entries.append((enricher, PluginStats(name)))
 
     def stats(self) -> list[PluginStats]:
@@ -32,7 +32,9 @@ class Enrichers:
         return [stats for _, stats in self.entries]
 
     def labels(self, client_instance_id: bytes, context: RequestContext) -> EncodedLabels | None:
-        """All labels of a client, or None. An enricher that raises, or answers nonsense, is left out."""
+        """All labels of a client, or None. The labels of an enricher that raises or returns nonsense are left
+        out.
+        """
         labels: dict[str, str] = {}
         for enricher, stats in self.entries:
             started_ns = self.clock.monotonic_ns()
@@ -51,7 +53,7 @@ class Enrichers:
         return self.shared(encode_labels(labels)) if labels else None
 
     def shared(self, labels: EncodedLabels) -> EncodedLabels:
-        """The labels, with a set of names that other clients have too."""
+        """The labels, with a set of names that is shared by other clients."""
         if len(self.key_sets) >= MAX_KEY_SETS:
             self.key_sets.clear()
         labels.keys = self.key_sets.setdefault(labels.keys, labels.keys)

@@ -1,4 +1,4 @@
-"""Which subscriptions are meant for a client: regular expressions over what is known of it.
+"""Which subscriptions apply to a client: regular expressions over its attributes.
 
 The engine is RE2, whose time is linear in the text: clients choose the texts. All patterns for one selector
 key are one set, so a client is matched by at most six scans, however many subscriptions there are.
@@ -30,7 +30,7 @@ SELECTORS: Final = (
     "client_source_address",
     "client_source_port",
 )
-"""What a ``match`` may ask for (ClientMetricsConfigs.java)."""
+"""The selector keys of ``match`` (ClientMetricsConfigs.java)."""
 
 ALWAYS: Final = "(?s:.*)"
 """Matches every text. A set that does not report it ran out of memory, which RE2 reports no other way."""
@@ -47,7 +47,7 @@ def re2_options(max_bytes: int | None = None) -> re2.Options:
 
 
 def re2_problem(pattern: str) -> str | None:
-    """Why RE2 refuses a pattern; None when it takes it."""
+    """The reason why RE2 refuses a pattern; None if it accepts it."""
     try:
         re2.compile(pattern, re2_options())
     except re2.error as error:
@@ -59,7 +59,7 @@ def re2_problem(pattern: str) -> str | None:
 
 
 def backtracking_fullmatch(pattern: str) -> Callable[[str], object] | None:
-    """What stands in for java.util.regex, for patterns stored before RE2 was asked for; None if it fails."""
+    """A substitute for java.util.regex, for patterns stored before RE2 was required; None if it fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -86,7 +86,7 @@ def fullmatch(pattern: str) -> Callable[[str], object]:
 
 @dataclass(slots=True, eq=False)
 class ClientMetricsInstanceMetadata:
-    """What was known of a client when its instance was made; after the Kafka class of that name."""
+    """The attributes of a client when its instance was made; after the Kafka class of that name."""
 
     client_instance_id: bytes
     client_id: str | None
@@ -104,7 +104,7 @@ class ClientMetricsInstanceMetadata:
 
 
 def metadata_of(client_instance_id: bytes, context: RequestContext) -> ClientMetricsInstanceMetadata:
-    """The attributes of the client behind a request."""
+    """The attributes of the client that sent a request."""
     connection = context.connection
     return ClientMetricsInstanceMetadata(
         client_instance_id,
@@ -137,17 +137,17 @@ class PatternSet:
         return self.matching_singly(text)
 
     def matching_singly(self, text: str) -> list[int]:
-        """Of the patterns that are not in the scan, those that match."""
+        """The matching patterns among those that are not in the set."""
         return [index for index, whole in self.single.items() if whole(text)]
 
     def abandon_scan(self) -> None:
-        """The patterns are too large for one automaton: from now on, each for itself."""
+        """Match each pattern by itself from now on: together they are too large for one automaton."""
         self.scan = None
         self.single = {index: fullmatch(pattern) for index, pattern in enumerate(self.patterns)}
 
 
 def compiled_set(patterns: Sequence[str]) -> tuple[re2.Set | None, list[int]]:
-    """A set that reports pattern n as n + 1, and `ALWAYS` as 0; and the patterns it must do without."""
+    """A set that reports pattern n as n + 1 and `ALWAYS` as 0, and the patterns that are not in it."""
     scan = re2.Set.FullMatchSet(re2_options(SET_MAX_BYTES))
     scan.Add(ALWAYS)
     left_out = []
@@ -166,7 +166,7 @@ def compiled_set(patterns: Sequence[str]) -> tuple[re2.Set | None, list[int]]:
 
 @dataclass(slots=True)
 class SelectorPatterns:
-    """The patterns of all subscriptions for one selector key, and whose they are."""
+    """The patterns of all subscriptions for one selector key, with the names of their subscriptions."""
 
     patterns: list[str] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)

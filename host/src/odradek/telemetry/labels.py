@@ -1,4 +1,4 @@
-"""What the host knows of a client, encoded once as attributes of an OTLP Resource."""
+"""The labels of a client, encoded once as attributes of an OTLP Resource."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EncodedLabels:
     """``resource`` without the attributes that the labels replace."""
 
     def known(self, resource: bytes) -> bytes | None:
-        """What `apply` gave for the same Resource the last time; None if it was another."""
+        """The last result of `apply`, if it was for the same Resource; otherwise None."""
         return self.kept + self.encoded if resource == self.resource else None
 
     def apply(self, resource: bytes, budget: FieldBudget) -> bytes:
@@ -77,7 +77,7 @@ def without(resource: bytes, keys: frozenset[bytes], budget: FieldBudget) -> byt
 
 
 def attribute_key(resource: bytes, start: int, end: int, budget: FieldBudget) -> bytes:
-    """The key of the KeyValue that stands there; of several the last, as protobuf reads it."""
+    """The key of a KeyValue; the last one if it has several, as protobuf reads it."""
     key = b""
     for tag, _, value, value_end in fields(resource, budget, start, end):
         if tag == KEY:

@@ -1,4 +1,4 @@
-"""The payload of a push: decompressed within bounds, found to be OTLP, labeled.
+"""The payload of a push: decompressed within bounds, checked to be OTLP, labeled.
 
 Strategy: never an object per metric. Java clients repeat the same Resource in a ResourceMetrics of its own
 for each metric; they become one ResourceMetrics with one labeled Resource. librdkafka sends one
@@ -34,22 +34,22 @@ MAX_FIELDS: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadLimits:
-    """What one payload may cost."""
+    """Bounds on the cost of one payload."""
 
     max_bytes: int = 16 * 1024 * 1024
-    """After decompression."""
+    """Bytes after decompression."""
     max_resource_metrics: int = 10_000
     max_resources: int = 256
     """Different (Resource, schema URL) pairs: each grows by all labels."""
     max_fields: int = MAX_FIELDS
-    """Protobuf fields to look at one by one, where that must be; more is `TooMuchWork`."""
+    """Protobuf fields that may be read one by one if they have to be; more raise `TooMuchWork`."""
     require_otlp: bool = True
-    """False hands on other bytes as they are."""
+    """If false, bytes that are not OTLP are passed on unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PayloadWork:
-    """What remains to be done with a payload, for another process."""
+    """The work on a payload, for another process."""
 
     codec: int
     data: bytes
@@ -70,7 +70,7 @@ PayloadOffload = Callable[[PayloadWork, Callable[[bytes | Exception], None]], No
 
 
 def open_payload(codec: int, data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> bytes:
-    """A payload as received, made ready for the plugins.
+    """The received payload, made ready for the plugins.
 
     Raises:
         TooLarge: More bytes, entries, resources or fields (`TooMuchWork`) than allowed.
@@ -108,7 +108,7 @@ def label(data: bytes, labels: EncodedLabels | None, limits: PayloadLimits) -> b
 
 
 def count_bytewise(data: bytes, limits: PayloadLimits) -> None:
-    """Raise when there are too many entries, having looked at no more than are allowed."""
+    """Raise if there are too many entries, after reading no more than are allowed."""
     entries = 0
     for tag, _, _, _ in fields(data, FieldBudget(limits.max_fields)):
         if tag == RESOURCE_METRICS:
@@ -118,7 +118,7 @@ def count_bytewise(data: bytes, limits: PayloadLimits) -> None:
 
 
 def bounded_count(data: bytes, limits: PayloadLimits) -> int:
-    """The number of entries; raises when there are too many."""
+    """The number of entries; raises if there are too many."""
     entries = len(resource_metrics(data))
     if entries > limits.max_resource_metrics:
         raise too_many_entries(limits)
@@ -172,13 +172,13 @@ def single_scope(data: bytes) -> tuple[bytes, bytes] | None:
 
 
 def with_labels(resource: bytes, labels: EncodedLabels, limits: PayloadLimits) -> bytes:
-    """A Resource with its labels, which may be known from the push before."""
+    """A Resource with its labels, which may be remembered from the last push."""
     whole = labels.known(resource)
     return labels.apply(resource, FieldBudget(limits.max_fields)) if whole is None else whole
 
 
 def one_entry(resource: bytes, rest: bytes) -> bytes:
-    """A ResourceMetrics of a Resource and the fields behind it."""
+    """A ResourceMetrics from a Resource and the fields after it."""
     first = delimited(RESOURCE, resource)
     return b"".join((ONE_BYTE[RESOURCE_METRICS], varint(len(first) + len(rest)), first, rest))
 
@@ -202,7 +202,7 @@ def regrouped(data: bytes, labels: EncodedLabels, limits: PayloadLimits) -> byte
 def taken_apart(
     data: bytes, start: int, end: int, budget: FieldBudget
 ) -> tuple[tuple[bytes, bytes], list[bytes]]:
-    """Resource and schema URL field of the ResourceMetrics that stands there, and its other fields."""
+    """The Resource and schema URL fields of a ResourceMetrics, and its other fields."""
     schema_url = b""
     resource: list[bytes] = []
     rest = []

@@ -1,4 +1,4 @@
-"""How each plugin is doing, and a log that a failing one does not flood."""
+"""Counters of each plugin, and a log that a failing plugin cannot flood."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 log = logging.getLogger(__name__)
 
 LOG_INTERVAL_MS = 60_000
-"""A plugin that fails all the time is heard of once in this time."""
+"""A plugin that fails all the time is logged once per this time."""
 MAX_ERROR_CHARS = 200
 
 
@@ -29,7 +29,7 @@ class PluginStats:
     """Failures since the last log line."""
 
     def fail(self, error: BaseException, now_ms: int) -> None:
-        """Count a failure; log it, unless one was logged a moment ago."""
+        """Count a failure and log it, unless another one was logged a moment ago."""
         self.failed += 1
         self.last_error = described(error)
         if now_ms < self.quiet_until_ms:

@@ -16,12 +16,12 @@ FIXED32: Final = 5
 
 
 class TooMuchWork(TooLarge):
-    """There are more fields to look at than this place may take the time for."""
+    """There are more fields to read than the caller has time for."""
 
 
 @dataclass(slots=True)
 class FieldBudget:
-    """How many more fields may be looked at: about half a microsecond each."""
+    """How many more fields may be read: about half a microsecond each."""
 
     left: int
 

@@ -1,4 +1,4 @@
-"""What became of every PushTelemetry: the first half of the accounting law."""
+"""The outcome of every PushTelemetry: the first half of the accounting law."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class PushAccounts:
 
     received: int = 0
     appended: int = 0
-    """Accepted, with metrics: in the log, or taken by whoever listens where nothing is logged."""
+    """Accepted, with metrics: in the log, or given to the receivers if there is no log."""
     empty: int = 0
     """Accepted, without metrics."""
     waiting: int = 0
-    """For a worker to open them, or for the log."""
+    """Waiting for a worker, or for the log."""
     rejected: dict[ErrorCode, int] = field(default_factory=dict)
-    """By what the client was told."""
+    """By the error code that the client got."""
 
     def reject(self, code: ErrorCode) -> None:
         """Count a push that was not accepted."""

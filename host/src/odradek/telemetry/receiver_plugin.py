@@ -1,6 +1,6 @@
-"""The plugins that see each push as it is accepted; after Kafka's ClientMetricsReceiverPlugin.
+"""The plugins that get each push when it is accepted; after Kafka's ClientMetricsReceiverPlugin.
 
-The one place where a plugin's failure ends: whatever one raises, the next plugin is called.
+The one place that catches the exceptions of plugins: the next plugin is always called.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Export = Callable[[Context, ClientTelemetryPayload], None]
 
 @dataclass(frozen=True, slots=True)
 class Registered(Generic[Context]):
-    """A receiver or an exporter, and its record."""
+    """A receiver or an exporter, and its counters."""
 
     plugin: object
     export: Export[Context]
@@ -34,7 +34,7 @@ class Registered(Generic[Context]):
 
 
 class ClientMetricsReceiverPlugin:
-    """Receivers and exporters by plugin name. Both may come and go at any time, also from within a call.
+    """Receivers and exporters by plugin name. Both may be added and removed at any time, also during a call.
 
     Order of export: all receivers as they were registered, then all exporters.
     """
@@ -50,7 +50,7 @@ class ClientMetricsReceiverPlugin:
         self.by_name: dict[str, PluginStats] = {}
 
     def register(self, name: str, provider: ClientTelemetry | ClientTelemetryExporterProvider) -> bool:
-        """Add what a provider offers: its exporter if it can have one, else its receiver (KIP-1217).
+        """Add the exporter of a provider if it can have one, otherwise its receiver (KIP-1217).
 
         Returns:
             Whether there was anything; None from the provider keeps it out.
@@ -66,29 +66,29 @@ class ClientMetricsReceiverPlugin:
         return receiver is not None
 
     def add_receiver(self, name: str, receiver: ClientTelemetryReceiver) -> None:
-        """Called from the next push on, behind the receivers that are there."""
+        """Add a receiver after the others, from the next push on."""
         self.receivers += (Registered(receiver, receiver.export_metrics, self.record(name)),)
 
     def add_exporter(self, name: str, exporter: ClientTelemetryExporter) -> None:
-        """Called from the next push on, behind the receivers and the exporters that are there."""
+        """Add an exporter after the others and after all receivers, from the next push on."""
         self.exporters += (Registered(exporter, exporter.export_metrics, self.record(name)),)
 
     def remove(self, plugin: ClientTelemetryReceiver | ClientTelemetryExporter) -> None:
-        """Not called any more; harmless when it is unknown. Its record stays."""
+        """Remove a plugin; harmless if it is unknown. Its counters stay."""
         self.receivers = tuple(entry for entry in self.receivers if entry.plugin is not plugin)
         self.exporters = tuple(entry for entry in self.exporters if entry.plugin is not plugin)
 
     @property
     def is_empty(self) -> bool:
-        """No receiver and no exporter: the telemetry APIs are not advertised."""
+        """Whether there is no receiver and no exporter."""
         return not self.receivers and not self.exporters
 
     def record(self, name: str) -> PluginStats:
-        """The record of the plugin ``name``, begun when it is new."""
+        """The counters of the plugin ``name``, created if it is new."""
         return self.by_name.setdefault(name, PluginStats(name))
 
     def stats(self) -> list[PluginStats]:
-        """The record of each plugin that was ever registered, in that order."""
+        """The counters of each plugin that was ever registered, in that order."""
         return list(self.by_name.values())
 
     def export(
@@ -122,7 +122,7 @@ class ClientMetricsReceiverPlugin:
         payload: ClientTelemetryPayload,
         stop_at_failure: bool,
     ) -> bool:
-        """Call some plugins in turn; whether all of them returned."""
+        """Call plugins in turn. Returns whether none of them raised."""
         whole = True
         started_ns = self.monotonic_ns()
         for entry in entries:

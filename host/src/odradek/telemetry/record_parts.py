@@ -1,5 +1,5 @@
-"""An accepted push as the bytes of a record, for the hot path: `odradek.plugin.telemetry_topic` says what
-they mean.
+"""An accepted push as the bytes of a record, for the hot path; `odradek.plugin.telemetry_topic` documents the
+format.
 
 Most of a record is the same for all pushes of a client instance on a connection and is encoded once.
 """
@@ -23,7 +23,7 @@ from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, Rec
 from odradek.wire.record import Headers, encoded_headers, encoded_varint
 
 HEADERS: Final = encoded_varint(16)
-"""How many a record has."""
+"""How many headers a record has."""
 
 
 def without_count(headers: Headers) -> bytes:
@@ -32,9 +32,9 @@ def without_count(headers: Headers) -> bytes:
 
 
 RECEIVED: Final = without_count(((RECEIVED_MS, None),))[:-1]
-"""The name; the length of the value and the value come behind it."""
+"""The name of the header. The length of the value and the value follow."""
 DIGITS: Final = 13
-"""Of milliseconds until the year 2286."""
+"""The digits of a time in milliseconds, until the year 2286."""
 RECEIVED_OF_TODAY: Final = RECEIVED + encoded_varint(DIGITS)
 TAILS: Final = {
     (codec, terminating): without_count(
@@ -47,12 +47,12 @@ assert CODEC.encode() in TAILS[0, False]
 
 
 def partition_of(client_instance_id: bytes, partitions: int) -> int:
-    """Where all pushes of a client instance go, so that they stay in order."""
+    """The partition for all pushes of a client instance, so that they stay in order."""
     return crc32(client_instance_id) % partitions
 
 
 def record_head(instance: ClientMetricsInstance, context: RequestContext) -> RecordHead:
-    """What is the same for each push, remembered for the connection that pushed last."""
+    """The parts that each push shares, remembered for the connection that pushed last."""
     head = instance.record_head
     if head is None or head[0] is not context.connection or head[1] != context.client_id:
         key = record_key(instance.client_instance_id)
@@ -67,7 +67,7 @@ def record_head(instance: ClientMetricsInstance, context: RequestContext) -> Rec
 
 
 def record_parts(push: AcceptedPush) -> tuple[bytes, ...]:
-    """The record behind its offset delta: key, value and headers."""
+    """The record after its offset delta: key, value and headers."""
     context, payload = push.context, push.payload
     _, _, key, client = record_head(push.instance, context)
     received = b"%d" % context.received_ms

@@ -1,6 +1,6 @@
-"""The number by which a client and a broker know that they mean the same subscription.
+"""The subscription id: by it a client and a broker recognize the same subscription.
 
-All brokers of a cluster must come to the same number, because a client may ask one and push to another.
+All brokers of a cluster must compute the same id, because a client may ask one and push to another.
 Kafka hashes the text of a ``java.util.HashSet``, so its iteration order is part of the protocol in a
 cluster of both kinds.
 """

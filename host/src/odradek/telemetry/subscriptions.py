@@ -1,4 +1,4 @@
-"""The subscriptions in force, and what they come to for one client."""
+"""The current subscriptions, and their combination for one client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from odradek.telemetry.subscription_id import copy_capacity, hash_set_order, sub
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionPlan:
-    """What the clients to whom the same subscriptions apply are told. Shared by all of them."""
+    """The settings of all clients to whom the same subscriptions apply; they share this object."""
 
     metrics: tuple[str, ...]
     """Prefixes of metric names in the order of the subscription id's text."""
@@ -27,13 +27,13 @@ class Subscriptions:
 
     by_name: dict[str, SubscriptionInfo] = field(default_factory=dict)
     version: int = 0
-    """One more for each change (subscriptionUpdateVersion)."""
+    """Incremented by each change (subscriptionUpdateVersion)."""
     match: InstanceMatch | None = None
     plans: dict[tuple[str, ...], SubscriptionPlan] = field(default_factory=dict)
     """By the names of the subscriptions that apply."""
 
     def update(self, name: str, properties: Mapping[str, str]) -> None:
-        """Take the complete properties of one subscription; none deletes it.
+        """Set the complete properties of one subscription; no properties delete it.
 
         Storing the same properties again is a change too, as in Kafka.
 
@@ -50,7 +50,7 @@ class Subscriptions:
         self.plans.clear()
 
     def plan(self, metadata: ClientMetricsInstanceMetadata) -> SubscriptionPlan:
-        """What the client with these attributes is told."""
+        """The settings of a client with these attributes."""
         if self.match is None:
             # Sorted, so that two hosts that heard of the subscriptions in different order agree.
             self.match = InstanceMatch(

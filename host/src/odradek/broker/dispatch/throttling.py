@@ -1,14 +1,14 @@
-"""What a request costs its client, and what follows: the one place where quotas meet requests.
+"""The cost of a request and the throttling that follows: the one place where quotas meet requests.
 
 After KafkaApis, RequestHandlerHelper and QuotaManagers of Kafka 4.3. A request is charged once its response
-is known. The response goes out at once and says how long its client is throttled; the channel it came from is
-not read for so long. Of several throttles of one request the longest counts, alone.
+is known. The response is sent at once and tells the client how long it is throttled; its channel is muted for
+that time. If several quotas throttle one request, only the longest throttle applies.
 
-What a route is charged for is its `Charge`: most are charged for their time. A handler that has to know what
-was charged returns a `Draft` or a `Mutated`, but only while ``quotas.is_enabled``.
+Each route has a `Charge`; most are charged for their time. A handler whose response depends on the charge
+returns a `Draft` or a `Mutated`, but only while ``quotas.is_enabled``.
 
-A node that is broker and controller at once forwards nothing, so Kafka's rules for forwarded requests (the
-controller computes, the broker mutes) do not apply: who computes a throttle mutes.
+A node that is both broker and controller forwards nothing, so Kafka's rules for forwarded requests (the
+controller computes, the broker mutes) do not apply.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from odradek.wire.limits import INT32_MAX
 RESPONSE_SIZE_BYTES = 4
 """The length in front of a response; Kafka counts it with a fetch's."""
 ANONYMOUS = "User:ANONYMOUS"
-"""KafkaPrincipal.ANONYMOUS: who has not authenticated."""
+"""KafkaPrincipal.ANONYMOUS: a client that has not authenticated."""
 R = TypeVar("R")
 
 
 class Throttle(NamedTuple):
-    """For how long, and who counts it."""
+    """The throttle time, and the manager that counts it."""
 
     manager: ClientQuotaManager
     time_ms: int
@@ -52,15 +52,15 @@ class Exchange:
     """Encodes the response."""
     monotonic_ns: Callable[[], int]
     spent_ns: int = 0
-    """How long the handler took."""
+    """The time the handler took."""
     now_ms: int = 0
-    """When it was charged: the same for all that it was charged for."""
+    """The time of all charges of this exchange."""
     response: Any = None
-    """None where there is none, also because the connection closes."""
+    """None if there is none, also because the connection closes."""
     body: bytes | None = None
-    """The response encoded, where its size was needed."""
+    """The encoded response, if its size was needed."""
     network: Callable[[int], None] | None = None
-    """Takes the nanoseconds that writing the response took; nobody is throttled for these by themselves."""
+    """Records the nanoseconds that writing the response took; they alone never throttle a client."""
 
     @property
     def client(self) -> tuple[str, str | None]:
@@ -68,7 +68,7 @@ class Exchange:
         return client_of(self.context)
 
     def timed(self, run: Callable[[], R]) -> R:
-        """Let a late part of the handler run; its time counts too."""
+        """Run a late part of the handler and add its time."""
         started_ns = self.monotonic_ns()
         try:
             return run()
@@ -77,7 +77,7 @@ class Exchange:
 
 
 Charge = Callable[[Exchange, QuotaManagers], Throttle]
-"""Records what an exchange costs; may put another response in its place."""
+"""Records the cost of an exchange; may replace its response."""
 
 
 @dataclass(slots=True, eq=False)
@@ -111,14 +111,14 @@ def client_of(context: RequestContext) -> tuple[str, str | None]:
 
 
 def charge_time(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
-    """Charge for the time of the handler: what all requests of clients cost."""
+    """Charge for the handler's time, as for every client request."""
     manager, (user, client_id), now_ms = quotas.request, exchange.client, exchange.now_ms
     exchange.network = lambda spent_ns: manager.record_network_ns(user, client_id, spent_ns, now_ms)
     return Throttle(manager, manager.record_ns_and_throttle_ms(user, client_id, exchange.spent_ns, now_ms))
 
 
 def charge_exempt(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
-    """Measure the time of a request that nobody is throttled for."""
+    """Measure the time of a request without throttling its client."""
     manager, now_ms = quotas.request, exchange.now_ms
     exchange.network = lambda spent_ns: manager.record_exempt_ns(spent_ns, now_ms)
     manager.record_exempt_ns(exchange.spent_ns, now_ms)
@@ -131,8 +131,8 @@ def charge_nothing(_exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 
 
 def charge_if_known(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
-    """Charge for the time, except a client that has yet to authenticate: whom to charge isn't known, and who
-    is ANONYMOUS elsewhere must not hold up its login.
+    """Charge for the time, except a client that has not authenticated yet: its user is not known, and the
+    quota of ANONYMOUS on other listeners must not delay its login.
     """
     connection = exchange.context.connection
     at_the_gate = connection.security_protocol.startswith("SASL_") and connection.principal == ANONYMOUS
@@ -140,12 +140,12 @@ def charge_if_known(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 
 
 def longer(own: Throttle, time: Throttle) -> Throttle:
-    """The throttle that counts; at the same length, that for time."""
+    """The longer throttle; the one for time if both are equal."""
     return own if own.time_ms > time.time_ms else time
 
 
 def charge_produce(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
-    """Charge for the bytes of the request, whatever became of it; without an answer its time is exempt."""
+    """Charge for the bytes of the request, whatever its outcome. With acks=0 its time is exempt."""
     time_ms = quotas.produce.record_and_throttle_ms(*exchange.client, exchange.request_bytes, exchange.now_ms)
     bandwidth = Throttle(quotas.produce, time_ms)
     charge = charge_exempt if exchange.request.acks == 0 else charge_time
@@ -153,24 +153,25 @@ def charge_produce(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 
 
 class Draft(NamedTuple):
-    """A response of Fetch that counts as sent only if it is."""
+    """A Fetch response that takes effect only if it is sent."""
 
     response: Any
-    """As large as the one that will be sent."""
+    """A response of the same size as the one that will be sent."""
     settle: Callable[[], Any]
-    """Makes the response that is sent; from then on the client knows what it says."""
+    """Makes the response that is sent, and remembers what the client knows from it."""
     throttled: Callable[[], Any]
-    """Makes the empty one that is sent instead."""
+    """Makes the empty response for a throttled client."""
 
 
 def charge_fetch(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
     """Charge for the time, then for the bytes of the response.
 
-    Who is throttled gets no records, and does not pay for them: also where it is for the time alone.
+    A throttled client gets an empty response and is not charged for its bytes, even if only the request-time
+    quota was exceeded.
     """
     time = charge_time(exchange, quotas)
     draft = exchange.response
-    if not isinstance(draft, Draft):  # an error
+    if not isinstance(draft, Draft):  # the response is an error
         return time
     client, now_ms, size = exchange.client, exchange.now_ms, 0
     if quotas.fetch.is_enabled:
@@ -189,7 +190,7 @@ def charge_fetch(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 
 
 def fetch_limit_bytes(context: RequestContext, broker: Broker) -> int:
-    """What a consumer may be given at once: no more than its quota grants it in all windows."""
+    """The most bytes for one fetch: no more than the client's quota grants in all windows."""
     limit = broker.settings.fetch_max_bytes
     if broker.quotas.fetch.is_enabled:
         limit = int(min(limit, broker.quotas.fetch.max_value_in_quota_window(*client_of(context)), INT32_MAX))
@@ -222,7 +223,7 @@ def mutated(response: R, quota: ControllerMutationQuota) -> R | Mutated:
 
 
 def charge_mutations(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
-    """Charge for the time; what was charged for topics was charged by the handler."""
+    """Charge for the time. The handler has already charged the topics."""
     time = charge_time(exchange, quotas)
     if not isinstance(exchange.response, Mutated):
         return time

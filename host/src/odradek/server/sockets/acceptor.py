@@ -1,7 +1,7 @@
-"""Accepts the connections of one listener, as fast as `ConnectionQuotas` lets it.
+"""Accepts the connections of one listener, as fast as `ConnectionQuotas` allows.
 
-Nothing blocks: while a connection waits to enter, the listening sockets are not read, and the others wait in
-the kernel's backlog, in order.
+Nothing blocks: while a connection waits to enter, the listening sockets are not read and the other
+connections wait in the kernel's backlog, in order.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 4096
 ACCEPTED_AT_ONCE = 64
-"""Connections that are accepted before the loop looks at the others again: a few milliseconds."""
+"""Connections that are accepted in one turn of the loop: a few milliseconds."""
 REST_AFTER_ERROR_S = 1.0
-"""How long nothing is accepted when the process is out of descriptors (asyncio's ACCEPT_RETRY_DELAY)."""
+"""Pause after the process ran out of descriptors (asyncio's ACCEPT_RETRY_DELAY)."""
 MOST_THROTTLED = 1_000
-"""Sockets of throttled addresses that are kept open. Those beyond are closed at once: Kafka has no such
-limit, but a storm must not take the descriptors of others."""
+"""The most sockets of throttled addresses that stay open; further ones are closed at once. Kafka has no such
+limit, but a storm must not use up the descriptors of other clients."""
 
 
 class Peer(NamedTuple):
-    """Who connected."""
+    """The address of a client."""
 
     address: str
-    """As Java prints it."""
+    """The address as Java prints it."""
     port: int
 
 
@@ -66,7 +66,7 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
             except OSError as error:
                 if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
                     raise
-                missing = error  # such as IPv6 where it is switched off
+                missing = error  # for example IPv6 on a machine without it
         if not sockets:
             raise missing or OSError(errno.EADDRNOTAVAIL, "no address")
     except OSError:
@@ -122,17 +122,17 @@ class Acceptor:
         self.resume()
 
     def resume(self) -> None:
-        """Accept."""
+        """Start accepting."""
         for listening in self.sockets:
             self.loop.add_reader(listening, self.accept, listening)
 
     def pause(self) -> None:
-        """Accept nothing."""
+        """Stop accepting."""
         for listening in self.sockets:
             self.loop.remove_reader(listening)
 
     def accept(self, listening: socket.socket) -> None:
-        """Take what waits in the backlog, or a portion of it."""
+        """Accept the connections in the backlog, or a portion of them."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 connection, address = listening.accept()
@@ -149,13 +149,13 @@ class Acceptor:
                 return
 
     def rest_after(self, error: OSError) -> None:
-        """Leave the backlog alone for a while: a socket that cannot be accepted stays readable."""
+        """Pause accepting for a while: a socket that cannot be accepted stays readable."""
         log.error("cannot accept a connection", extra={"listener": self.listener, "why": str(error)})
         self.pause()
         self.rest = self.loop.call_later(REST_AFTER_ERROR_S, self.resume)
 
     def arrived(self, connection: socket.socket, peer: Peer) -> None:
-        """Let a connection enter, now or once it may."""
+        """Let a connection enter, now or when the quotas allow it."""
         arrival = self.quotas.arrive(self.listener, peer.address)
         if self.quotas.may_enter(arrival):
             self.enter(arrival, connection, peer)
@@ -165,7 +165,7 @@ class Acceptor:
         self.quotas.wait(arrival, lambda: self.waited(arrival, connection, peer))
 
     def waited(self, arrival: Arrival, connection: socket.socket, peer: Peer) -> None:
-        """The connection that was held may enter."""
+        """Let the held connection enter and accept again."""
         self.held = None
         self.enter(arrival, connection, peer)
         self.resume()
@@ -184,7 +184,7 @@ class Acceptor:
             self.connected(connection, peer)
 
     def close_later(self, connection: socket.socket, error: ConnectionThrottled) -> None:
-        """Keep a socket open without reading it, so that its client does not come back at once."""
+        """Keep a socket open without reading it, so that its client does not reconnect at once."""
         log.debug("throttled a connection", extra={"address": error.address, "for_ms": error.throttle_ms})
         if self.throttled.size(error.start_ms) >= MOST_THROTTLED:
             connection.close()
@@ -192,7 +192,7 @@ class Acceptor:
             self.throttled.throttle(error.throttle_ms, error.start_ms, on_end=connection.close)
 
     def close(self) -> None:
-        """Close the listening sockets and all that did not enter."""
+        """Close the listening sockets and the connections that did not enter."""
         self.pause()
         if self.rest is not None:
             self.rest.cancel()
