@@ -93,7 +93,7 @@ class ClientMetricsInstance:
         self.other_labels = outdated.other_labels
 
     def drop_labels(self) -> None:
-        """Forget the labels of the connection that was remembered first."""
+        """Forget all labels."""
         self.labels_connection_id = self.labels = self.other_labels = self.record_head = None
 
     def expire(self) -> None:

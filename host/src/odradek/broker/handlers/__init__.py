@@ -1,1 +1,1 @@
-"""One file per API, named as in ``wire/messages``. A file that is here is served."""
+"""One file per API, named as in ``wire/messages``. Every API with a file here is served."""

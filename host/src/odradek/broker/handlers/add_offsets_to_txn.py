@@ -1,9 +1,9 @@
 """AddOffsetsToTxn v0-v4.
 
 Behavior:
-    * The offsets of a group take part in the producer's transaction, as a partition of
-      ``__consumer_offsets``, which begins it if nothing else has.
-    * INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS as AddPartitionsToTxn.
+    * Adds the offsets of a group to the producer's transaction, as a partition of ``__consumer_offsets``.
+      This begins the transaction if it has not begun.
+    * INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED and CONCURRENT_TRANSACTIONS as in AddPartitionsToTxn.
 Versions:
     * v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
 """

@@ -1,14 +1,14 @@
 """AddPartitionsToTxn v0-v5.
 
 Behavior:
-    * The partitions take part in the producer's transaction; the first ones begin it. All or none: if one
-      does not exist it is UNKNOWN_TOPIC_OR_PARTITION and the others are OPERATION_NOT_ATTEMPTED.
+    * Adds partitions to the producer's transaction; the first ones begin it. All or none: if one does not
+      exist it is UNKNOWN_TOPIC_OR_PARTITION and the others are OPERATION_NOT_ATTEMPTED.
     * INVALID_PRODUCER_ID_MAPPING for another producer id, PRODUCER_FENCED for another epoch,
-      CONCURRENT_TRANSACTIONS while the transaction before is being ended.
+      CONCURRENT_TRANSACTIONS while the previous transaction is being ended.
 Versions:
     * v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
-    * v4 is what brokers say to each other: several transactions, and whether partitions are in them
-      (VerifyOnly). v5: TRANSACTION_ABORTABLE for one that is not; before, INVALID_TXN_STATE.
+    * v4 is for brokers: several transactions, and checks whether partitions are in them (VerifyOnly). v5:
+      TRANSACTION_ABORTABLE for a partition that is not; before, INVALID_TXN_STATE.
 """
 
 from __future__ import annotations

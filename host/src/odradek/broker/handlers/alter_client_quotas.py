@@ -1,13 +1,13 @@
 """AlterClientQuotas v0-v1 (KIP-546, KIP-612).
 
 Behavior:
-    * Users, client ids, both together, or addresses, each by name or as the default: the quotas are stored in
-      one transaction and in force before the answer. What was measured before counts on.
-    * An entity is changed whole or not at all; a refused one leaves the others alone. The answer has each
-      entity once.
-    * The same entity twice is INVALID_REQUEST, and the first of both counts.
-    * Removing what is not set, or a key that does not exist, succeeds.
-    * The name of a host is looked up, without anybody else waiting for it.
+    * Entities are users, client ids, both together, or addresses, each by name or as the default. The quotas
+      are stored in one transaction and apply before the answer. Earlier measurements still count.
+    * Each entity is changed completely or not at all; a refused entity does not affect the others. The answer
+      has each entity once.
+    * The same entity twice is INVALID_REQUEST; the first one is applied.
+    * Removing a quota that is not set, or a key that does not exist, succeeds.
+    * Host names are looked up without blocking other clients.
 Versions:
     * v1: flexible.
 Differs from Kafka:
@@ -37,7 +37,7 @@ from odradek.wire.messages.alter_client_quotas import (
 
 
 def outcome(entity: Mapping[str, str | None], code: ErrorCode, message: str | None) -> ResponseEntryData:
-    """What became of one entity."""
+    """The outcome for one entity."""
     return ResponseEntryData(
         error_code=code,
         error_message=message,
@@ -55,12 +55,12 @@ def refused(
 
 
 def names(entity: list[EntityData]) -> dict[str, str | None]:
-    """Names by type; of a type that comes twice, the last."""
+    """Names by type; the last one of a repeated type."""
     return {part.entity_type: part.entity_name for part in entity}
 
 
 def alteration(entry: RequestEntryData) -> Alteration:
-    """One entry; the value of a removal means nothing."""
+    """One entry. The value of a removal is ignored."""
     return Alteration(names(entry.entity), [(op.key, None if op.remove else op.value) for op in entry.ops])
 
 

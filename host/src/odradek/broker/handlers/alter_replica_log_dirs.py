@@ -1,12 +1,11 @@
 """AlterReplicaLogDirs v1-v2.
 
 Behavior:
-    * A partition goes into another directory of ``log.dirs`` while it is used; the answer comes before it
-      is there, DescribeLogDirs tells how far it is. It goes on after a restart.
-    * Naming the directory where it is cancels a move that goes on; a third one begins anew.
-    * A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, and will be made in this directory.
-    * A directory that is none of ``log.dirs`` is LOG_DIR_NOT_FOUND; one that cannot be used is
-      KAFKA_STORAGE_ERROR.
+    * Moves a partition to another directory of ``log.dirs`` while it is in use. The answer comes before the
+      move ends; DescribeLogDirs shows its progress. A move continues after a restart.
+    * Naming the partition's current directory cancels its move; naming a third directory restarts it.
+    * A partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION, and will be created in this directory.
+    * A directory outside ``log.dirs`` is LOG_DIR_NOT_FOUND; one that cannot be used is KAFKA_STORAGE_ERROR.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def refuse(
 
 
 def wanted_partitions(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], Path]:
-    """Where each partition is to go; what comes last holds."""
+    """The new directory of each partition; the last mention counts."""
     return {
         (topic.name, index): Path(directory.path)
         for directory in request.dirs

@@ -1,17 +1,18 @@
 """AlterUserScramCredentials v0 (KIP-554).
 
 Behavior:
-    * The client salts the password; what is kept of it is the stored key and the server key.
-    * Each user by himself: a user of whom anything is refused keeps what he had.
-    * Names must not be empty and iterations lie between 4096 and 16384 (UNACCEPTABLE_CREDENTIAL), the
-      mechanism is known (UNSUPPORTED_SASL_MECHANISM), what is deleted exists (RESOURCE_NOT_FOUND).
+    * The client salts the password; the host keeps only the stored key and the server key.
+    * Each user is changed separately: a user with a refused change keeps all credentials as they were.
+    * A name must not be empty and iterations must be between 4096 and 16384 (UNACCEPTABLE_CREDENTIAL); the
+      mechanism must be known (UNSUPPORTED_SASL_MECHANISM); a deleted credential must exist
+      (RESOURCE_NOT_FOUND).
     * One change per user and request, also for different mechanisms: else DUPLICATE_RESOURCE, as in Kafka.
     * Connections that a user has open stay open.
 Differs from Kafka:
-    * Names have at most 32767 characters and salts at most 1024 bytes (UNACCEPTABLE_CREDENTIAL): who logs in
-      is sent the salt before it is known who it is.
+    * Names have at most 32767 characters and salts at most 1024 bytes (UNACCEPTABLE_CREDENTIAL): a client
+      gets the salt before it has authenticated.
     * At most 10000 changes in one request (POLICY_VIOLATION for all).
-    * Everybody may change everybody's credentials: there are no ACLs.
+    * Any client may change any user's credentials: there are no ACLs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from odradek.wire.messages.alter_user_scram_credentials import (
 
 
 def result(user: str, code: ErrorCode, message: str | None) -> AlterUserScramCredentialsResult:
-    """What became of one user."""
+    """The outcome for one user."""
     return AlterUserScramCredentialsResult(user=user, error_code=code, error_message=message)
 
 

@@ -4,15 +4,15 @@ Behavior:
     * Name and version of the client's software are kept on the connection, for matching and labels. They
       must look like ``[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?``, else INVALID_REQUEST and nothing is
       kept.
-    * 71 and 72 are listed only while a telemetry plugin is there: a client that sees them pushes (KIP-714).
+    * 71 and 72 are listed only while something takes pushes: a client that sees them pushes (KIP-714).
 Versions:
-    * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION and the range of ApiVersions alone.
-    * v3 and v4 take the same request. Features whose minimum is 0 are listed as supported from v4 on: older
-      Java clients take them for an error (KAFKA-17492). The finalized ones are listed for both.
+    * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION that lists only ApiVersions.
+    * v3 and v4 have the same request. Features with minimum 0 are listed as supported from v4 on: older Java
+      clients treat them as an error (KAFKA-17492). Finalized features are listed in both.
     * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without
       it (KAFKA-18659).
 Differs from Kafka:
-    * Features of KRaft, share and streams groups are not there and not listed.
+    * Features of KRaft, share and streams groups do not exist and are not listed.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ TELEMETRY_KEYS = frozenset({GetTelemetrySubscriptionsRequest.API_KEY, PushTeleme
 
 
 def refuse(_request: ApiVersionsRequest | None, code: ErrorCode, _message: str | None) -> ApiVersionsResponse:
-    """An error; with UNSUPPORTED_VERSION the range that would have been understood, and nothing else."""
+    """An error. With UNSUPPORTED_VERSION it lists only the supported versions of ApiVersions."""
     keys = [listing(ApiVersionsRequest.API_KEY)] if code is ErrorCode.UNSUPPORTED_VERSION else []
     return ApiVersionsResponse(error_code=code, api_keys=keys)
 
 
 def listing(api_key: int) -> ApiVersion:
-    """How one API is advertised."""
+    """The row of one API."""
     versions = ROUTES[api_key].advertised
     return ApiVersion(api_key=api_key, min_version=versions.first, max_version=versions.last)
 

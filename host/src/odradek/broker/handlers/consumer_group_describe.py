@@ -1,12 +1,11 @@
 """ConsumerGroupDescribe v0-v1 (KIP-848).
 
 Behavior:
-    * State, epochs, assignor and members, each with what it has and what it should have, by topic id and
-      name.
-    * A group that is not there, or is a classic one, is GROUP_ID_NOT_FOUND; admin clients then ask with
-      DescribeGroups. The group id "" is INVALID_GROUP_ID.
+    * State, epochs, assignor and members, each with its current and target assignment, by topic id and name.
+    * An unknown group, or a classic one, is GROUP_ID_NOT_FOUND; admin clients then send DescribeGroups. The
+      group id "" is INVALID_GROUP_ID.
     * A group that is named twice is answered once.
-    * Operations are all of a group's: nothing is refused to anybody.
+    * Authorized operations are all those of a group: no client is restricted.
     * With ``group.version`` 0 every group is UNSUPPORTED_VERSION.
 Versions:
     * v1: the type of each member (KIP-1099): 1, or 0 for one that speaks the classic protocol.
@@ -32,7 +31,7 @@ from odradek.wire.messages.consumer_group_describe import (
 def refuse(
     request: ConsumerGroupDescribeRequest, code: ErrorCode, message: str | None
 ) -> ConsumerGroupDescribeResponse:
-    """The same for every group."""
+    """The same error for every group."""
     return ConsumerGroupDescribeResponse(
         groups=[refused(group_id, code, message) for group_id in request.group_ids]
     )
@@ -53,12 +52,12 @@ def consumer_group_describe(
 
 
 def refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:
-    """What is wrong with one group."""
+    """The error of one group."""
     return DescribedGroup(group_id=group_id, error_code=code, error_message=message)
 
 
 def described(group_id: str, with_operations: bool, broker: Broker) -> DescribedGroup:
-    """One group, or what is wrong with it."""
+    """One group, or its error."""
     try:
         if not group_id:
             raise ApiError(ErrorCode.INVALID_GROUP_ID)

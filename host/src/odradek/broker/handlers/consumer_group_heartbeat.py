@@ -1,33 +1,32 @@
 """ConsumerGroupHeartbeat v0-v1 (KIP-848).
 
 Behavior:
-    * Epoch 0 joins, -1 leaves, -2 leaves as a static member that will be back; other epochs are heartbeats.
-    * Assignors, session time-out and heartbeat interval are the host's. What a request leaves out (null, -1)
-      is as it was in the one before.
-    * The answer names the assignment when it has changed, to a member that joins, and to a full request.
+    * Epoch 0 joins, -1 leaves, -2 leaves as a static member that will return; other epochs are heartbeats.
+    * Assignors, session time-out and heartbeat interval are the host's. A field that a request leaves out
+      (null, -1) keeps its last value.
+    * The answer has the assignment if it changed, if the member joins, and if the request is full.
     * A member that takes longer than its rebalance time-out to give up partitions is removed, and so is one
-      that is not heard of for ``group.consumer.session.timeout.ms``.
-    * Targets are computed at most once in ``group.consumer.assignment.interval.ms`` per group; what changes
-      in between is answered by the next heartbeat after that.
-    * A group without members changes its protocol with the next member that joins.
-    * A classic group of consumers becomes one of the consumer protocol when such a member joins, and a
-      classic one again when the last has gone, as far as ``group.consumer.migration.policy`` allows; else
-      it is GROUP_ID_NOT_FOUND. So it is if a member's metadata cannot be read, or a partition is assigned
-      twice.
+      that is silent for ``group.consumer.session.timeout.ms``.
+    * Targets are computed at most once per ``group.consumer.assignment.interval.ms`` and group; changes in
+      between take effect with the next heartbeat after that.
+    * An empty group takes the protocol of the next member that joins.
+    * A classic group of consumers is migrated to the consumer protocol when such a member joins, and back
+      when the last one has left, if ``group.consumer.migration.policy`` allows; otherwise the answer is
+      GROUP_ID_NOT_FOUND. It is also if a member's metadata cannot be read, or a partition is assigned twice.
     * With ``group.version`` 0 the answer is UNSUPPORTED_VERSION.
 Versions:
-    * v0: the broker makes the member id. v1: the client does (KIP-1082), and may subscribe by a regular
-      expression, which RE2 compiles here, or else INVALID_REGULAR_EXPRESSION.
+    * v0: the broker makes the member id. v1: the client makes it (KIP-1082), and may subscribe by a regular
+      expression of RE2; any other is INVALID_REGULAR_EXPRESSION.
 Ignored fields:
-    * RackId is kept and described; no assignor looks at it, as in Kafka.
+    * RackId is stored and described; no assignor uses it, as in Kafka.
 Differs from Kafka:
-    * Names of topics that take more than 1 MiB are INVALID_REQUEST; Kafka fails when it stores the member.
-    * An expression of more than 10 000 characters, or of more than 2000 steps when it is compiled, is
+    * More than 1 MiB of topic names is INVALID_REQUEST; Kafka fails when it stores the member.
+    * An expression of more than 10 000 characters, or of more than 2000 compiled steps, is
       INVALID_REGULAR_EXPRESSION.
-    * Expressions are resolved at once, and again when topics have changed; Kafka does it in the background.
-    * Members are not stored: after a restart they are told UNKNOWN_MEMBER_ID and join again.
-    * A static member that joins again under the member id it has is let in; Kafka answers
-      UNRELEASED_INSTANCE_ID until its session is over.
+    * Expressions are resolved at once, and again after topics change; Kafka does this in the background.
+    * Members are not stored: after a restart they get UNKNOWN_MEMBER_ID and join again.
+    * A static member may join again under its current member id; Kafka answers UNRELEASED_INSTANCE_ID until
+      its session ends.
 """
 
 from __future__ import annotations

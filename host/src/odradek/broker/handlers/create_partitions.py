@@ -1,17 +1,18 @@
 """CreatePartitions v0-v3 (KIP-195).
 
 Behavior:
-    * Each topic grows or is refused on its own; a topic named twice is INVALID_REQUEST, and answered once.
-    * A number that is not larger than what is there is INVALID_PARTITIONS, an assignment of other partitions
-      than the new ones, or to another node, INVALID_REPLICA_ASSIGNMENT.
-    * ``validate_only`` answers the same and changes nothing.
-    * New partitions that may be are charged to the quota of mutations (KIP-599), also with
-      ``validate_only``; while that is used up a topic is THROTTLING_QUOTA_EXCEEDED, and costs nothing.
+    * Each topic grows or is refused separately; a topic that is named twice is INVALID_REQUEST, and answered
+      once.
+    * A count that is not larger than the current one is INVALID_PARTITIONS; an assignment that does not fit
+      the new partitions, or names another node, is INVALID_REPLICA_ASSIGNMENT.
+    * ``validate_only`` gives the same answer and changes nothing.
+    * Valid new partitions are charged to the mutation quota (KIP-599), also with ``validate_only``. While the
+      quota is exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and is not charged.
 Versions:
-    * v2: flexible. v1: as the one before.
-    * v3: before it the quota of mutations throttles, but refuses nothing.
+    * v1: as v0. v2: flexible.
+    * v3: before it the mutation quota throttles, but refuses nothing.
 Ignored fields:
-    * TimeoutMs: the partitions are there when the answer is.
+    * TimeoutMs: the partitions exist before the answer.
 Differs from Kafka:
     * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
 """
@@ -73,7 +74,7 @@ def create_partitions(
 def grow(
     wanted: CreatePartitionsTopic, validate_only: bool, quota: ControllerMutationQuota, broker: Broker
 ) -> None:
-    """Add partitions to one topic, or check that they could be."""
+    """Add partitions to one topic, or only check that they could be added."""
     topic = broker.topics.named(wanted.name)
     if topic is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -86,7 +87,7 @@ def grow(
 
 
 def check_count(count: int, topic: Topic) -> None:
-    """Whether a topic can have so many partitions."""
+    """Check that a topic can have this many partitions."""
     present = len(topic.partitions)
     if count == present:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
@@ -99,7 +100,7 @@ def check_count(count: int, topic: Topic) -> None:
 
 
 def check_assignments(wanted: CreatePartitionsTopic, present: int, node_id: int) -> None:
-    """As many as there are new partitions, each on this node alone."""
+    """Check that each new partition is assigned to this node only."""
     assignments, added = wanted.assignments or [], wanted.count - present
     if len(assignments) != added:
         raise wrong(

@@ -1,21 +1,21 @@
 """CreateTopics v2-v7.
 
 Behavior:
-    * Each topic is created or refused on its own; a topic named twice is INVALID_REQUEST.
+    * Each topic is created or refused separately; a topic that is named twice is INVALID_REQUEST.
     * Partitions -1 and replication factor -1 mean the host's defaults; there is one replica, so a factor
       above 1 is INVALID_REPLICATION_FACTOR and an assignment to another node INVALID_REPLICA_ASSIGNMENT.
-    * What is wrong with a topic is found in Kafka's order: the name, whether it exists, the configuration,
-      the numbers.
-    * A key that is given twice counts as it was given last; a null value is INVALID_CONFIG.
+    * A topic is checked in Kafka's order: the name, whether it exists, the configuration, the numbers.
+    * The last value of a repeated key counts; a null value is INVALID_CONFIG.
     * More than 10 000 partitions in one request are POLICY_VIOLATION for every topic.
-    * ``validate_only`` answers the same, without an id, and creates nothing.
-    * The partitions of a topic that is right are charged to the quota of mutations (KIP-599), also with
-      ``validate_only``; while that is used up a topic is THROTTLING_QUOTA_EXCEEDED, and costs nothing.
+    * ``validate_only`` gives the same answer without an id, and creates nothing.
+    * The partitions of a valid topic are charged to the mutation quota (KIP-599), also with
+      ``validate_only``. While the quota is exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and is not
+      charged.
 Versions:
-    * v5 tells the outcome (partitions, factor, effective configuration), v7 the topic's id.
-    * v6: before it the quota of mutations throttles, but refuses nothing.
+    * v5 returns the outcome (partitions, factor, effective configuration), v7 the topic's id.
+    * v6: before it the mutation quota throttles, but refuses nothing.
 Ignored fields:
-    * TimeoutMs: the topic is there when the answer is.
+    * TimeoutMs: the topic exists before the answer.
 Differs from Kafka:
     * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
 """
@@ -78,7 +78,7 @@ def outcome(
     quota: ControllerMutationQuota,
     broker: Broker,
 ) -> CreatableTopicResult:
-    """What becomes of one topic."""
+    """The outcome for one topic."""
     try:
         if times > 1:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -88,7 +88,7 @@ def outcome(
 
 
 def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
-    """One request must not keep the host busy for long."""
+    """Bound the work of one request."""
     default = broker.settings.num_partitions
     total = sum(
         len(topic.assignments)
@@ -102,7 +102,7 @@ def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
 def create(
     wanted: CreatableTopic, validate_only: bool, quota: ControllerMutationQuota, broker: Broker
 ) -> CreatableTopicResult:
-    """Create one topic, or check that it could be."""
+    """Create one topic, or only check that it could be created."""
     broker.topics.check_new_name(wanted.name)
     properties = properties_of(wanted)
     broker.topics.config_of(properties)
@@ -121,7 +121,7 @@ def create(
 
 
 def properties_of(wanted: CreatableTopic) -> dict[str, str]:
-    """The keys that are set."""
+    """The keys that the request sets."""
     values = {config.name: config.value for config in wanted.configs}
     nulls = [key for key, value in values.items() if value is None]
     if nulls:
@@ -132,7 +132,7 @@ def properties_of(wanted: CreatableTopic) -> dict[str, str]:
 
 
 def effective(properties: Mapping[str, str], broker: Broker) -> list[CreatableTopicConfigs]:
-    """All keys with the values in force, as DescribeConfigs shows them."""
+    """All keys with their effective values, as DescribeConfigs shows them."""
     return [
         CreatableTopicConfigs(name=each.key.name, value=each.value, config_source=each.source)
         for each in effective_entries(properties, broker)
@@ -172,7 +172,7 @@ def partition_count(wanted: CreatableTopic, broker: Broker) -> int:
 
 
 def check_assignments(assignments: list[CreatableReplicaAssignment], node_id: int) -> None:
-    """Partitions from 0 on, each on this node alone."""
+    """Check that the partitions are numbered from 0, each on this node only."""
     indexes: set[int] = set()
     for assignment in assignments:
         index = assignment.partition_index

@@ -1,7 +1,7 @@
 """DeleteGroups v0-v2: groups of both protocols, with their offsets.
 
 Behavior:
-    * A group with members is NON_EMPTY_GROUP, one that is not there GROUP_ID_NOT_FOUND.
+    * A group with members is NON_EMPTY_GROUP, an unknown one GROUP_ID_NOT_FOUND.
     * A group that is named twice is deleted once, and answered once.
 """
 
@@ -36,7 +36,7 @@ def delete_groups(
 
 
 def deleted(name: str, broker: Broker) -> DeletableGroupResult:
-    """Delete one group, or say why not."""
+    """Delete one group. Returns its result."""
     try:
         broker.groups.group(name).validate_delete()
         if name in broker.groups.owned:

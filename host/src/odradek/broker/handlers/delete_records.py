@@ -1,12 +1,12 @@
 """DeleteRecords v0-v2.
 
 Behavior:
-    * The log start offset goes up to the offset, -1 being the high watermark; it survives kill -9 before the
-      answer. Segments below it are deleted at once, the rest of the first one can no longer be read.
-    * Of a partition that is named twice the last counts.
-    * An offset below the log start offset changes nothing and is no error.
-    * OFFSET_OUT_OF_RANGE for another negative one, or one beyond the high watermark; POLICY_VIOLATION for a
-      topic that is only compacted; INVALID_TOPIC_EXCEPTION for an internal topic.
+    * Raises the log start offset to the given offset (-1: the high watermark), which survives kill -9 before
+      the answer. Segments below it are deleted at once; the rest of the first segment can no longer be read.
+    * The last mention of a partition counts.
+    * An offset below the log start offset changes nothing and is not an error.
+    * OFFSET_OUT_OF_RANGE for any other negative offset, or one above the high watermark; POLICY_VIOLATION for
+      a topic that is only compacted; INVALID_TOPIC_EXCEPTION for an internal topic.
 Ignored fields:
     * TimeoutMs: there are no replicas to wait for.
 """

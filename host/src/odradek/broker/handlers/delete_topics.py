@@ -1,17 +1,16 @@
 """DeleteTopics v1-v6.
 
 Behavior:
-    * Each topic is deleted or refused on its own: UNKNOWN_TOPIC_OR_PARTITION for a name, UNKNOWN_TOPIC_ID
-      for an id, INVALID_REQUEST where both or neither is given, and for a topic named twice, which then
-      stays and is answered once; by its name and by its id is twice.
-    * The partitions of a topic that may go are charged to the quota of mutations (KIP-599); while that is
-      used up a topic is THROTTLING_QUOTA_EXCEEDED, and stays.
+    * Each topic is deleted or refused separately: UNKNOWN_TOPIC_OR_PARTITION for an unknown name,
+      UNKNOWN_TOPIC_ID for an unknown id, INVALID_REQUEST if both or neither is given. A topic that is named
+      twice, also by name and by id, is INVALID_REQUEST, stays, and is answered once.
+    * The partitions of a topic to delete are charged to the mutation quota (KIP-599). While the quota is
+      exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and stays.
     * Fetches that wait for one of its partitions are answered.
 Versions:
-    * v5: error messages; before it the quota of mutations throttles, but refuses nothing. v6: by name or by
-      id.
+    * v5: error messages; before it the mutation quota throttles, but refuses nothing. v6: by name or by id.
 Ignored fields:
-    * TimeoutMs: the topic is gone when the answer is there.
+    * TimeoutMs: the topic is deleted before the answer.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Mention = tuple[str | None, bytes]
 
 
 def mentioned(request: DeleteTopicsRequest) -> Iterable[DeleteTopicState]:
-    """What the request names, in either form."""
+    """The topics that the request names, in either form."""
     return request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
 
 
@@ -67,7 +66,7 @@ def delete_topics(
 
 
 def answered(times: Counter[Mention], broker: Broker) -> list[Mention]:
-    """What has an answer of its own: all but the ids that a name means too."""
+    """The mentions that get an answer: all except ids of topics that are also named."""
     by_name = {
         topic.id for name, topic_id in times if topic_id == NIL_UUID and (topic := named(name, broker))
     }
@@ -75,7 +74,7 @@ def answered(times: Counter[Mention], broker: Broker) -> list[Mention]:
 
 
 def named(name: str | None, broker: Broker) -> Topic | None:
-    """The topic of a name, if it is one."""
+    """The topic with this name; None if there is none."""
     return None if name is None else broker.topics.named(name)
 
 
@@ -99,7 +98,7 @@ def delete(
 
 
 def find(mention: Mention, times: Counter[Mention], broker: Broker) -> Topic:
-    """The topic that is meant, in the order in which Kafka finds fault."""
+    """The topic that is meant, checked in Kafka's order."""
     name, topic_id = mention
     if name is None and topic_id == NIL_UUID:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Neither topic name nor id were specified.")

@@ -3,8 +3,8 @@
 Behavior:
     * The entities that match all components of the filter, each with all its quotas; no components match
       everything, or nothing if the filter is strict.
-    * "Any" of a type matches the default, too.
-    * A filter that makes no sense is INVALID_REQUEST, a type that does not exist UNSUPPORTED_VERSION.
+    * "Any" of a type matches the default too.
+    * An invalid filter is INVALID_REQUEST, an unknown type UNSUPPORTED_VERSION.
 Versions:
     * v1: flexible.
 """
@@ -60,7 +60,7 @@ def describe_client_quotas(
 
 
 def read_filter(request: DescribeClientQuotasRequest) -> QuotaFilter:
-    """What is looked for; what is wrong is found in Kafka's order.
+    """The filter of the request, checked in Kafka's order.
 
     Raises:
         ApiError: INVALID_REQUEST or UNSUPPORTED_VERSION.
@@ -93,7 +93,7 @@ def read_filter(request: DescribeClientQuotasRequest) -> QuotaFilter:
 
 
 def check_match(component: ComponentData) -> None:
-    """Whether a component has a name exactly where it has to.
+    """Check that a component has a name exactly if its match type needs one.
 
     Raises:
         ApiError: INVALID_REQUEST.

@@ -1,8 +1,8 @@
 """DescribeCluster v0-v2 (KIP-700, KIP-919, KIP-1073).
 
 Behavior:
-    * One broker, which is the controller too.
-    * Endpoint type 2 asks for controllers: MISMATCHED_ENDPOINT_TYPE; a type that does not exist is
+    * One broker, which is also the controller.
+    * Endpoint type 2 asks for controllers: MISMATCHED_ENDPOINT_TYPE. An unknown type is
       UNSUPPORTED_ENDPOINT_TYPE.
 Ignored fields:
     * IncludeFencedBrokers: no broker is ever fenced.

@@ -2,10 +2,10 @@
 
 Behavior:
     * Metadata and assignments are shown while the group is stable.
-    * A group that is not there, or of another type, is Dead; from v6 on that is GROUP_ID_NOT_FOUND.
+    * An unknown group, or one of another type, is Dead; from v6 on GROUP_ID_NOT_FOUND.
     * A group that is named twice is answered once.
 Versions:
-    * v3: authorized operations: all that there are for groups. v4: instance ids. v6: error messages.
+    * v3: authorized operations (all those of a group). v4: instance ids. v6: error messages.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def classic_group(group: ClassicGroup) -> DescribedGroup:
 
 
 def described_member(member: ClassicMember, protocol: str | None) -> DescribedGroupMember:
-    """One member; without a protocol there is nothing yet to read or to assign."""
+    """One member. Before a protocol is chosen it has no metadata and no assignment."""
     return DescribedGroupMember(
         member_id=member.member_id,
         group_instance_id=member.group_instance_id,

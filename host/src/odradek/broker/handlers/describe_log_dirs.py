@@ -1,13 +1,13 @@
 """DescribeLogDirs v1-v5.
 
 Behavior:
-    * Every directory of ``log.dirs`` with the partitions that were asked for; null asks for all.
-    * A partition that moves stands twice: where it is, and, marked as future, where it goes, with how far
-      the copy is behind.
-    * v4: size of the file system and what is left of it. v5: no directory is ever cordoned.
+    * Every directory of ``log.dirs`` with the requested partitions; null requests all.
+    * A partition that is being moved is listed twice: in its current directory and, marked as future and with
+      its lag, in the new one.
+    * v4: size and free space of the file system. v5: no directory is ever cordoned.
 Differs from Kafka:
-    * A directory that fails is not taken offline: requests that need it are KAFKA_STORAGE_ERROR until it
-      works again.
+    * A failing directory is not taken offline: requests that need it get KAFKA_STORAGE_ERROR until it works
+      again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from odradek.wire.messages.describe_log_dirs import (
 
 
 class Everything:
-    """Contains whatever it is asked for."""
+    """Contains everything."""
 
     def __contains__(self, _item: object) -> bool:
         return True
@@ -40,7 +40,9 @@ class Everything:
 def refuse(
     _request: DescribeLogDirsRequest, code: ErrorCode, _message: str | None
 ) -> DescribeLogDirsResponse:
-    """At the top from v3 on; before there is room in a directory only, so there is one without a name."""
+    """At the top from v3 on. Older versions have error codes only in directories, so there is one without a
+    name.
+    """
     return DescribeLogDirsResponse(error_code=code, results=[DescribeLogDirsResult(error_code=code)])
 
 
@@ -60,7 +62,7 @@ def describe_log_dirs(
 def partitions_by_directory(
     wanted: Container[tuple[str, int]], broker: Broker
 ) -> dict[Path, dict[str, list[DescribeLogDirsPartition]]]:
-    """What is where: logs, and copies on their way."""
+    """The logs, and the copies being made, of each directory."""
     found: dict[Path, dict[str, list[DescribeLogDirsPartition]]] = defaultdict(lambda: defaultdict(list))
     for (topic, index), log in broker.logs.items():
         if (topic, index) in wanted:

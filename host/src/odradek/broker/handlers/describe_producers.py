@@ -1,9 +1,9 @@
 """DescribeProducers v0 (KIP-664).
 
 Behavior:
-    * Who has written to each partition: epoch, last sequence, last timestamp, and where an open transaction
-      begins (-1 if there is none). Idempotent producers are listed, too.
-    * UNKNOWN_TOPIC_OR_PARTITION for what is not there, INVALID_TOPIC_EXCEPTION for a name that is not legal.
+    * The producers of each partition: epoch, last sequence, last timestamp, and the start of the open
+      transaction (-1 if there is none). Idempotent producers are listed too.
+    * UNKNOWN_TOPIC_OR_PARTITION for an unknown partition, INVALID_TOPIC_EXCEPTION for an illegal name.
 """
 
 from __future__ import annotations

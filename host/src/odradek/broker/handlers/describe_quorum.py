@@ -2,11 +2,11 @@
 
 Behavior:
     * This node is the only voter of ``__cluster_metadata``, and its leader. There is no such log: its end is
-      given as 0, and the voter has always caught up.
-    * Anything else than partition 0 of that topic alone is UNKNOWN_TOPIC_OR_PARTITION.
+      0, and the voter has always caught up.
+    * A request for anything but partition 0 of that topic is UNKNOWN_TOPIC_OR_PARTITION.
 Versions:
-    * v1: when the voter fetched. v2: error messages, and where the voter listens: the address of the listener
-      that was asked.
+    * v1: the time of the voter's fetch. v2: error messages, and the voter's address, which is that of the
+      listener in use.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 Behavior:
     * Topics by name, in the order of their names; no names ask for all.
-    * At most ``response_partition_limit`` partitions, and never more than 2000; what follows is where the
-      next cursor points, a topic that does not exist included.
-    * A cursor begins in the middle. Its topic has to be among those that are named, its partition must not
-      be negative: INVALID_REQUEST.
-    * There is one replica, which leads and is in sync, and none beside it that could.
+    * At most ``response_partition_limit`` partitions, and never more than 2000. The next cursor points to the
+      partition that follows, or to a topic that does not exist.
+    * A cursor continues an earlier answer. If its topic is not among the named ones, or its partition is
+      negative: INVALID_REQUEST.
+    * There is one replica, which leads and is in sync; no other replica is eligible.
 Differs from Kafka:
     * An empty name is INVALID_TOPIC_EXCEPTION; Kafka answers UNKNOWN_SERVER_ERROR.
 """
@@ -104,7 +104,7 @@ def described(name: str, first: int, room: int, broker: Broker) -> DescribeTopic
 def partitions(
     topic: Topic, first: int, room: int, node_id: int
 ) -> list[DescribeTopicPartitionsResponsePartition]:
-    """The partitions from one on, as many as there is room for."""
+    """The partitions from one on, up to the limit."""
     return [
         DescribeTopicPartitionsResponsePartition(
             partition_index=index,

@@ -2,7 +2,7 @@
 
 Behavior:
     * State, producer, time-out, start (-1 before the first transaction) and partitions of each id; groups
-      show as partitions of ``__consumer_offsets``.
+      appear as partitions of ``__consumer_offsets``.
     * TRANSACTIONAL_ID_NOT_FOUND for an unknown id, INVALID_REQUEST for the empty one.
 """
 
@@ -43,7 +43,7 @@ def describe_transactions(
 
 
 def described(transactional_id: str, broker: Broker) -> TransactionState:
-    """What is known of one id."""
+    """The state of one id, or its error."""
     try:
         known = broker.transactions.transaction(transactional_id)
     except ApiError as error:

@@ -1,8 +1,8 @@
 """DescribeUserScramCredentials v0 (KIP-554).
 
 Behavior:
-    * Mechanisms and iterations of the users that are named, or of all; never salts or keys.
-    * A user without credentials is RESOURCE_NOT_FOUND, one who is named twice DUPLICATE_RESOURCE.
+    * Mechanisms and iterations of the named users, or of all; never salts or keys.
+    * A user without credentials is RESOURCE_NOT_FOUND, one that is named twice DUPLICATE_RESOURCE.
 """
 
 from __future__ import annotations

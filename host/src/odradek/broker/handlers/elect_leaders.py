@@ -1,14 +1,14 @@
 """ElectLeaders v0-v2 (KIP-183, KIP-460).
 
 Behavior:
-    * This node leads everything, so no election is ever needed: ELECTION_NOT_NEEDED for each partition that
-      is named and there, UNKNOWN_TOPIC_OR_PARTITION for the others.
-    * Asking for all partitions names the topics only: where nothing is to be done nothing is said.
-    * A type of election that does not exist is INVALID_REQUEST, at the top and for each partition.
+    * This node leads everything, so no election is ever needed: ELECTION_NOT_NEEDED for each named partition
+      that exists, UNKNOWN_TOPIC_OR_PARTITION for the others.
+    * A request for all partitions gets the topics without partitions, because nothing has to be done.
+    * An unknown type of election is INVALID_REQUEST, at the top and for each partition.
 Versions:
     * v1: types of elections, an error at the top. v2: flexible.
 Ignored fields:
-    * TimeoutMs: the answer is there at once.
+    * TimeoutMs: the answer is immediate.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def elect_leaders(
 
 
 def outcome(name: str, index: int, broker: Broker) -> PartitionResult:
-    """Why no leader is elected."""
+    """The reason why no leader is elected."""
     topic = broker.topics.named(name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if topic is None:

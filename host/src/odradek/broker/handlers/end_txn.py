@@ -1,15 +1,16 @@
 """EndTxn v0-v5.
 
 Behavior:
-    * The outcome is stored before the answer; markers are in the logs when it is given, but for transactions
-      with very many partitions, which follow at once.
-    * The same outcome again is NONE, or CONCURRENT_TRANSACTIONS as long as markers are missing; the opposite
-      one is INVALID_TXN_STATE, and so is the end of a transaction that never began.
+    * The outcome is stored before the answer. The markers are in the logs by then too, except for
+      transactions with very many partitions, whose markers follow at once.
+    * The same outcome again is NONE, or CONCURRENT_TRANSACTIONS while markers are missing; the opposite
+      outcome is INVALID_TXN_STATE, and so is ending a transaction that never began.
     * INVALID_PRODUCER_ID_MAPPING for another producer id, PRODUCER_FENCED for another epoch.
 Versions:
     * v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
-    * v5 (KIP-890): the epoch is bumped, and the producer goes on with the answer's. An abort is taken even if
-      there is nothing to abort, and bumps the epoch. A repetition is known by the epoch before.
+    * v5 (KIP-890): the epoch is bumped, and the producer continues with the epoch in the answer. An abort is
+      accepted even if there is nothing to abort, and bumps the epoch. A repeated request is recognized by the
+      previous epoch.
 """
 
 from __future__ import annotations

@@ -1,28 +1,29 @@
 """Fetch v4-v18.
 
 Behavior:
-    * Whole batches as stored, from the one that holds the offset; the first batch of an answer is sent even
-      when it is larger than every limit (KIP-74).
-    * When there is less than ``min_bytes`` (or than the limit, if that is smaller) the answer waits for
-      appends or for ``max_wait_ms``. An error that a log has answers at once, and so does a request of
-      which no partition is known.
-    * Isolation level 1 stops before the first open transaction, and names the aborted ones.
+    * Whole batches as stored, from the one that contains the offset. The first batch of an answer is sent
+      even if it is larger than every limit (KIP-74).
+    * If there are fewer bytes than ``min_bytes`` (or than the limit, if that is smaller) the answer waits for
+      appends or for ``max_wait_ms``. An error of a partition is answered at once, and so is a request without
+      any known partition.
+    * Isolation level 1 stops before the first open transaction, and lists the aborted ones.
     * A partition that is named twice is answered once.
-    * Session epoch 0 opens a session (KIP-227) if there is room; from then on an answer names what has
-      changed. Partitions that had records go to the end, so that none starves under ``max_bytes``.
-    * A consumer is given no more at once than its quota grants it in all windows. While it is throttled its
-      answer is empty, and its session stays where it is.
-    * A replica (a replica id from 0 on) is held to the quota of replication alone, for partitions that are
-      marked.
+    * Session epoch 0 opens a fetch session (KIP-227) if there is room; from then on an answer only has the
+      partitions that changed. Partitions that had records move to the end, so that none starves under
+      ``max_bytes``.
+    * A consumer gets no more bytes at once than its quota grants in all windows. While it is throttled its
+      answer is empty, and its session does not change.
+    * A replica (replica id 0 or higher) is only subject to the replication quota, for partitions that are
+      marked as throttled.
 Versions:
-    * v7: sessions. v9: leader epochs are checked. v12: so is the epoch of the last fetched record; it
-      cannot diverge, there is one. v13: topics by id; a session cannot change sides.
+    * v7: sessions. v9: leader epochs are checked. v12: so is the epoch of the last fetched record; it cannot
+      diverge, because there is only one. v13: topics by id; a session cannot switch between names and ids.
 Ignored fields:
-    * RackId; of ReplicaState the epoch: there are no replicas.
+    * RackId; the epoch in ReplicaState: there are no replicas.
 Differs from Kafka:
-    * A negative limit is none at all; Kafka answers UNKNOWN_SERVER_ERROR.
-    * At most 500 partitions give records to one answer.
-    * Sessions of all clients together hold 500 000 partitions; beyond, a client works without.
+    * A negative limit means no limit; Kafka answers UNKNOWN_SERVER_ERROR.
+    * One answer has records of at most 500 partitions.
+    * The sessions of all clients together hold 500 000 partitions; beyond that a client gets no session.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ REPLICA_STATE_VERSION = 15
 
 
 def refuse(request: FetchRequest, code: ErrorCode, _message: str | None) -> FetchResponse:
-    """The same error at the top for versions that have room for it, and for every partition of those that
-    name topics: the later ones leave it at that, as in Kafka.
+    """The same error at the top for versions that have room for it, and for every partition in versions that
+    name topics. Later versions have it only at the top, as in Kafka.
     """
     responses = [
         FetchableTopicResponse(
@@ -67,12 +68,12 @@ def refuse(request: FetchRequest, code: ErrorCode, _message: str | None) -> Fetc
 
 
 def is_replica(request: FetchRequest, version: int) -> bool:
-    """Whether another broker asks."""
+    """Whether the request comes from another broker."""
     return (request.replica_id if version < REPLICA_STATE_VERSION else request.replica_state.replica_id) >= 0
 
 
 def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
-    """Charge a consumer; replicas have a quota of their own."""
+    """Charge a consumer. Replicas have their own quota."""
     replica = is_replica(exchange.request, exchange.context.api_version)
     return (charge_exempt if replica else charge_fetch)(exchange, quotas)
 

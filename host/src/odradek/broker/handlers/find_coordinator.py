@@ -1,11 +1,10 @@
 """FindCoordinator v0-v6.
 
 Behavior:
-    * This node coordinates everything; no key is refused but one of a type that does not exist
-      (INVALID_REQUEST) or, for a share group (type 2), one that is not served (INVALID_REQUEST, as Kafka
-      without share groups).
+    * This node coordinates everything. Keys of an unknown type, or of share groups (type 2), are
+      INVALID_REQUEST, as in Kafka without share groups.
 Versions:
-    * v4 asks for several keys and answers each; before, there is one.
+    * v4 has several keys with an answer each; older versions have one.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def find_coordinator(
 
 
 def coordinator(key: str, key_type: int, context: RequestContext, broker: Broker) -> Coordinator:
-    """Where a group or a transactional id is looked after."""
+    """The coordinator of a group or a transactional id."""
     if key_type not in (GROUP, TRANSACTION):
         return refused(key, ErrorCode.INVALID_REQUEST, f"no coordinators of type {key_type} here")
     endpoint = broker.endpoint(context.connection)

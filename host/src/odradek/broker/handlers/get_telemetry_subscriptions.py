@@ -1,8 +1,8 @@
 """GetTelemetrySubscriptions v0 (KIP-714).
 
 Behavior:
-    * The work is `ClientMetricsManager.get_telemetry_subscriptions`; whatever it raises is INVALID_REQUEST.
-    * The throttle time is the request quota's alone, never the rest of the push interval.
+    * `ClientMetricsManager.get_telemetry_subscriptions` makes the response; any exception is INVALID_REQUEST.
+    * The throttle time comes from the request quota only, never from the rest of the push interval.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Heartbeat v0-v4: the classic protocol.
 
 Behavior:
-    * REBALANCE_IN_PROGRESS tells a member to join again, and keeps its session alive.
+    * REBALANCE_IN_PROGRESS asks a member to join again, and keeps its session alive.
 Versions:
     * v3: static members.
 """

@@ -1,15 +1,15 @@
 """InitProducerId v0-v5.
 
 Behavior:
-    * An idempotent producer gets an id that was never given out, in epoch 0; what it was before does not
-      matter, but an id without an epoch, or an epoch without an id, is INVALID_REQUEST.
-    * A transactional id keeps its producer id; the epoch grows by one, which fences the producer before
-      (PRODUCER_FENCED for its next requests). When epochs are exhausted there is a new producer id.
-    * A transaction that is open is aborted first: CONCURRENT_TRANSACTIONS until that is done.
-    * A time-out above ``transaction.max.timeout.ms``, or not above 0, is INVALID_TRANSACTION_TIMEOUT.
+    * An idempotent producer gets an id that was never used, with epoch 0. Its former id is ignored, but an id
+      without an epoch, or an epoch without an id, is INVALID_REQUEST.
+    * A transactional id keeps its producer id. The epoch grows by one, which fences the former producer
+      (PRODUCER_FENCED for its next requests). After the last epoch there is a new producer id.
+    * An open transaction is aborted first: CONCURRENT_TRANSACTIONS until that is done.
+    * A time-out above ``transaction.max.timeout.ms``, or below 1, is INVALID_TRANSACTION_TIMEOUT.
     * The empty transactional id is INVALID_REQUEST.
 Versions:
-    * v3: a producer may say who it is, and go on with the next epoch after an error (KIP-360). v4:
+    * v3: a producer may name its id and epoch, and continue with the next epoch after an error (KIP-360). v4:
       PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
     * v6 (KIP-939) is not served: it is not stable in Kafka 4.3 either.
 """
@@ -52,7 +52,7 @@ def init_producer_id(
 
 
 def expected(request: InitProducerIdRequest) -> ProducerIdAndEpoch | None:
-    """Who the producer says it is."""
+    """The producer id and epoch that the request names."""
     if request.producer_id == UNKNOWN:
         return None
     return ProducerIdAndEpoch(request.producer_id, request.producer_epoch)

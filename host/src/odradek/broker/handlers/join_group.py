@@ -1,24 +1,25 @@
 """JoinGroup v0-v9: the classic protocol.
 
 Behavior:
-    * The answer waits until all members have joined or the rebalance time is up; for the first members of
-      a group until ``group.initial.rebalance.delay.ms`` have passed.
-    * A client that goes away meanwhile stays a member until its session ends, as in Kafka: nothing tells it
-      from one that will retry.
-    * Two static members with one instance id: the later wins, the earlier is FENCED_INSTANCE_ID.
+    * The answer waits until all members have joined or the rebalance timeout is over; for the first members
+      of a group, until ``group.initial.rebalance.delay.ms`` has passed.
+    * A client that disconnects meanwhile stays a member until its session ends, as in Kafka: it may reconnect
+      and retry.
+    * If two static members have the same instance id, the later one wins and the earlier one is
+      FENCED_INSTANCE_ID.
     * A consumer may join a group of the consumer protocol (KIP-848): it is answered at once, has no leader,
       and its generation is its member epoch. Its protocol must be one that all classic members speak.
 Versions:
-    * v0: the session timeout is the rebalance timeout, too. v1: rebalance timeout. v4: MEMBER_ID_REQUIRED.
-      v5: static members. v9: SkipAssignment for a static leader that comes back.
+    * v0: the session timeout is also the rebalance timeout. v1: rebalance timeout. v4: MEMBER_ID_REQUIRED.
+      v5: static members. v9: SkipAssignment for a static leader that returns.
 Ignored fields:
     * Reason.
 Differs from Kafka:
     * More than 1 MiB of protocol metadata from one member is INVALID_REQUEST; Kafka fails later, when it
       stores the group.
     * There are at most 10000 pending member ids in a group; one more is GROUP_MAX_SIZE_REACHED.
-    * A second JoinGroup of a member that is parked already answers the first with REBALANCE_IN_PROGRESS;
-      Kafka never answers it.
+    * If a waiting member sends a second JoinGroup, the first is answered with REBALANCE_IN_PROGRESS; Kafka
+      never answers it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 def refuse(request: JoinGroupRequest, code: ErrorCode, _message: str | None) -> JoinGroupResponse:
-    """The client's own member id goes back to it."""
+    """The error, with the client's own member id."""
     return JoinGroupResponse(error_code=code, member_id=request.member_id)
 
 

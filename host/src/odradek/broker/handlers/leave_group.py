@@ -1,8 +1,8 @@
 """LeaveGroup v0-v5: the classic protocol.
 
 Behavior:
-    * One rebalance follows, however many members leave.
-    * An operator takes a static member out by its instance id alone.
+    * However many members leave, one rebalance follows.
+    * An operator can remove a static member by its instance id alone.
 Versions:
     * v0-v2: one member, its error is at the top. v3: several, each with its own error.
 Ignored fields:

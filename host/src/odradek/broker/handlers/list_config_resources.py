@@ -1,9 +1,9 @@
 """ListConfigResources v0-v1 (KIP-714, KIP-1142); v0 was ListClientMetricsResources.
 
 Behavior:
-    * Topics are all topics, brokers and broker loggers are this node; client metrics and groups are listed
-      when at least one of their keys is set.
-    * No types means all that the version knows; a type it does not know refuses the request.
+    * Topics are all topics; brokers and broker loggers are this node; client metrics and groups are listed if
+      at least one of their keys is set.
+    * No types means all types of the version; an unknown type refuses the request.
 Versions:
     * v0: CLIENT_METRICS only, and the response does not name the type. v1: any type.
 """

@@ -1,8 +1,7 @@
 """ListGroups v0-v5: groups of both protocols.
 
 Behavior:
-    * A filter that is empty lets everything through. Names of states and types are compared without
-      regard to case.
+    * An empty filter matches everything. Names of states and types are compared without regard to case.
 Versions:
     * v4: filter by state. v5: filter by type (KIP-848).
 """

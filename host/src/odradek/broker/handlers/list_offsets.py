@@ -2,17 +2,17 @@
 
 Behavior:
     * Timestamp -2 is the first offset, -1 the next one to be written, -3 the record with the largest
-      timestamp (v7), -4 the first local one (v8, the same as -2), -5 and -6 (v9, v11) ask for tiered
-      storage, which is not there: offset -1.
-    * Any other timestamp asks for the first record at or after it; offset -1 when there is none.
-    * A leader epoch above ours is UNKNOWN_LEADER_EPOCH, one that never was FENCED_LEADER_EPOCH.
-    * A timestamp below zero that the version does not know is UNSUPPORTED_VERSION.
+      timestamp (v7), -4 the first local one (v8, the same as -2). -5 and -6 (v9, v11) are for tiered storage,
+      which does not exist: offset -1.
+    * Any other timestamp asks for the first record at or after it; offset -1 if there is none.
+    * A leader epoch above the current one is UNKNOWN_LEADER_EPOCH, one below it FENCED_LEADER_EPOCH.
+    * A negative timestamp that the version does not define is UNSUPPORTED_VERSION.
     * A partition that is named twice is answered once: INVALID_REQUEST.
     * Isolation level 1: the log ends before the first open transaction.
 Versions:
     * v2: IsolationLevel. v4: leader epochs.
 Ignored fields:
-    * TimeoutMs (v10): the answer is there at once. ReplicaId: there are no replicas.
+    * TimeoutMs (v10): the answer is immediate. ReplicaId: there are no replicas.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ def by_index(topic: ListOffsetsTopic) -> dict[int, ListOffsetsPartition]:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """How offsets are looked up for one request."""
+    """The offset lookups of one request."""
 
     version: int
     isolation_level: int
 
     def check(self, timestamp: int) -> None:
-        """Whether the version knows what it asks for.
+        """Check that the version defines the timestamp.
 
         Raises:
             ApiError: UNSUPPORTED_VERSION; UNKNOWN_SERVER_ERROR for an isolation level that does not exist, as
@@ -114,7 +114,7 @@ class Lookup:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def find(self, log: PartitionLog, timestamp: int) -> tuple[int, int]:
-        """Timestamp and offset of what is asked for; -1 where there is none."""
+        """The timestamp and offset that were asked for; -1 if there is none."""
         end = log.last_stable_offset if self.isolation_level == READ_COMMITTED else log.high_watermark
         if timestamp == LATEST:
             return UNKNOWN, end

@@ -1,7 +1,7 @@
 """ListPartitionReassignments v0 (KIP-455).
 
 Behavior:
-    * Nothing is ever moved to another broker: an empty list, whatever is asked for.
+    * Partitions never move to another broker: the list is always empty.
 Ignored fields:
     * Topics, TimeoutMs.
 """

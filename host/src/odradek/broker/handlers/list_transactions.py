@@ -1,12 +1,12 @@
 """ListTransactions v0-v2 (KIP-664, KIP-994, KIP-1152).
 
 Behavior:
-    * All transactional ids that pass every filter that is given. States that do not exist are named in the
-      answer and match nothing.
+    * All transactional ids that pass every given filter. Unknown states are listed in the answer and match
+      nothing.
 Versions:
-    * v1: only transactions that have been open for longer than DurationFilter ms; an id that never had one
-      passes, as in Kafka. v2: only ids that a regular expression (RE2) matches as a whole;
-      INVALID_REGULAR_EXPRESSION if it is none.
+    * v1: only transactions that have been open for longer than DurationFilter ms; an id without any
+      transaction passes, as in Kafka. v2: only ids that a regular expression (RE2) matches completely; an
+      invalid one is INVALID_REGULAR_EXPRESSION.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def list_transactions(
 
 
 def filters(request: ListTransactionsRequest, now_ms: int) -> Callable[[TransactionMetadata], bool]:
-    """What the request wants to see.
+    """The filters of the request.
 
     Raises:
         ApiError: INVALID_REGULAR_EXPRESSION.
@@ -74,7 +74,7 @@ def filters(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transact
 
 
 def full_match(pattern: str | None) -> Callable[[str], bool]:
-    """Whether a text as a whole fits the pattern; without one, all do."""
+    """Whether a pattern matches a complete text; no pattern matches every text."""
     if not pattern:
         return lambda _: True
     try:

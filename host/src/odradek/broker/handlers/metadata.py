@@ -3,17 +3,17 @@
 Behavior:
     * Null topics ask for all, an empty list for none (v0: for all).
     * A topic that is named twice is answered once.
-    * A name that is unknown is created when the request and ``auto.create.topics.enable`` allow it and the
-      name is legal.
-    * Unknown names that would have more than 10 000 partitions together are not created.
-    * An id that is unknown is UNKNOWN_TOPIC_ID, with a null name.
+    * An unknown topic is created if the request and ``auto.create.topics.enable`` allow it and the name is
+      legal.
+    * Unknown topics that would have more than 10 000 partitions together are not created.
+    * An unknown id is UNKNOWN_TOPIC_ID, with a null name.
     * This node is the only broker, the controller, and the leader of everything, in leader epoch 0.
 Versions:
-    * v12: topics by id; when one is given, names alone do not count, and v10 and v11 refuse it with
+    * v12: topics by id; if an id is given, entries with only a name are ignored. v10 and v11 refuse ids with
       INVALID_REQUEST. v8-v10: authorized operations of the cluster. v13: an error at the top.
 Differs from Kafka:
-    * A topic that is created is there in the same answer; Kafka answers UNKNOWN_TOPIC_OR_PARTITION first
-      and lets the client ask again.
+    * A created topic is in the same answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION, and the client
+      asks again.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def wanted(request: MetadataRequest, version: int) -> Collection[MetadataRequest
 def look_up_all(
     topics: Collection[MetadataRequestTopic], request: MetadataRequest, broker: Broker
 ) -> list[MetadataResponseTopic]:
-    """Each topic. Unknown ones are created, if that is allowed, at the price of one write to the disk."""
+    """Each topic. Unknown ones are created, if that is allowed, with one write to the disk."""
     unknown = sum(topic.topic_id == NIL_UUID and topic.name not in broker.topics.by_name for topic in topics)
     allowed = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
     may_create = allowed and 0 < unknown * broker.settings.num_partitions <= MAX_PARTITIONS_OF_REQUEST
@@ -100,7 +100,7 @@ def look_up_all(
 
 
 def look_up(wanted: MetadataRequestTopic, broker: Broker, may_create: bool) -> MetadataResponseTopic:
-    """One topic, or why it cannot be told."""
+    """One topic, or its error."""
     if wanted.topic_id != NIL_UUID:
         by_id = broker.topics.by_id.get(wanted.topic_id)
         if by_id is not None:

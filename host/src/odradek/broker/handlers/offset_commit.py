@@ -1,9 +1,9 @@
 """OffsetCommit v2-v10: groups of both protocols, and consumers that are in none.
 
 Behavior:
-    * All partitions of a request are stored together, or none is; those with an error are left out.
-    * Offsets are kept by topic id: they end with the topic.
-    * Stored means: the process may be killed. A power cut may take the last commits.
+    * All valid partitions of a request are stored together, or none; those with an error are left out.
+    * Offsets are stored by topic id: they are deleted with the topic.
+    * A stored offset survives the end of the process. A power cut may lose the last commits.
 Versions:
     * v2-v4: retention time. v5: none. v6: leader epochs. v7: static members. v9: members of the
       consumer protocol. v10: topics by id.
@@ -78,7 +78,7 @@ class Commit:
     """What is to be stored."""
 
     def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
-        """Collect what may be stored; an answer for each partition."""
+        """Collect the offsets that may be stored. Returns an answer for each partition."""
         return OffsetCommitResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,
@@ -93,7 +93,7 @@ class Commit:
     def partition(
         self, topic: OffsetCommitRequestTopic, partition: OffsetCommitRequestPartition
     ) -> ErrorCode:
-        """Collect one offset, or say why not."""
+        """Collect one offset. Returns its error code."""
         metadata = partition.committed_metadata or ""
         if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -125,7 +125,7 @@ class Commit:
         return topic_id
 
     def offset(self, partition: OffsetCommitRequestPartition, metadata: str) -> CommittedOffset:
-        """What is stored of a partition."""
+        """The offset to store for a partition."""
         now_ms = self.broker.clock.now_ms()
         retention_ms = self.request.retention_time_ms
         return CommittedOffset(

@@ -1,9 +1,9 @@
 """OffsetDelete v0: groups of both protocols.
 
 Behavior:
-    * A topic that members read is GROUP_SUBSCRIBED_TO_TOPIC. Members of another kind than consumers may read
-      anything: the whole group is NON_EMPTY_GROUP.
-    * An offset that is not there is deleted all the same.
+    * A topic to which members are subscribed is GROUP_SUBSCRIBED_TO_TOPIC. Members that are not consumers may
+      read any topic: the whole group is NON_EMPTY_GROUP.
+    * Deleting an offset that does not exist succeeds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def offset_delete(
 
 
 def deleted(topic: OffsetDeleteRequestTopic, group: Group, broker: Broker) -> OffsetDeleteResponseTopic:
-    """Delete a topic's offsets, or say why not."""
+    """Delete a topic's offsets. Returns an answer for each partition."""
     view = broker.groups.topics
     topic_id = view.topic_id(topic.name)
     count = view.partition_count(topic.name)

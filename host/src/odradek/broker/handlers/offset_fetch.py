@@ -1,14 +1,12 @@
 """OffsetFetch v1-v10: groups of both protocols, and consumers that are in none.
 
 Behavior:
-    * A partition without a committed offset has -1, and no error; so has everything of a group
-      that is not there.
-    * What is named twice is answered once; of a group the first mention counts.
-    * A group that is asked for stable offsets answers UNSTABLE_OFFSET_COMMIT for partitions that an open
-      transaction commits.
+    * A partition without a committed offset has -1 and no error; so have all partitions of an unknown group.
+    * A repeated topic or group is answered once; the first mention of a group counts.
+    * With RequireStable a partition that an open transaction commits is UNSTABLE_OFFSET_COMMIT.
 Versions:
-    * v2: null topics ask for all. v5: leader epochs. v7: RequireStable. v8: several groups. v9: a member says
-      who it is (STALE_MEMBER_EPOCH). v10: topics by id.
+    * v2: null topics ask for all. v5: leader epochs. v7: RequireStable. v8: several groups. v9: the member's
+      id and epoch are checked (STALE_MEMBER_EPOCH). v10: topics by id.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ def offset_fetch(request: OffsetFetchRequest, context: RequestContext, broker: B
 
 
 def only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
-    """A request of the time when there was one group, in today's form."""
+    """A request of a version with one group, in today's form."""
     topics = None
     if request.topics is not None:
         topics = [
@@ -79,7 +77,7 @@ def only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
 
 
 def old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
-    """An answer in the form of that time."""
+    """An answer in the form of versions with one group."""
     return OffsetFetchResponseTopic(
         name=topic.name,
         partitions=[
@@ -113,7 +111,7 @@ class GroupFetch:
     require_stable: bool
 
     def response(self) -> OffsetFetchResponseGroup:
-        """What was asked for.
+        """The requested offsets.
 
         Raises:
             ApiError: UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
@@ -127,7 +125,7 @@ class GroupFetch:
         )
 
     def everything(self) -> Iterable[OffsetFetchRequestTopics]:
-        """All that the group has committed."""
+        """All offsets of the group."""
         topics: dict[bytes, OffsetFetchRequestTopics] = {}
         for topic_id, index in self.broker.groups.offsets.of_group(self.group.group_id):
             name = self.broker.groups.topics.topic_name(topic_id)
@@ -161,7 +159,7 @@ class GroupFetch:
 
 
 def each_once(topics: Iterable[OffsetFetchRequestTopics]) -> Iterable[OffsetFetchRequestTopics]:
-    """Every partition once: an answer may be a thousand times as long as its question."""
+    """Every partition once: otherwise an answer could be a thousand times as long as its request."""
     indexes: dict[tuple[str, bytes], dict[int, None]] = {}
     for topic in topics:
         known = indexes.setdefault((topic.name, topic.topic_id), {})

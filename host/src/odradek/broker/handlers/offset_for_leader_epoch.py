@@ -1,10 +1,10 @@
 """OffsetForLeaderEpoch v2-v4 (KIP-101, KIP-320).
 
 Behavior:
-    * There is one leader epoch, 0, and it ends where the log does: with that answer a consumer sees that
-      nothing was truncated.
-    * A later epoch is unknown: epoch -1 and offset -1. One that is negative ended before the log began.
-    * The client's current epoch is compared with ours: UNKNOWN_LEADER_EPOCH, FENCED_LEADER_EPOCH.
+    * There is one leader epoch, 0, and it ends at the end of the log: from that a consumer sees that nothing
+      was truncated.
+    * A later epoch is unknown: epoch -1 and offset -1. A negative one ended before the log began.
+    * The client's current epoch is compared with the host's: UNKNOWN_LEADER_EPOCH, FENCED_LEADER_EPOCH.
 Versions:
     * v3: ReplicaId. v4: flexible.
 Ignored fields:
@@ -64,7 +64,7 @@ def offset_for_leader_epoch(
 
 
 def answer(name: str, wanted: OffsetForLeaderPartition, broker: Broker) -> EpochEndOffset:
-    """Where an epoch ends in one partition, or why that cannot be told."""
+    """The end of an epoch in one partition, or the error."""
     try:
         log = broker.topics.log(name, wanted.partition)
         check_leader_epoch(wanted.current_leader_epoch)
@@ -75,7 +75,7 @@ def answer(name: str, wanted: OffsetForLeaderPartition, broker: Broker) -> Epoch
 
 
 def end_of(leader_epoch: int, log: PartitionLog) -> tuple[int, int]:
-    """The epoch that a client has to compare with, and its end; -1 for both where there is none."""
+    """The epoch to compare with, and its end offset; -1 for both if there is none."""
     if leader_epoch == LEADER_EPOCH:
         return LEADER_EPOCH, log.log_end_offset
     if leader_epoch < NO_EPOCH:

@@ -1,24 +1,22 @@
 """Produce v3-v13.
 
 Behavior:
-    * Each partition's batch is checked and appended on its own (``log/``); what is answered is in the page
-      cache; where the topic has ``flush.messages`` and they are due, the answer waits for the disk.
-    * A batch with records that are at fault is refused whole; v8 and later name the first thousand of them
-      (RecordErrors, KIP-467).
-    * Of a partition that is there twice, the last counts.
-    * With acks=0 there is no answer: if a partition was refused the connection is closed, the only sign
-      that is left.
-    * A batch of a transaction needs the transactional id of its producer
-      (TRANSACTIONAL_ID_AUTHORIZATION_FAILED), and the partition in the producer's transaction, which only
-      the first batch asks for: INVALID_TXN_STATE up to v10, TRANSACTION_ABORTABLE from v11 on if it is not;
-      INVALID_PRODUCER_EPOCH for a producer that was fenced. A batch outside the transaction its producer has
-      open is INVALID_TXN_STATE.
-    * Its bytes are charged to the quota of producers, whatever becomes of them.
+    * Each partition's batch is checked and appended separately (``log/``) and is in the page cache before the
+      answer. If ``flush.messages`` of the topic is reached, the answer waits for the disk.
+    * A batch with invalid records is refused completely; from v8 on the answer lists the first thousand of
+      them (RecordErrors, KIP-467).
+    * The last mention of a partition counts.
+    * With acks=0 there is no answer: if a partition is refused the connection is closed, the only possible
+      signal.
+    * A transactional batch needs its producer's transactional id (TRANSACTIONAL_ID_AUTHORIZATION_FAILED). Its
+      partition must be in the producer's transaction, which is checked for the first batch: otherwise
+      INVALID_TXN_STATE up to v10, TRANSACTION_ABORTABLE from v11 on. A fenced producer gets
+      INVALID_PRODUCER_EPOCH. A batch outside its producer's open transaction is INVALID_TXN_STATE.
+    * The bytes of a request are charged to the producer quota, whatever its outcome.
 Versions:
-    * v12: the first batch brings the partition into the transaction (KIP-890), and a producer that the
-      partition does not know begins with sequence 0, else OUT_OF_ORDER_SEQUENCE_NUMBER.
-    * v0-v2 are advertised for librdkafka's sake (see ApiVersions) and refused by closing. v13 names topics
-      by id.
+    * v12: the first batch adds the partition to the transaction (KIP-890), and a producer that is new to the
+      partition must begin with sequence 0, else OUT_OF_ORDER_SEQUENCE_NUMBER.
+    * v0-v2 are advertised for librdkafka (see ApiVersions) and refused by closing. v13: topics by id.
     * zstd needs v7.
 Ignored fields:
     * TimeoutMs: there are no replicas to wait for.
@@ -82,7 +80,7 @@ def refused(index: int, code: ErrorCode, message: str | None) -> PartitionProduc
 
 
 def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionProduceResponse:
-    """Why a batch was refused, record by record (KIP-467)."""
+    """The errors of a refused batch, record by record (KIP-467)."""
     response = refused(index, error.code, error.message)
     response.log_start_offset = log.log_start_offset
     response.record_errors = [
@@ -119,7 +117,7 @@ def append(
     context: RequestContext,
     broker: Broker,
 ) -> TopicProduceResponse:
-    """Append what is there for one topic."""
+    """Append the batches of one topic."""
     if context.api_version >= TOPIC_ID_VERSION:
         topic, unknown = broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:

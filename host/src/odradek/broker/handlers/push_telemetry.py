@@ -1,20 +1,18 @@
 """PushTelemetry v0 (KIP-714).
 
 Behavior:
-    * The ladder of checks is `ClientMetricsManager.push_telemetry`; whatever it raises is INVALID_REQUEST,
-      as in KafkaApis.
-    * A payload that grows beyond ``telemetry.inline.bytes`` is opened outside the loop; the answer comes
-      later and the connection's next requests wait.
+    * `ClientMetricsManager.accept` checks the push; any exception is INVALID_REQUEST, as in KafkaApis.
+    * A payload larger than ``telemetry.inline.bytes`` after decompression is opened outside the loop. The
+      answer comes later, and the connection's next requests wait.
 Differs from Kafka (the first four with ``telemetry.error.policy = client-safe`` only, the default):
-    * What a plugin raises is ours: the client gets NONE, the other plugins get the push. Kafka answers
-      INVALID_RECORD, which ends telemetry in its clients for good.
-    * Null metrics, which librdkafka sends when it has none of those asked for, are an empty push. Kafka
-      closes the connection, and the client sends the same again on the next one.
-    * Too large after decompression is measured against ``telemetry.max.decompressed.bytes``, not
-      ``telemetry.max.bytes``.
+    * An exception of a plugin stays in the host: the client gets NONE, and the other plugins get the push.
+      Kafka answers INVALID_RECORD, which ends telemetry in its clients for good.
+    * Null metrics, which librdkafka sends if it has none of the requested metrics, are an empty push. Kafka
+      closes the connection, and the client sends the same on the next one.
+    * The limit after decompression is ``telemetry.max.decompressed.bytes``, not ``telemetry.max.bytes``.
     * Bytes that are not OTLP are INVALID_RECORD; Kafka leaves that to the plugins.
-    * More than 10 000 ResourceMetrics, or 256 different Resources, are TELEMETRY_TOO_LARGE. Those with
-      equal Resources reach the plugins as one when there are labels to set.
+    * More than 10 000 ResourceMetrics, or 256 different Resources, are TELEMETRY_TOO_LARGE. If there are
+      labels, ResourceMetrics with equal Resources reach the plugins as one.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
 Behavior:
     * A wrong name or password is SASL_AUTHENTICATION_FAILED after
       ``connection.failed.authentication.delay.ms``, then the connection is closed. Messages are Kafka's.
-    * Without a handshake before it the connection is closed; once a client has authenticated, and on a
+    * Without a handshake before it, the connection is closed. After the client has authenticated, and on a
       listener without SASL: ILLEGAL_SASL_STATE.
     * SessionLifetimeMs is 0: a session ends with its connection.
 Differs from Kafka:
-    * PLAIN checks the SCRAM credentials of the user, whichever he has; there are no passwords in files.
-    * A user who does not exist is answered like one whose password is wrong, also by SCRAM.
-    * Delegation tokens and channel binding are not there; the extensions of SCRAM are passed over, those
-      that are mandatory (``m=``) refused.
+    * PLAIN checks any SCRAM credential of the user; there are no passwords in files.
+    * An unknown user gets the same answer as a wrong password, also with SCRAM.
+    * There are no delegation tokens and no channel binding. Extensions of SCRAM are ignored; mandatory ones
+      (``m=``) are refused.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """SaslHandshake v0-v1 (KIP-43, KIP-152).
 
 Behavior:
-    * PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, where ``sasl.enabled.mechanisms`` has them; another mechanism
-      is UNSUPPORTED_SASL_MECHANISM with those that are enabled, late, and the connection is closed.
-    * On a listener without SASL, and once a client has authenticated: ILLEGAL_SASL_STATE. Sessions do not
-      end, so nobody authenticates twice (KIP-368).
+    * PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512, if ``sasl.enabled.mechanisms`` has them. Any other mechanism
+      gets UNSUPPORTED_SASL_MECHANISM with the enabled ones after a delay, and the connection is closed.
+    * On a listener without SASL, and after the client has authenticated: ILLEGAL_SASL_STATE. Sessions do not
+      expire, so no client authenticates twice (KIP-368).
 Versions:
-    * After v0 tokens come without a request around them, and a failure is told by closing.
+    * After v0 tokens come without a request around them, and a failure closes the connection.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """SyncGroup v0-v5: the classic protocol.
 
 Behavior:
-    * The answer waits for the leader's assignment. A rebalance meanwhile is REBALANCE_IN_PROGRESS.
-    * Who joined and does not come here within the rebalance timeout is out of the group.
+    * The answer waits for the leader's assignment. If a rebalance begins meanwhile, it is
+      REBALANCE_IN_PROGRESS.
+    * A member that joined and does not send SyncGroup within the rebalance timeout is removed.
 Versions:
     * v3: static members. v5: protocol type and name are compared with the group's.
 Differs from Kafka:
     * Assignments of more than 64 MiB together are INVALID_REQUEST.
-    * A second SyncGroup of a member that is parked already answers the first with REBALANCE_IN_PROGRESS;
-      Kafka never answers it.
+    * If a waiting member sends a second SyncGroup, the first is answered with REBALANCE_IN_PROGRESS; Kafka
+      never answers it.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """TxnOffsetCommit v0-v5.
 
 Behavior:
-    * The offsets wait, and count for the group once the producer's transaction commits. They are stored
-      before the answer, and survive kill -9.
-    * The group must take part in the transaction: INVALID_TXN_STATE if it does not. INVALID_PRODUCER_EPOCH
-      for a producer that was fenced, INVALID_PRODUCER_ID_MAPPING for another one,
-      COORDINATOR_NOT_AVAILABLE, to be tried again, while the transaction is being ended.
-    * The empty group id is INVALID_GROUP_ID. A group that does not exist is made by its first offsets,
-      unless the request names a generation: ILLEGAL_GENERATION. Membership is checked as by OffsetCommit, if
-      there is one.
-    * UNKNOWN_TOPIC_OR_PARTITION and OFFSET_METADATA_TOO_LARGE concern their partitions only.
+    * The offsets become the group's when the producer's transaction commits. They are stored before the
+      answer, and survive kill -9.
+    * The group must be part of the transaction, else INVALID_TXN_STATE. INVALID_PRODUCER_EPOCH for a fenced
+      producer, INVALID_PRODUCER_ID_MAPPING for another one, and COORDINATOR_NOT_AVAILABLE, which clients
+      retry, while the transaction is being ended.
+    * The empty group id is INVALID_GROUP_ID. The first offsets of an unknown group create it, unless the
+      request names a generation: ILLEGAL_GENERATION. Membership is checked as in OffsetCommit, if the request
+      names a member.
+    * UNKNOWN_TOPIC_OR_PARTITION and OFFSET_METADATA_TOO_LARGE only affect their partitions.
 Versions:
-    * v3: a member of the group says so (KIP-447). v5: the group joins the transaction by it (KIP-890), and
-      CONCURRENT_TRANSACTIONS is said as such.
+    * v3: the request may name a member of the group (KIP-447). v5: it adds the group to the transaction
+      (KIP-890), and CONCURRENT_TRANSACTIONS is answered as such.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def txn_offset_commit(
 
 
 def check_group(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> PartitionCheck | None:
-    """Whether the group takes offsets from who sends this; a check for each partition, if there is one.
+    """Check that the group takes offsets from this client. Returns a check for each partition, or None.
 
     Raises:
         ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
@@ -117,7 +117,7 @@ def known_to_producers(error: ApiError) -> ApiError:
 
 
 def join(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
-    """Whether the group takes part in the transaction; with a newer client it joins by this.
+    """Check that the group is part of the transaction. A newer client adds it by this request.
 
     Raises:
         ApiError: What the coordinator of the transaction says, as clients know it.
@@ -143,7 +143,7 @@ def checked(
     check_partition: PartitionCheck | None,
     broker: Broker,
 ) -> tuple[TopicPartition, CommittedOffset]:
-    """One offset and where it belongs.
+    """One offset and its partition.
 
     Raises:
         ApiError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, ILLEGAL_GENERATION.

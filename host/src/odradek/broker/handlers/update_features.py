@@ -1,14 +1,14 @@
 """UpdateFeatures v0-v2 (KIP-584, KIP-778, KIP-1022).
 
 Behavior:
-    * All features are set, or none: what is wrong with one is INVALID_UPDATE_VERSION at the top.
-    * A level below the one in force needs a request that says it is a downgrade.
-    * Levels are kept over restarts.
+    * All features are set, or none: a fault of one is INVALID_UPDATE_VERSION at the top.
+    * A level below the current one needs a request that allows a downgrade.
+    * Levels survive restarts.
 Versions:
-    * v0: ``allow_downgrade``. v1: types of upgrades, ``validate_only``, which changes nothing. v2: no results
+    * v0: ``allow_downgrade``. v1: types of upgrades; ``validate_only``, which changes nothing. v2: no results
       per feature.
 Ignored fields:
-    * TimeoutMs: the levels are in force when the answer is there.
+    * TimeoutMs: the levels apply before the answer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def update_features(
 
 
 def fault_of(update: FeatureUpdateKey, version: int, features: Features, node_id: int) -> str | None:
-    """What is wrong with one update, in Kafka's order and words."""
+    """The fault of one update, in Kafka's order and words; None if there is none."""
     kind, level = upgrade_type(update, version), update.max_version_level
     if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
         return "The controller does not support the given upgrade type."
