@@ -17,6 +17,7 @@ from odradek.cli.usage import flag
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource
 from odradek.wire.config_resource import ConfigOperation, ResourceType
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.uuid_text import uuid_text
 
 FAILING = "Error while executing client metrics command :"
@@ -27,7 +28,6 @@ MISPLACED = {
     "list_names": ("name", "generate_name", "interval", "match", "metrics"),
 }
 """Options that cannot be combined with an action (ClientMetricsCommand.java)."""
-INT32_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from odradek.log.partition_log import PartitionLog
 from odradek.log.segment import Segment
-
-_INT32_MAX: Final = 0x7FFFFFFF
+from odradek.wire.limits import INT32_MAX
 
 
 class Cleanable(NamedTuple):
@@ -101,7 +100,7 @@ def groups(segments: Sequence[Segment], end_offset: int, segment_bytes: int) -> 
         fits = (
             bool(found)
             and total_bytes + segment.size_bytes <= segment_bytes
-            and end - found[-1][0].base_offset <= _INT32_MAX
+            and end - found[-1][0].base_offset <= INT32_MAX
         )
         if fits:
             found[-1].append(segment)

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
+from odradek.wire.limits import INT32_MAX
 
-_INT32_MAX: Final = 0x7FFFFFFF
 _BASE_OFFSET: Final = attrgetter("base_offset")
 
 
@@ -71,7 +71,7 @@ class LogSegments:
             waited_ms = max_timestamp_ms - first_ms
         return (
             waited_ms > config.max_segment_ms
-            or last_offset - active.base_offset > _INT32_MAX
+            or last_offset - active.base_offset > INT32_MAX
             or active.index.is_full(config.segment_index_bytes)
         )
 

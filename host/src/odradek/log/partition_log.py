@@ -30,12 +30,12 @@ from odradek.log.transaction_index import AbortedTransaction
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.record import NO_TIMESTAMP
 from odradek.wire.record_batch import RecordBatchHeader, TimestampType, check_batch
 
 log = logging.getLogger(__name__)
 
-_INT32_MAX: Final = 0x7FFFFFFF
 HIGH_WATERMARK: Final = -1
 """Stands for the high watermark in DeleteRecords."""
 
@@ -158,7 +158,7 @@ class PartitionLog:
         self,
         records: Buffer,
         now_ms: int,
-        api_version: int = _INT32_MAX,
+        api_version: int = INT32_MAX,
         join_transaction: Join | None = None,
     ) -> AppendInfo:
         """Append the single batch in ``records``, as sent by a client.
@@ -333,7 +333,7 @@ class PartitionLog:
             self._bury(breached_by_start(self._segments.all, wanted), now_ms)
         return self._log_start_offset
 
-    def delete_expired(self, now_ms: int, at_most: int = _INT32_MAX) -> int:
+    def delete_expired(self, now_ms: int, at_most: int = INT32_MAX) -> int:
         """Delete up to ``at_most`` segments that retention no longer keeps; return how many.
 
         Raises:

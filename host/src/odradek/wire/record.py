@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from odradek.wire.errors import Truncated, WireError
+from odradek.wire.limits import INT64_MAX
 
 NO_TIMESTAMP: Final = -1
 MIN_RECORD_BYTES: Final = 7
 """One byte each for length, attributes, timestamp delta, offset delta, null key, null value, no headers."""
 _INT32_BITS: Final = 0xFFFFFFFF
 _INT64_BITS: Final = 0xFFFFFFFFFFFFFFFF
-_INT64_MAX: Final = 0x7FFFFFFFFFFFFFFF
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -68,7 +68,7 @@ def _record(body: bytes, position: int, base_offset: int, base_timestamp_ms: int
     if position != end:
         raise MalformedRecord(f"record should end at {end}, ends at {position}")
     timestamp_ms = base_timestamp_ms + timestamp_delta
-    if not -_INT64_MAX <= timestamp_ms <= _INT64_MAX:
+    if not -INT64_MAX <= timestamp_ms <= INT64_MAX:
         raise MalformedRecord(f"timestamp {timestamp_ms}")
     return Record(key, value, timestamp_ms, headers, base_offset + offset_delta), end
 

@@ -18,6 +18,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer, Codec, compress, decompress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import Truncated
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.record import NO_TIMESTAMP, Record, append_record, parse_records
 
 HEADER_BYTES: Final = 61
@@ -34,7 +35,6 @@ TIMESTAMP_TYPE_FLAG: Final = 0x08
 TRANSACTIONAL_FLAG: Final = 0x10
 CONTROL_FLAG: Final = 0x20
 
-_INT32_MAX: Final = 0x7FFFFFFF
 _CRC_COVERED: Final = 21
 _PREFIX: Final = struct.Struct(">qii")
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
@@ -90,7 +90,7 @@ class RecordBatchHeader(NamedTuple):
         """Sequence of the last record, which wraps from 2^31-1 to 0. -1 without a base sequence."""
         if self.base_sequence < 0:
             return NO_SEQUENCE
-        return self.base_sequence + self.last_offset_delta & _INT32_MAX
+        return self.base_sequence + self.last_offset_delta & INT32_MAX
 
     @property
     def codec(self) -> int:
@@ -132,9 +132,9 @@ def is_intact(batch: Buffer, header: RecordBatchHeader) -> bool:
 def check_batch(
     data: Buffer,
     *,
-    max_message_bytes: int = _INT32_MAX,
-    segment_bytes: int = _INT32_MAX,
-    produce_version: int = _INT32_MAX,
+    max_message_bytes: int = INT32_MAX,
+    segment_bytes: int = INT32_MAX,
+    produce_version: int = INT32_MAX,
     transactions: bool = False,
 ) -> RecordBatchHeader:
     """Check one partition's bytes of a Produce request, without opening the batch.
