@@ -38,8 +38,12 @@ class TelemetryConfig:
         "Who hears of a failure after the checks of a push: the operator, or as in Kafka the client.",
         page="errors.md",
     )
-    cache_size: int = 16_384
-    """Client instances remembered (ClientMetricsManager.CACHE_MAX_SIZE)."""
+    cache_size: int = setting(
+        "telemetry.client.instances.max", Whole(INT, 1), 16_384,
+        "Client instances that are remembered; beyond it the least recently used is forgotten.",
+        unit="instances",
+    )
+    """ClientMetricsManager.CACHE_MAX_SIZE in Kafka, where it cannot be set."""
     cache_expiry_ms: int = 60_000
     """An instance is forgotten after the longer of this and three push intervals of silence."""
     inline_bytes: int = setting(
