@@ -13,7 +13,6 @@ from odradek.broker.dispatch.routes import CloseConnection, Route, load_handlers
 from odradek.broker.dispatch.throttling import charge_nothing
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
 from odradek.quota.quota_config import QuotaConfig
-from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.fetch import FetchRequest, ReplicaState
@@ -396,10 +395,7 @@ def test_changing_a_quota_keeps_the_recorded_usage(client: QuotaClient) -> None:
 
 
 def test_a_callback_decides_which_clients_share_a_quota() -> None:
-    client = QuotaClient()
-    broker, tenants = client.client.broker, TenantQuotas({"a": 200.0})
-    broker.quotas = QuotaManagers(QuotaConfigs(), broker.clock, tenants, broker.timer)
-    client.client = BrokerClient(broker)
+    client = QuotaClient(callback=TenantQuotas({"a": 200.0}))
 
     client.client.connection.principal = "User:a-1"
     client.produce(size=1500)

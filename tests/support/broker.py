@@ -12,34 +12,29 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
+from odradek.broker.composition import CLUSTER_ID, compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
-from odradek.broker.fetch.fetch_session import FetchSessionCache
-from odradek.broker.group_topics import GroupTopics
-from odradek.broker.topics import Topics
-from odradek.broker.transactions.transaction_participants import Participants
 from odradek.client.connection import answer_type
 from odradek.deferred import Deferred
 from odradek.group.group_config import GroupConfig
-from odradek.group.group_coordinator import GroupCoordinator
-from odradek.group.group_offsets import GroupOffsets
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.context import ConnectionContext
+from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.connection_limits import ConnectionLimits
 from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.server.config import HostConfig
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.clock import MockClock
-from odradek.transaction.transaction_config import TransactionConfig
-from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
     RequestHeader,
@@ -57,6 +52,16 @@ def numbered_uuids() -> Iterator[bytes]:
     return (number.to_bytes(16) for number in count(2))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStores:
+    """The stores of a broker without a data directory."""
+
+    metadata: MetadataStore
+    logs: LogManager
+    offsets: SqliteOffsetStore
+    transactions: SqliteTransactionStore
+
+
 def make_broker(
     directory: Path | None = None,
     *,
@@ -67,6 +72,8 @@ def make_broker(
     metadata: MetadataStore | None = None,
     groups: GroupConfig | None = None,
     connections: ConnectionLimits | None = None,
+    quotas: QuotaConfigs | None = None,
+    quota_callback: ClientQuotaCallback | None = None,
     given: frozenset[str] | None = None,
     offsets: SqliteOffsetStore | None = None,
     transactions: SqliteTransactionStore | None = None,
@@ -82,6 +89,8 @@ def make_broker(
         metadata: A store written by another broker; None for an empty one in memory.
         groups: Limits of groups.
         connections: Limits of connections.
+        quotas: Windows of the quotas.
+        quota_callback: A plugin that decides which clients share a quota.
         given: The keys of the configuration file; None for those that differ from their defaults.
         offsets: A store written by another broker; None for an empty one in memory.
         transactions: The same for transactional ids.
@@ -92,68 +101,48 @@ def make_broker(
         log_defaults=log_defaults or LogConfig(),
         groups=groups or GroupConfig(),
         connections=connections or ConnectionLimits(),
+        quotas=quotas or QuotaConfigs(),
         given=given,
     )
-    clock = MockClock()
-    uuids = numbered_uuids()
-    store = metadata or MetadataStore(":memory:")
-    logs = LogManager(directory or temporary_folder(), *more_log_dirs, now_ms=clock.now_ms())
-    manager = ClientMetricsManager(
-        config=config.telemetry,
-        clock=clock,
-        timer=clock.timer,
-        random_uuid=lambda: next(uuids),
-        plugin=ClientMetricsReceiverPlugin(clock),
-        enrichers=Enrichers(clock),
+    clock, uuids = MockClock(), numbered_uuids()
+    limits = ConnectionQuotas(clock, clock.timer, configured=config.connections)
+    managers = QuotaManagers(
+        config.quotas, clock, quota_callback, clock.timer, update_ip_rate=limits.update_ip_rate
     )
-    topics = Topics(store, logs, clock, lambda: next(uuids), config.log_defaults)
-    coordinator = GroupCoordinator(
-        config=config.groups,
-        clock=clock,
-        timer=clock.timer,
-        random_uuid=lambda: next(uuids),
-        offsets=GroupOffsets(offsets or SqliteOffsetStore(":memory:")),
-        topics=GroupTopics(topics),
-    )
-    topics.listeners.append(coordinator.topics_changed)
-    return Broker(
-        settings=config.broker,
-        start_values=config.start_values,
-        cluster_id="cluster-of-a-test-one",
-        clock=clock,
-        timer=clock.timer,
-        metadata=store,
-        logs=logs,
-        topics=topics,
-        telemetry=manager,
-        groups=coordinator,
-        transactions=make_transactions(transactions, topics, coordinator, clock, store),
-        fetch_sessions=FetchSessionCache(
-            config.broker.max_incremental_fetch_session_cache_slots, count(1).__next__
+    stores = MemoryStores(
+        metadata=metadata or MetadataStore(":memory:"),
+        logs=LogManager(
+            directory or temporary_folder(),
+            *more_log_dirs,
+            now_ms=clock.now_ms(),
+            throttle=managers.alter_log_dirs,
         ),
-        connection_quotas=ConnectionQuotas(clock, clock.timer, configured=config.connections),
-        endpoints={LISTENER: Endpoint("127.0.0.1", 9092)},
+        offsets=offsets or SqliteOffsetStore(":memory:"),
+        transactions=transactions or SqliteTransactionStore(":memory:"),
     )
-
-
-def make_transactions(
-    transactions: SqliteTransactionStore | None,
-    topics: Topics,
-    groups: GroupCoordinator,
-    clock: MockClock,
-    metadata: MetadataStore,
-) -> TransactionCoordinator:
-    """A started coordinator."""
-    coordinator = TransactionCoordinator(
-        config=TransactionConfig(),
+    if stores.metadata.value(CLUSTER_ID) is None:
+        stores.metadata.put_value(CLUSTER_ID, "cluster-of-a-test-one")
+    broker = compose_broker(
+        config,
+        stores,
         clock=clock,
         timer=clock.timer,
-        store=transactions or SqliteTransactionStore(":memory:"),
-        participants=Participants(topics, groups.offsets, clock),
-        new_producer_id=metadata.allocate_producer_id,
+        telemetry=ClientMetricsManager(
+            config=config.telemetry,
+            clock=clock,
+            timer=clock.timer,
+            random_uuid=uuids.__next__,
+            plugin=ClientMetricsReceiverPlugin(clock),
+            enrichers=Enrichers(clock),
+        ),
+        quotas=managers,
+        connection_quotas=limits,
+        random_uuid=uuids.__next__,
+        random_session_id=count(1).__next__,
     )
-    coordinator.start()
-    return coordinator
+    broker.endpoints[LISTENER] = Endpoint("127.0.0.1", 9092)
+    broker.transactions.start()
+    return broker
 
 
 def temporary_folder() -> Path:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from odradek.plugin.client_quota import DEFAULT, ClientQuotaEntity
+from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.quota_config import QuotaConfig
 from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
 from odradek.testing.clock import MockClock
@@ -27,13 +28,13 @@ class QuotaClient:
     handler_ns: int = 0
     """The duration of each part of a request, as the dispatcher measures it."""
     elapsed_ns: int = 1
+    callback: ClientQuotaCallback | None = None
     client: BrokerClient = field(init=False)
 
     def __post_init__(self) -> None:
-        broker = make_broker()
         windows = QuotaConfig(samples=self.samples)
-        broker.quotas = QuotaManagers(
-            QuotaConfigs(client=windows, controller=windows), broker.clock, timer=broker.timer
+        broker = make_broker(
+            quotas=QuotaConfigs(client=windows, controller=windows), quota_callback=self.callback
         )
         self.client = BrokerClient(broker)
         self.client.dispatcher.monotonic_ns = self.monotonic_ns

@@ -20,9 +20,11 @@ MIB = 1 << 20
 
 
 def spool_of(broker: Broker, settings: SpoolSettings) -> TelemetrySpool:
-    return TelemetrySpool(
+    spool = TelemetrySpool(
         settings, 16 * MIB, broker.topics, broker.groups, broker.clock, broker.timer, offload_inline
     )
+    broker.topics.listeners.append(spool.topics_changed)
+    return spool
 
 
 def test_both_topics_are_created_with_the_settings() -> None:

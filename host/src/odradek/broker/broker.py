@@ -1,4 +1,4 @@
-"""What a handler may reach: the rooms of one host, composed."""
+"""The broker: everything that a handler may reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
-from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topics import MAX_PARTITIONS, Topics
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred
@@ -21,7 +20,7 @@ from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
-from odradek.quota.quota_managers import QuotaConfigs, QuotaManagers
+from odradek.quota.quota_managers import QuotaManagers
 from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.settings.kinds import INT, Flag, Whole
 from odradek.settings.setting import setting
@@ -77,7 +76,7 @@ class TelemetrySink(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Broker:
-    """One per host; made by the server, driven by its loop."""
+    """The rooms of one host, as `compose_broker` connects them; driven by the server's loop."""
 
     settings: BrokerSettings
     start_values: Mapping[str, StartValue]
@@ -92,39 +91,18 @@ class Broker:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     fetch_sessions: FetchSessionCache
-    quotas: QuotaManagers = field(default=None)  # type: ignore[assignment]  # made of the clock below
-    connection_quotas: ConnectionQuotas = field(default=None)  # type: ignore[assignment]  # likewise
-    features: Features = field(default_factory=Features)
+    quotas: QuotaManagers
+    connection_quotas: ConnectionQuotas
+    client_quotas: ClientQuotas
+    credentials: Credentials
+    features: Features
+    config: DynamicConfig
     sink: TelemetrySink | None = None
     """None if pushes only go to receivers."""
-    client_quotas: ClientQuotas = field(init=False)
-    config: DynamicConfig = field(init=False)
-    credentials: Credentials = field(init=False)
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
     """By connection id: connections of SASL listeners that have not authenticated yet."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """By listener name: a client is told the address of the listener it came through."""
-
-    def __post_init__(self) -> None:
-        self.quotas = self.quotas or QuotaManagers(QuotaConfigs(), self.clock, timer=self.timer)
-        self.credentials = Credentials(self.metadata)
-        self.connection_quotas = self.connection_quotas or ConnectionQuotas(self.clock, self.timer)
-        self.quotas.update_ip_rate = self.connection_quotas.update_ip_rate
-        self.client_quotas = ClientQuotas(self.metadata, self.quotas, self.connection_quotas.hosts)
-        self.logs.throttle = self.quotas.alter_log_dirs
-        self.topics.keys_changed = self.topic_keys_changed
-        for name in self.metadata.resource_names(ResourceType.TOPIC):
-            self.topic_keys_changed(name, self.metadata.resource(ResourceType.TOPIC, name))
-        stored = json.loads(self.metadata.value(FEATURES) or "{}")
-        self.features.levels |= stored.get("levels", {})
-        self.features.epoch = max(self.features.epoch, stored.get("epoch", 0))
-        self.config = DynamicConfig(
-            self.start_values, self.topics.defaults, self.connection_quotas.configured
-        )
-        if self.metadata.resource_names(ResourceType.BROKER):
-            self.load_dynamic_config()
-        for name in self.metadata.resource_names(ResourceType.GROUP):
-            self.groups.configure(name, self.metadata.resource(ResourceType.GROUP, name))
 
     @property
     def wants_telemetry(self) -> bool:
@@ -140,10 +118,6 @@ class Broker:
         )
         self.topics.set_defaults(self.config.log_config())
         self.config.enforce(self.quotas, self.connection_quotas)
-
-    def topic_keys_changed(self, name: str, properties: Mapping[str, str]) -> None:
-        """A topic has other replicas that are throttled."""
-        mark_throttled(self.quotas, self.settings.node_id, name, properties)
 
     def finalize(self, levels: Mapping[str, int]) -> None:
         """Set the levels of features, for this run and those to come."""

@@ -48,6 +48,8 @@ class SpoolReader(Protocol):
 class TelemetrySpool:
     """Keeps pushes in the telemetry topic: the `TelemetrySink` of pushes and the `FeedLog` of forwarders.
 
+    Whoever makes one adds `topics_changed` to the listeners of the topics.
+
     Raises:
         ConfigError: A topic cannot be made.
     """
@@ -82,7 +84,6 @@ class TelemetrySpool:
         self.dead_letters = self.made(settings.dead_letter_topic, 1)
         self.begun_at = sum(self.ends().values())
         """Records that had been written when the host started."""
-        topics.listeners.append(self.topics_changed)
 
     # The topics
 

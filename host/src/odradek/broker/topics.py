@@ -55,6 +55,14 @@ class Topic:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
+KeysChanged = Callable[[str, Mapping[str, str]], None]
+"""Called with the name and the keys of a topic that was opened, created, configured or deleted."""
+
+
+def ignore_keys(_name: str, _properties: Mapping[str, str]) -> None:
+    """The `KeysChanged` of topics that nothing depends on."""
+
+
 class Topics:
     """All topics of the host."""
 
@@ -65,6 +73,7 @@ class Topics:
         clock: Clock,
         random_uuid: Callable[[], bytes],
         defaults: LogConfig | None = None,
+        keys_changed: KeysChanged = ignore_keys,
     ) -> None:
         self.metadata = metadata
         self.logs = logs
@@ -75,8 +84,7 @@ class Topics:
         self.by_id: dict[bytes, Topic] = {}
         self.listeners: list[Callable[[], None]] = []
         """Called after topics were created, deleted or given more partitions."""
-        self.keys_changed: Callable[[str, Mapping[str, str]], None] = lambda name, properties: None
-        """Called with the name and the keys of a topic that was created, configured or deleted."""
+        self.keys_changed = keys_changed
         self.uncommitted: list[Topic] | None = None
         """Topics created in the open metadata transaction; None outside of one."""
         for row in metadata.topics():
@@ -105,6 +113,7 @@ class Topics:
         """Open the logs of a stored topic; a missing log starts empty."""
         topic = self.opened(row)
         self.by_name[row.name] = self.by_id[row.id] = topic
+        self.keys_changed(row.name, self.metadata.resource(TOPIC_RESOURCE, row.name))
         return topic
 
     def opened(self, row: TopicRow) -> Topic:

@@ -52,7 +52,13 @@ class LogManager:
         ApiError: KAFKA_STORAGE_ERROR: a directory cannot be prepared.
     """
 
-    def __init__(self, *directories: Path, now_ms: int, max_open_files: int = 512) -> None:
+    def __init__(
+        self,
+        *directories: Path,
+        now_ms: int,
+        max_open_files: int = 512,
+        throttle: MoveThrottle | None = None,
+    ) -> None:
         self.directories = tuple(each.absolute() for each in directories)
         self.now_ms = now_ms
         """The time of the start, which counts as the creation time of loaded segments."""
@@ -65,7 +71,7 @@ class LogManager:
         """Called with a log and a time when its configuration requires a flush by that time."""
         self.move_begun: Callable[[Partition, ReplicaMove], None] | None = None
         """Called with each new move; must run its steps."""
-        self.throttle: MoveThrottle = Unlimited()
+        self.throttle = throttle or Unlimited()
         """The throttle of all moves between directories."""
         self._logs: dict[Partition, PartitionLog] = {}
         self._preferred: dict[Partition, Path] = {}

@@ -50,6 +50,7 @@ class QuotaManagers:
         clock: Clock,
         callback: ClientQuotaCallback | None = None,
         timer: Timer | None = None,
+        update_ip_rate: IpRateUpdate | None = None,
     ) -> None:
         self.produce = ClientQuotaManager(ClientQuotaType.PRODUCE, configs.client, clock, callback, timer)
         self.fetch = ClientQuotaManager(ClientQuotaType.FETCH, configs.client, clock, callback, timer)
@@ -60,7 +61,7 @@ class QuotaManagers:
         self.alter_log_dirs = ReplicationQuotaManager(
             ReplicationQuotaType.ALTER_LOG_DIRS, configs.alter_log_dirs, clock
         )
-        self.update_ip_rate: IpRateUpdate | None = None
+        self.update_ip_rate = update_ip_rate
         """Called with an address (None: the default) and its connection rate (None: no limit)."""
         self.by_key: dict[str, ClientQuotaManager] = {
             "producer_byte_rate": self.produce,

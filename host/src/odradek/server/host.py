@@ -14,35 +14,35 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from odradek.broker.broker import Broker, Endpoint
+from odradek.broker.broker import Endpoint
+from odradek.broker.composition import compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
-from odradek.broker.fetch.fetch_session import FetchSessionCache
-from odradek.broker.group_topics import GroupTopics
-from odradek.broker.topics import Topics
 from odradek.clock import Clock, SystemClock, Timer
 from odradek.deferred import offload_inline
-from odradek.group.group_coordinator import GroupCoordinator
-from odradek.group.group_offsets import GroupOffsets
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
-from odradek.server.composition import make_connection_quotas, make_quotas, make_transactions
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.quota.guarded_callback import GuardedCallback
+from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.metrics import forwarder_rows, listener_rows, plugin_rows, push_rows
 from odradek.server.meters.quota_metrics import quota_rows
-from odradek.server.plugins.active_plugin import ActivePlugin, activate
+from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.companions import Companions
 from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
 from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
 from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
 from odradek.server.sockets.displacement import displace
-from odradek.server.sockets.listener import Listener
+from odradek.server.sockets.host_lookup import look_up
+from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.sasl_listener import listener_kind
 from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
@@ -58,7 +58,6 @@ from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.limits import INT32_MAX
-from odradek.wire.uuid_text import uuid_text
 
 if TYPE_CHECKING:
     from odradek.server.meters.metrics_endpoint import MetricsEndpoint
@@ -109,10 +108,27 @@ class Host:
         self.plugins: list[ActivePlugin] = activate(
             plugins or load_plugins(), config.plugins, config.requested_plugins
         )
-        self.storage = Storage(config.data_dir, self.clock.now_ms(), config.log_dirs)
+        limits = ConnectionQuotas(
+            self.clock,
+            self.timer,
+            config.quotas.client,
+            config.connections,
+            config.inter_broker_listener or "PLAINTEXT",
+            look_up,
+        )
+        callback = quota_callback(self.plugins)
+        quotas = QuotaManagers(
+            config.quotas,
+            self.clock,
+            None if callback is None else GuardedCallback(*callback, self.clock),
+            self.timer,
+            limits.update_ip_rate,
+        )
+        self.storage = Storage(config.data_dir, self.clock.now_ms(), config.log_dirs, quotas.alter_log_dirs)
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
+        self.register_plugins()
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
         self.telemetry = ClientMetricsManager(
             config=config.telemetry,
@@ -122,6 +138,17 @@ class Host:
             plugin=self.receivers,
             enrichers=self.enrichers,
             offload=offload_inline if self.workers is None else self.workers.offload,
+        )
+        self.broker = compose_broker(
+            config,
+            self.storage,
+            clock=self.clock,
+            timer=self.timer,
+            telemetry=self.telemetry,
+            quotas=quotas,
+            connection_quotas=limits,
+            random_uuid=random_uuid,
+            random_session_id=random_session_id,
         )
         self.file_threads = FileThreads()
         self.checkpoints = MetadataCheckpoints(
@@ -141,64 +168,27 @@ class Host:
             self.file_threads.offload,
             self.flush_threads.offload,
         )
-        self.broker = self.make_broker()
         self.dispatcher = Dispatcher(self.broker, load_handlers())
-        self.join_plugins()
         self.spool = make_spool(config, self.broker, self.file_threads.offload)
         self.forwarders = make_runners(self.plugins, self.spool)
         self.broker.sink = sink_of(self.spool, self.forwarders)
         self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
-        self.listeners = [self.make_listener(index) for index in range(len(config.listeners))]
+        self.listeners = [self.make_listener(address) for address in config.listeners]
+        limits.over_limit = partial(displace, limits, self.listeners)
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
         self.metrics_push: MetricsPush | None = None
 
-    def make_broker(self) -> Broker:
-        cluster_id = self.metadata.value("cluster.id")
-        if cluster_id is None:
-            cluster_id = uuid_text(random_uuid())
-            self.metadata.put_value("cluster.id", cluster_id)
-        topics = Topics(self.metadata, self.logs, self.clock, random_uuid, self.config.log_defaults)
-        groups = self.make_groups(topics)
-        topics.listeners.append(groups.topics_changed)
-        return Broker(
-            settings=self.config.broker,
-            start_values=self.config.start_values,
-            cluster_id=cluster_id,
-            clock=self.clock,
-            timer=self.timer,
-            metadata=self.metadata,
-            logs=self.logs,
-            topics=topics,
-            telemetry=self.telemetry,
-            groups=groups,
-            transactions=make_transactions(
-                self.config.transactions, self.clock, self.timer, self.storage, topics, groups.offsets
-            ),
-            quotas=make_quotas(self.config.quotas, self.clock, self.timer, self.plugins),
-            connection_quotas=make_connection_quotas(self.config, self.clock, self.timer),
-            fetch_sessions=FetchSessionCache(
-                self.config.broker.max_incremental_fetch_session_cache_slots, random_session_id
-            ),
-        )
-
-    def make_groups(self, topics: Topics) -> GroupCoordinator:
-        offsets = GroupOffsets(self.storage.offsets)
-        return GroupCoordinator(
-            self.config.groups, self.clock, self.timer, random_uuid, offsets, GroupTopics(topics)
-        )
-
-    def join_plugins(self) -> None:
-        """Put receivers and enrichers where they belong."""
+    def register_plugins(self) -> None:
+        """Register the receivers and enrichers of all plugins."""
         for plugin in self.plugins:
             for provider in plugin.offered(CLIENT_TELEMETRY):
                 self.receivers.register(plugin.name, provider)
             for enricher in plugin.offered(ENRICHER):
                 self.enrichers.register(plugin.name, enricher)
 
-    def make_listener(self, index: int) -> Listener:
-        address = self.config.listeners[index]
+    def make_listener(self, address: ListenerAddress) -> Listener:
         return self.listener_kind(address)(
             address,
             dispatcher=self.dispatcher,
@@ -271,9 +261,7 @@ class Host:
             self.metrics_push = MetricsPush(self.config.metrics_push, self.metric_rows)
         self.sweep_idle()
         forget_idle(self.broker.quotas, self.clock, self.timer)
-        limits = self.broker.connection_quotas
-        limits.over_limit = lambda: displace(limits, self.listeners)
-        forget_idle(limits, self.clock, self.timer)
+        forget_idle(self.broker.connection_quotas, self.clock, self.timer)
         self.upkeep.start()
         OffsetExpiration(self.broker.groups).start()
         self.checkpoints.start()

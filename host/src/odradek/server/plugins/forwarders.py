@@ -38,7 +38,7 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
     """
     if config.spool.durability is Durability.MEMORY:
         return None
-    return TelemetrySpool(
+    spool = TelemetrySpool(
         config.spool,
         config.telemetry.opened_max_bytes,
         broker.topics,
@@ -47,6 +47,8 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
         broker.timer,
         offload,
     )
+    broker.topics.listeners.append(spool.topics_changed)
+    return spool
 
 
 def make_runners(plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None) -> list[ForwarderRunner]:

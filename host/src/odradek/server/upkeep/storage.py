@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from odradek.log.log_manager import LogManager
+from odradek.log.replica_move import MoveThrottle
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore, StoreError
 from odradek.metadata.transaction_store import SqliteTransactionStore
@@ -25,12 +26,19 @@ class Storage:
         path: ``data.dir``.
         now_ms: The time of the start.
         log_dirs: ``log.dirs``; empty for one folder inside the data directory.
+        throttle: The throttle of moves between log directories.
 
     Raises:
         ConfigError: A directory cannot be used, or another process uses it. Nothing stays open.
     """
 
-    def __init__(self, path: Path, now_ms: int, log_dirs: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        now_ms: int,
+        log_dirs: Sequence[Path] = (),
+        throttle: MoveThrottle | None = None,
+    ) -> None:
         with ExitStack() as opened:
             opened.callback(DataDir(path).close)
             self.metadata_path = path / METADATA_FILE
@@ -51,7 +59,7 @@ class Storage:
                 if directory.resolve() != path.resolve():
                     opened.callback(DataDir(directory, key).close)
             try:
-                self.logs = LogManager(*directories, now_ms=now_ms)
+                self.logs = LogManager(*directories, now_ms=now_ms, throttle=throttle)
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
             opened.callback(self.logs.close)

@@ -1,0 +1,162 @@
+"""The composition root of the broker: makes the rooms of one host and connects them.
+
+The server calls it with open files and the real clock, tests with stores in memory and a virtual clock. A
+part gets everything it needs when it is made. Only `Topics.listeners` is filled later: groups read topics,
+and must also be told when topics change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Protocol
+
+from odradek.broker.broker import FEATURES, Broker, BrokerSettings
+from odradek.broker.client_quotas import ClientQuotas
+from odradek.broker.credentials import Credentials
+from odradek.broker.dynamic_config import DynamicConfig
+from odradek.broker.features import Features
+from odradek.broker.fetch.fetch_session import FetchSessionCache
+from odradek.broker.group_topics import GroupTopics
+from odradek.broker.throttled_replicas import mark_throttled
+from odradek.broker.topics import Topics
+from odradek.broker.transactions.transaction_participants import Participants
+from odradek.clock import Clock, Timer
+from odradek.group.group_config import GroupConfig
+from odradek.group.group_coordinator import GroupCoordinator
+from odradek.group.group_offsets import GroupOffsets, OffsetStore
+from odradek.log.log_config import LogConfig
+from odradek.log.log_manager import LogManager
+from odradek.metadata.store import MetadataStore
+from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.quota.quota_managers import QuotaManagers
+from odradek.settings.start_values import StartValue
+from odradek.telemetry.client_metrics_manager import ClientMetricsManager
+from odradek.transaction.transaction_config import TransactionConfig
+from odradek.transaction.transaction_coordinator import TransactionCoordinator
+from odradek.transaction.transaction_log import TransactionStore
+from odradek.wire.config_resource import ResourceType
+from odradek.wire.uuid_text import uuid_text
+
+CLUSTER_ID = "cluster.id"
+"""The metadata value that holds the id of the cluster."""
+
+
+class Configuration(Protocol):
+    """The sections of the host's configuration that the broker needs."""
+
+    @property
+    def broker(self) -> BrokerSettings: ...
+
+    @property
+    def log_defaults(self) -> LogConfig: ...
+
+    @property
+    def groups(self) -> GroupConfig: ...
+
+    @property
+    def transactions(self) -> TransactionConfig: ...
+
+    @property
+    def start_values(self) -> Mapping[str, StartValue]: ...
+
+
+class Stores(Protocol):
+    """The open files of one host."""
+
+    @property
+    def metadata(self) -> MetadataStore: ...
+
+    @property
+    def logs(self) -> LogManager: ...
+
+    @property
+    def offsets(self) -> OffsetStore: ...
+
+    @property
+    def transactions(self) -> TransactionStore: ...
+
+
+def compose_broker(
+    config: Configuration,
+    stores: Stores,
+    *,
+    clock: Clock,
+    timer: Timer,
+    telemetry: ClientMetricsManager,
+    quotas: QuotaManagers,
+    connection_quotas: ConnectionQuotas,
+    random_uuid: Callable[[], bytes],
+    random_session_id: Callable[[], int],
+) -> Broker:
+    """A broker in the state that its stores describe; the transaction coordinator is not started.
+
+    Args:
+        config: The configuration.
+        stores: The open files.
+        clock: The time.
+        timer: Runs what is due.
+        telemetry: The manager of client metrics, with its plugins.
+        quotas: The quota managers; no quota is set yet.
+        connection_quotas: The limits of connections.
+        random_uuid: Makes 16 random bytes.
+        random_session_id: Makes ids of fetch sessions, from 1 on.
+    """
+    metadata, node_id = stores.metadata, config.broker.node_id
+    throttle_replicas = partial(mark_throttled, quotas, node_id)
+    topics = Topics(metadata, stores.logs, clock, random_uuid, config.log_defaults, throttle_replicas)
+    offsets = GroupOffsets(stores.offsets)
+    groups = GroupCoordinator(config.groups, clock, timer, random_uuid, offsets, GroupTopics(topics))
+    topics.listeners.append(groups.topics_changed)
+    transactions = TransactionCoordinator(
+        config=config.transactions,
+        clock=clock,
+        timer=timer,
+        store=stores.transactions,
+        participants=Participants(topics, offsets, clock),
+        new_producer_id=metadata.allocate_producer_id,
+    )
+    broker = Broker(
+        settings=config.broker,
+        start_values=config.start_values,
+        cluster_id=cluster_id(metadata, random_uuid),
+        clock=clock,
+        timer=timer,
+        metadata=metadata,
+        logs=stores.logs,
+        topics=topics,
+        telemetry=telemetry,
+        groups=groups,
+        transactions=transactions,
+        fetch_sessions=FetchSessionCache(
+            config.broker.max_incremental_fetch_session_cache_slots, random_session_id
+        ),
+        quotas=quotas,
+        connection_quotas=connection_quotas,
+        client_quotas=ClientQuotas(metadata, quotas, connection_quotas.hosts),
+        credentials=Credentials(metadata),
+        features=stored_features(metadata),
+        config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
+    )
+    if metadata.resource_names(ResourceType.BROKER):
+        broker.load_dynamic_config()
+    for name in metadata.resource_names(ResourceType.GROUP):
+        groups.configure(name, metadata.resource(ResourceType.GROUP, name))
+    return broker
+
+
+def cluster_id(metadata: MetadataStore, random_uuid: Callable[[], bytes]) -> str:
+    """The id of the cluster; a host makes it at its first start."""
+    stored = metadata.value(CLUSTER_ID)
+    if stored is not None:
+        return stored
+    made = uuid_text(random_uuid())
+    metadata.put_value(CLUSTER_ID, made)
+    return made
+
+
+def stored_features(metadata: MetadataStore) -> Features:
+    """The features with the levels that an operator has set."""
+    stored = json.loads(metadata.value(FEATURES) or "{}")
+    return Features(levels=stored.get("levels", {}), epoch=stored.get("epoch", 0))
