@@ -213,7 +213,8 @@ def test_a_companion_that_cannot_be_started_does_not_stop_the_host(
 
     async def scenario() -> None:
         runner.start("here:1")
-        await asyncio.sleep(0.1)
+        while runner.task is not None and runner.starts < 2:
+            await asyncio.sleep(0.01)
         await runner.stop(1.0)
 
     asyncio.run(scenario())
