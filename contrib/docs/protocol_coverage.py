@@ -1,10 +1,10 @@
 """Writes ``host/docs/reference/protocol-coverage.md`` from the ledger and the docstrings of the handlers.
 
     python -m contrib.docs.protocol_coverage            # from the repository's root
-    python -m contrib.docs.protocol_coverage --check    # exit status 1 when the page is out of date
+    python -m contrib.docs.protocol_coverage --check    # exit status 1 if the page is out of date
 
-The ledger (``tests/conformance/ledger.toml``) says what is served, what is refused and which tests prove it.
-What a handler ignores or does differently from Kafka is said once, in its docstring, and taken from there.
+The ledger (``tests/conformance/ledger.toml``) lists the served and refused versions, and the tests that prove
+them. Ignored fields and differences from Kafka are taken from the docstring of the handler.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m contrib.docs.protocol_coverage`: edit tests/conformance/ledger.toml. -->
 
-Which APIs of the Kafka protocol this host serves, in which versions.
-The ranges are those of Kafka 4.3 where nothing else is said.
+This page lists the APIs of the Kafka protocol that this host serves, with their versions.
+Ranges are those of Kafka 4.3 unless stated otherwise.
 *Proof* names the tests; a row without a proof fails the build.
-What Apache Kafka answered where documents differ is in
-[FINDINGS](../../../tests/conformance/FINDINGS.md), with the bytes.
+[FINDINGS](../../../tests/conformance/FINDINGS.md) has Apache Kafka's responses where documents disagree, with
+the bytes.
 
 An API that is not in this table, or a version outside its range, closes the connection, as in Kafka.
-ApiVersions above v4 is answered in v0 with the range that is served.
+ApiVersions above v4 is answered in v0 with the served range.
 """
 
 
@@ -51,7 +51,7 @@ class Row:
     first: int
     last: int
     status: str
-    """``supported``, or ``refused``: advertised and not served."""
+    """``supported``, or ``refused`` for versions that are advertised but not served."""
     says: str
     refuses: tuple[str, ...]
     proof: tuple[str, ...]
@@ -63,18 +63,18 @@ class Row:
 
     @property
     def versions(self) -> str:
-        """The range for people."""
+        """The range as text."""
         return f"v{self.first}" if self.first == self.last else f"v{self.first}-v{self.last}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
-    """Something that Kafka has and this host does not."""
+    """A feature that Kafka has and this host does not."""
 
     what: str
     means: str
     apis: dict[str, int]
-    """Names and keys of the APIs that are not served because of it."""
+    """Names and keys of the APIs that belong to the feature and are not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Section:
 
 
 def load_ledger(path: Path = LEDGER) -> tuple[list[Row], list[Absence]]:
-    """The ledger, rows by key and version."""
+    """Load the ledger, with rows in the order of key and version."""
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     rows = [row(entry) for entry in document["row"]]
     absences = [
@@ -97,7 +97,11 @@ def load_ledger(path: Path = LEDGER) -> tuple[list[Row], list[Absence]]:
 
 
 def row(entry: dict[str, Any]) -> Row:
-    """One ``[[row]]``; a key that is missing is a KeyError."""
+    """Convert one ``[[row]]``.
+
+    Raises:
+        KeyError: A key is missing.
+    """
     first, _, last = str(entry["versions"]).partition("-")
     return Row(
         api=entry["api"],
@@ -112,7 +116,7 @@ def row(entry: dict[str, Any]) -> Row:
 
 
 def sections(handler: Path) -> dict[str, Section]:
-    """The headings of a handler's docstring and what stands below them."""
+    """The sections of a handler's docstring, by heading."""
     docstring = ast.get_docstring(ast.parse(handler.read_text(encoding="utf-8"))) or ""
     found: dict[str, Section] = {}
     current = Section()
@@ -128,12 +132,12 @@ def sections(handler: Path) -> dict[str, Section]:
 
 
 def markdown(text: str) -> str:
-    """A docstring's literals as Markdown's."""
+    """Convert the literals of a docstring to Markdown."""
     return text.replace("``", "`")
 
 
 def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
-    """The whole page."""
+    """The text of the page."""
     rows = list(rows)
     parts = [INTRODUCTION, "## Served\n"]
     parts.append("| key | API | versions | status |\n|---|---|---|---|")
@@ -142,9 +146,9 @@ def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
     ]
     for api in dict.fromkeys(row.api for row in rows):
         parts.append(api_section(api, [row for row in rows if row.api == api]))
-    parts.append("\n## Not there\n")
-    parts.append("What Kafka 4.3 has and this host does not.\n")
-    parts.append("| what | what it means here | APIs |\n|---|---|---|")
+    parts.append("\n## Not supported\n")
+    parts.append("Features of Kafka 4.3 that this host does not have.\n")
+    parts.append("| feature | behavior of this host | APIs |\n|---|---|---|")
     for absence in absences:
         apis = ", ".join(f"{name} ({key})" for name, key in absence.apis.items())
         parts.append(f"| {absence.what} | {absence.means} | {apis or '-'} |")
@@ -152,7 +156,7 @@ def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
 
 
 def api_section(api: str, rows: list[Row]) -> str:
-    """One API: its rows, then what holds for all of them."""
+    """The section of an API: its rows, then the remarks on all of them."""
     docstring = sections(rows[0].handler)
     lines = [f"\n### {api}\n"]
     for found in rows:
@@ -165,7 +169,7 @@ def api_section(api: str, rows: list[Row]) -> str:
 
 
 def bullets(title: str, section: Section) -> list[str]:
-    """A list under a heading; nothing when there are no items."""
+    """A list with a heading; empty if there are no items."""
     if not section.items:
         return []
     condition = f" ({markdown(section.condition)})" if section.condition else ""
@@ -174,14 +178,14 @@ def bullets(title: str, section: Section) -> list[str]:
 
 
 def filled(text: str, indent: str = "") -> str:
-    """Lines of at most `WIDTH`, unless a word is longer."""
+    """Wrap the text at `WIDTH`; a longer word gets a line of its own."""
     return textwrap.fill(
         text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def main(arguments: list[str]) -> int:
-    """Write or compare; the exit status."""
+    """Write or check the page, and return the exit status."""
     wanted = page(*load_ledger())
     if arguments == ["--check"]:
         current = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""

@@ -1,4 +1,4 @@
-"""The contract of Odradek for each thing that the plugin offers, and what it does besides."""
+"""Odradek's contract for the receiver and the forwarder, and tests of their own behavior."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TestReceiver(ReceiverContract):
 
 
 class FileSide:
-    """The far side is a file; its folder may be away."""
+    """A file as the far side. It is down when its folder is missing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,7 +75,7 @@ def test_without_a_path_there_is_no_forwarder() -> None:
     assert odradek_forwarder(PluginConfig("plugins.example", {})) is None
 
 
-def test_the_folder_of_the_path_has_to_be_there() -> None:
+def test_the_folder_of_the_path_must_exist() -> None:
     with pytest.raises(ConfigError, match=r"plugins\.example\.path: expected a file in a folder"):
         odradek_forwarder(PluginConfig("plugins.example", {"path": "/nowhere/at/all"}))
 

@@ -1,4 +1,4 @@
-"""The hooks by which an Odradek host finds what this plugin offers."""
+"""The hooks through which an Odradek host gets the receiver and the forwarder of this plugin."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from odradek_example.example_receiver import ExampleReceiver
 
 @hookimpl
 def odradek_client_telemetry(config: PluginConfig) -> ExampleReceiver | None:
-    """Reads ``receiver``."""
+    """Return a receiver unless ``receiver`` is false."""
     return ExampleReceiver() if config.boolean("receiver", default=True) else None
 
 
 @hookimpl
 def odradek_forwarder(config: PluginConfig) -> ExampleForwarder | None:
-    """Reads ``path``; without it there is no forwarder.
+    """Return a forwarder that writes to ``path``; None if it is not set.
 
     Raises:
-        ConfigError: The folder of the file is not there.
+        ConfigError: The folder of the file does not exist.
     """
     text = config.text("path")
     if text is None:
         return None
     path = Path(text)
     if not path.parent.is_dir():
-        raise config.error("path", f"expected a file in a folder that is there, found {text!r}")
+        raise config.error("path", f"expected a file in an existing folder, found {text!r}")
     return ExampleForwarder(path)

@@ -1,4 +1,4 @@
-"""A forwarder: given batches of pushes, on a thread and an event loop of its own."""
+"""A forwarder, which gets batches of pushes in its own thread and event loop."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ExampleForwarder:
         self.path = path
 
     async def start(self) -> None:
-        """Called once, before the first batch."""
+        """Prepare for the first batch. Called once."""
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
-        """Return when the far side, here the file, has the whole batch.
+        """Deliver a batch, and return when the far side, here the file, has all of it.
 
         Raises:
-            Retry: It cannot take it now; the host comes again with it.
+            Retry: The file cannot be written now; the host delivers the batch again.
         """
         lines = "".join(line(record) for record in batch)
         try:
@@ -33,16 +33,16 @@ class ExampleForwarder:
             raise Retry(str(error)) from error
 
     def append(self, lines: str) -> None:
-        """Blocks, so it is called on a thread."""
+        """Append lines to the file. This blocks, so it is called in a thread."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(lines)
 
     async def close(self) -> None:
-        """Called once, when the host stops. All that `deliver` returned for is in the file already."""
+        """Release resources. Called once when the host stops; the file already has all delivered batches."""
 
 
 def line(record: TelemetryRecord) -> str:
-    """A push as JSON: who, when, and its bytes in base64."""
+    """A push as a line of JSON: the client, the time, and the payload in base64."""
     row = {
         "client_id": record.context.client_id,
         "received_ms": record.context.received_ms,

@@ -1,4 +1,4 @@
-"""A receiver: called for each push, on the host's event loop, so it may not block."""
+"""A receiver, which is called for each push on the host's event loop and must not block."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ log = logging.getLogger(__name__)
 
 
 class ExampleReceiver:
-    """Counts the pushes of each client software."""
+    """Counts pushes by client software."""
 
     def __init__(self) -> None:
         self.pushes: Counter[str] = Counter()
 
     def client_receiver(self) -> ExampleReceiver:
-        """It is its own receiver."""
+        """Return itself: it is its own receiver."""
         return self
 
     def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
@@ -25,5 +25,5 @@ class ExampleReceiver:
         self.pushes[context.connection.client_software_name] += 1
 
     def close(self) -> None:
-        """Called once, when the host stops."""
+        """Log the counts. Called once when the host stops."""
         log.info("pushes by client software", extra={"pushes": dict(self.pushes)})

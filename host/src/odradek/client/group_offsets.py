@@ -40,7 +40,6 @@ from odradek.wire.messages.offset_fetch import (
 
 NAMES_VERSION = 9
 """The last version that identifies topics by name. Ids would miss offsets of deleted topics."""
-GROUPS_VERSION = 8  # KIP-709
 ALL_VERSION = 2
 STABLE_VERSION = 7  # KIP-447
 Value = TypeVar("Value")
