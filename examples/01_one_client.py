@@ -1,4 +1,4 @@
-"""One client, one push: a host in this process, a real librdkafka producer, and what it tells about itself.
+"""One client, one push: runs a host and a real librdkafka producer, and prints the metrics that it pushes.
 
 Run it: ``python examples/01_one_client.py`` (needs ``pip install 'odradek[all]'``). Takes a few seconds.
 """
@@ -18,7 +18,7 @@ from odradek.server.host import Host
 
 
 class FirstPush:
-    """A receiver that keeps the first push it sees."""
+    """A receiver that keeps the first push."""
 
     def __init__(self) -> None:
         self.arrived = asyncio.Event()
@@ -33,7 +33,7 @@ class FirstPush:
 
 
 def produce(bootstrap: str, done: threading.Event) -> None:
-    """An unmodified client. It pushes because the broker asks it to."""
+    """Run an unmodified client. It pushes because the broker requests it."""
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": "my-app"})
     while not done.wait(0.1):
         producer.produce("greetings", value=b"hello")
@@ -68,7 +68,7 @@ async def main(data_dir: str) -> None:
 
 
 def report(context: RequestContext, payload: ClientTelemetryPayload) -> None:
-    """What the host knows of the client, and what the client said."""
+    """Print the client's software, its labels and the names of its metrics."""
     connection = context.connection
     print(f"{context.client_id} runs {connection.client_software_name} {connection.client_software_version}")
     for resource_metrics in MetricsData.FromString(payload.data).resource_metrics:

@@ -1,4 +1,4 @@
-"""A plugin of one's own: an enricher that adds the label ``team``, taken from the client id's prefix.
+"""A custom plugin: an enricher that adds the label ``team``, taken from the prefix of the client id.
 
 Run it: ``python examples/02_enrich_with_team.py`` (needs ``pip install 'odradek[all]'``). Takes seconds.
 
@@ -38,11 +38,11 @@ class TeamEnricher:
 
 
 class TeamPlugin:
-    """What the entry point would name; a module with the function does as well."""
+    """The object that the entry point would refer to. A module with this function works as well."""
 
     @hookimpl
     def odradek_enricher(self, config: PluginConfig) -> TeamEnricher:
-        """Reads ``[plugins.team]``; a key that nobody asks for stops the host."""
+        """Read ``[plugins.team]``. The host does not start if the table has an unread key."""
         return TeamEnricher(config.text("separator") or "-", config.text("unknown") or "nobody")
 
 
@@ -66,7 +66,7 @@ class LabelsSeen:
 
 
 def produce(bootstrap: str, client_id: str, done: threading.Event) -> None:
-    """An unmodified client; it knows nothing of teams."""
+    """Run an unmodified client, which has no code for teams."""
     producer = Producer({"bootstrap.servers": bootstrap, "client.id": client_id})
     while not done.wait(0.1):
         producer.produce("greetings", value=b"hello")

@@ -1,4 +1,4 @@
-"""Tests of a Kafka client against a real broker in a fixture: no Docker, no JVM, milliseconds to start.
+"""Tests of a Kafka client with a real broker in a fixture: it starts in milliseconds without Docker or a JVM.
 
 Run it: ``pytest examples/03_test_a_client.py`` (needs ``pip install 'odradek[demo,test]'``). Takes a few
 seconds. The fixture ``odradek_host`` comes with odradek.
@@ -20,7 +20,7 @@ CREATED = "org.apache.kafka.producer.connection.creation.total"
 
 @contextmanager
 def application(host: RunningHost) -> Iterator[Producer]:
-    """What is tested: it produces, and pushes its metrics while it lives."""
+    """The client under test, which produces a record and pushes its metrics while it runs."""
     producer = Producer({"bootstrap.servers": host.bootstrap, "client.id": "my-app", "log_level": 4})
     producer.produce("orders", b"one order")
     producer.flush(10)

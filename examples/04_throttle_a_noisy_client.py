@@ -1,4 +1,4 @@
-"""A noisy client is throttled, its neighbor is not: two real producers, and a quota for one of them.
+"""Throttles a noisy client but not its neighbor: two real producers, and a quota for one of them.
 
 Run it: ``python examples/04_throttle_a_noisy_client.py`` (needs ``pip install 'odradek[demo]'``). Takes a few
 seconds. With ``odradek serve`` the quota is set by::
@@ -17,15 +17,15 @@ from confluent_kafka import Producer, ThrottleEvent
 from odradek import testing
 
 WANTED_BYTES_PER_S = 3_000_000
-"""What both clients try to write."""
+"""Rate at which both clients try to write."""
 QUOTA_BYTES_PER_S = 1_000_000
 VALUE = b"v" * 9_900
 SKIPPED_S, MEASURED_S = 2, 6
-"""A client that was quiet gets two seconds' worth at once, so the beginning is not counted."""
+"""A client that has been quiet may write two seconds' worth at once, so the beginning is not measured."""
 
 
 class Client(threading.Thread):
-    """An unmodified producer. It is told when it is throttled, and knows nothing else of quotas."""
+    """An unmodified producer. Throttle times in responses are all it learns about quotas."""
 
     def __init__(self, bootstrap: str, client_id: str) -> None:
         super().__init__(name=client_id)
@@ -42,7 +42,7 @@ class Client(threading.Thread):
         self.delivered_bytes += 0 if error else len(VALUE)
 
     def run(self) -> None:
-        """Write at a steady pace; what the client cannot get rid of it does not write."""
+        """Write at a steady rate, and skip records while the client's queue is full."""
         producer = Producer({
             "bootstrap.servers": self.bootstrap, "client.id": self.name, "linger.ms": 20,
             "batch.size": 100_000, "queue.buffering.max.kbytes": 1_000, "log_level": 3,
@@ -75,7 +75,7 @@ def main() -> None:
     for client, begin in zip(clients, before, strict=True):
         rate = (client.delivered_bytes - begin) / MEASURED_S
         waited_s = sum(client.throttles_ms) / 1000
-        print(f"{client.name} wrote {in_mb(rate)} a second; the host told it to wait for {waited_s:.1f} s")
+        print(f"{client.name} wrote {in_mb(rate)} a second; the host throttled it for {waited_s:.1f} s")
     print("throttled:", ", ".join(client.name for client in clients if client.throttles_ms))
 
 

@@ -1,7 +1,7 @@
-"""A plugin that gives each tenant one quota; all users whose names begin with ``acme-`` share that of acme.
+"""A plugin that gives each tenant one quota: all users whose names start with ``acme-`` share acme's quota.
 
 Run it: ``python examples/05_tenant_quotas.py`` (needs ``pip install odradek``). Takes a second: the minute in
-it passes on a clock that is moved by hand.
+it passes on a mock clock.
 
 The plugin is the class and the hook below. To install it, put both into a package and name the package in its
 pyproject.toml::
@@ -35,7 +35,7 @@ SECONDS = 60
 
 
 class TenantQuotas:
-    """A quota per tenant for bytes in and bytes out. What operators set for a user is the whole tenant's."""
+    """One quota per tenant for bytes in and bytes out. A quota set for a user applies to the whole tenant."""
 
     def __init__(self, bytes_per_s: Mapping[str, float], default: float) -> None:
         self.limits = {(kind, tenant): value for kind in TYPES for tenant, value in bytes_per_s.items()}
@@ -58,27 +58,27 @@ class TenantQuotas:
             self.limits.pop((quota_type, tenant_of(entity.user)), None)
 
     def quota_reset_required(self, quota_type: ClientQuotaType) -> bool:
-        """Limits change by the two calls above only, and after those the host asks anyway."""
+        """Limits change only by the two calls above, after which the host looks them up anyway."""
         return False
 
 
 def tenant_of(user: str) -> str:
-    """``acme-web`` belongs to ``acme``."""
+    """The tenant of a user: ``acme`` for ``acme-web``."""
     return user.partition("-")[0]
 
 
 class TenantPlugin:
-    """What the entry point would name; a module with the function does as well."""
+    """The object that the entry point would refer to. A module with this function works as well."""
 
     @hookimpl
     def odradek_quota_callback(self, config: PluginConfig) -> TenantQuotas:
-        """Reads ``[plugins.tenants]``; a key that nobody asks for stops the host."""
+        """Read ``[plugins.tenants]``. The host does not start if the table has an unread key."""
         limits = {tenant: float(text) for tenant, text in config.table("bytes_per_s").items()}
         return TenantQuotas(limits, config.integer("default", 2_000_000))
 
 
 class Sender:
-    """A client that produces as fast as it may: it waits whenever it is told to."""
+    """A client that produces as fast as its quota allows, and waits for each throttle time."""
 
     def __init__(self, user: str, managers: QuotaManagers, clock: MockClock) -> None:
         self.user = user
@@ -105,7 +105,7 @@ def main() -> None:
     senders = [Sender(user, managers, clock) for user in ("acme-web", "acme-batch", "zen-app")]
     for sender in senders:
         sender.send()
-    clock.advance(10_000)  # what the first ten seconds grant at once
+    clock.advance(10_000)  # skip the first ten seconds' worth, which is allowed at once
     before = [sender.sent_bytes for sender in senders]
     clock.advance(SECONDS * 1000)
 

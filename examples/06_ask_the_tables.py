@@ -1,7 +1,7 @@
-"""A notebook: a host, two clients that push, their metrics as tables, and questions to them.
+"""A notebook: runs a host and two clients that push, loads their metrics into tables, and queries these.
 
 Run it: ``python examples/06_ask_the_tables.py`` (needs ``pip install 'odradek[spark]'`` and Java 17), or cell
-by cell in an editor that knows ``# %%``. Takes half a minute, most of it Spark's start.
+by cell in an editor that supports ``# %%``. Takes half a minute, most of it for the start of Spark.
 """
 
 # %% A host on a free port, and two clients that push every second.
@@ -43,22 +43,22 @@ with odradek.testing.host(telemetry_durability="log") as host:
     producer.close()
     consumer.close()
 
-    # %% Ingest: everything that is in the telemetry topic now.
+    # %% Ingest everything that is in the telemetry topic now.
     ingest = IngestSettings(bootstrap_servers=host.bootstrap, dataset=dataset)
     run_ingest(spark, ingest, once=True)
 
-# %% Spark asks the views.
+# %% Query the views with Spark.
 register_views(spark, dataset)
 spark.sql("SELECT client_id, software_name, pushes, points FROM v_clients ORDER BY client_id").show()
 
-# %% So does DuckDB, without Spark; the answers are Arrow tables, and pandas frames if you like.
+# %% Query them with DuckDB, without Spark. The results are Arrow tables, which convert to pandas.
 reader = Reader(dataset)
 slowest = questions.top(reader, "producer.request.latency.avg", Window())
 print(slowest.to_pandas().to_string(index=False))
 names = reader.ask("SELECT count(DISTINCT name) AS metrics FROM v_points WHERE client_id = 'billing'")
 print(f"billing reports {names['metrics'][0]} metrics")
 
-# %% A picture.
+# %% Draw a plot.
 picture = folder / "orders.png"
 latency = questions.series(reader, Who(client_id="orders", metric="producer.request.latency.avg"), Window())
 draw(series_panels(latency), picture)

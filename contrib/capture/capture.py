@@ -1,4 +1,4 @@
-"""Ask a real Apache Kafka broker and write down what it says; see README.md beside this file.
+"""Send requests to a real Apache Kafka broker and record its responses; see README.md in this folder.
 
 python -m contrib.capture.capture [--only TEXT] [--out FOLDER] [--log]
 """
@@ -36,11 +36,11 @@ NODES: dict[str, Scenarios] = {
     | quota_scenarios.SCENARIOS,
     "": config_scenarios.WITHOUT_RECEIVER | push_scenarios.WITHOUT_RECEIVER,
 }
-"""By the metrics reporters of the node."""
+"""The scenarios, by the metrics reporters of the node."""
 
 
 def clean(golden: GoldenFolder) -> None:
-    """Delete every subscription, so that each file starts from nothing."""
+    """Delete every subscription, so that each file starts without any."""
     recorder = golden.recorder("not kept")
     deletion = config_scenarios.deletion(recorder.ask("names", list_resources(0)))
     if deletion is not None:

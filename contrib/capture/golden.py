@@ -1,8 +1,8 @@
-"""Files of golden bytes: what was sent and what came back, in order, on one connection.
+"""Files of golden bytes: the requests and responses of one connection, in order.
 
 ``# text`` is a comment, ``> hex`` a request frame, ``< hex`` the response frame, both without their length.
-No response before the next comment means that the broker closed the connection or kept silent; the comment
-says which.
+If there is no response before the next comment, the broker closed the connection or did not answer; the
+comment says which.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from contrib.capture.kafka_requests import NAMES, Request
 
 READ_TIMEOUT_S = 5
 APPLY_S = 0.3
-"""A change of configuration reaches the telemetry manager through the metadata log, after the response."""
+"""A configuration change reaches the telemetry manager through the metadata log, after the response."""
 CHANGES_CONFIG = (33, 44, 49)
 
 
 def read_exactly(channel: socket.socket, count: int) -> bytes | None:
-    """None when the other side has closed."""
+    """Read ``count`` bytes; None if the broker has closed the connection."""
     data = bytearray()
     while len(data) < count:
         piece = channel.recv(count - len(data))
@@ -34,10 +34,10 @@ def read_exactly(channel: socket.socket, count: int) -> bytes | None:
 
 
 def exchange(channel: socket.socket, frame: bytes) -> bytes | None:
-    """The response frame, or None when the other side has closed.
+    """Send a frame and return the response frame; None if the broker has closed the connection.
 
     Raises:
-        TimeoutError: Nothing came.
+        TimeoutError: No response arrived in time.
     """
     channel.sendall(struct.pack(">i", len(frame)) + frame)
     try:
@@ -59,7 +59,7 @@ class Recorder:
         self.lines.append(f"# {text}")
 
     def ask(self, label: str, request: Request) -> bytes:
-        """Send one request and write both sides down.
+        """Send one request and record it with its response.
 
         Returns:
             The response after its header, empty when the broker closed the connection or did not answer.
@@ -87,7 +87,7 @@ Scenario = Callable[[Recorder], None]
 
 @dataclass(slots=True)
 class GoldenFolder:
-    """Where the files go and what every file says about the broker."""
+    """The folder of the files, and the description of the broker in each of them."""
 
     folder: Path
     port: int

@@ -15,7 +15,7 @@ CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def request(message: Any, version: int) -> Request:
-    """A request, its API known to the recorder from now on."""
+    """A request of any API. The API is registered with the recorder."""
     key = message.API_KEY
     NAMES[key] = CAPITALS.sub("_", type(message).__name__.removesuffix("Request")).lower()
     FLEXIBLE_SINCE[key] = message.FLEXIBLE.first

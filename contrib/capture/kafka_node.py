@@ -114,7 +114,7 @@ def stop(node: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def kafka_node(reporters: str = TELEMETRY_REPORTER, overrides: Iterable[str] = ()) -> Iterator[KafkaNode]:
-    """Format, start, yield, stop and delete one node. Its log is shown when it does not start.
+    """Format, start, yield, stop and delete one node. Its log is printed if it does not start.
 
     Args:
         reporters: Classes for ``metric.reporters``.

@@ -1,6 +1,6 @@
-"""Requests built by hand after Kafka's message JSON files.
+"""Requests encoded by hand according to Kafka's message JSON files.
 
-They use nothing of the host, so that golden bytes do not depend on the code they test.
+This module uses no code of the host, so that golden bytes do not depend on the code that they test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Request:
     body: bytes
 
     def frame(self, correlation_id: int, client_id: str = CLIENT_ID) -> bytes:
-        """Header v1, or v2 for flexible versions, and body; no length in front."""
+        """Header v1, or v2 for flexible versions, and body, without the length."""
         name = client_id.encode()
         header = struct.pack(">hhih", self.api_key, self.version, correlation_id, len(name)) + name
         tags = b"\0" if self.version >= FLEXIBLE_SINCE[self.api_key] else b""
@@ -149,7 +149,7 @@ def alter(version: int, *resources: Resource, validate_only: bool = False) -> Re
 
 
 def replace(version: int, *resources: Resource, validate_only: bool = False) -> Request:
-    """AlterConfigs, which deletes what it does not name; operations are not sent."""
+    """AlterConfigs, which deletes keys that it does not name and has no operations."""
     return configs_request(33, version, resources, validate_only)
 
 

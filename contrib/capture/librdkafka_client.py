@@ -1,4 +1,4 @@
-"""A client of librdkafka that works until standard input ends, and is closed in order then.
+"""A librdkafka client that runs until its standard input ends, and then closes in an orderly way.
 
 Usage: librdkafka_client.py BOOTSTRAP TOPIC CLIENT_ID KIND, where KIND is producer or consumer.
 """

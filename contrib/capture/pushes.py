@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Record what real clients say about telemetry, for ``odradek.testing.pushes`` and the conformance page.
+"""Record the telemetry requests of real clients, for ``odradek.testing.pushes`` and the conformance page.
 
     python -m contrib.capture.pushes                     # from the repository's root; about two minutes
     python -m contrib.capture.pushes java-producer       # some clients only
 
-Each client lives twice. First it pushes a few times, has pushes refused with each error that it can get over,
-and is closed; then a push is refused with INVALID_RECORD. Wants confluent-kafka, Java with Maven
-(``contrib/java``), and Go (``contrib/go``); a client that cannot be had is left as it was recorded before.
+Each client runs twice. In the first run it pushes a few times, its pushes are refused with each recoverable
+error, and it is closed. In the second run a push is refused with INVALID_RECORD. This needs confluent-kafka,
+Java with Maven (``contrib/java``) and Go (``contrib/go``). The recording of a client that cannot be run is
+not changed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ SILENCE_S = 2.5 * INTERVAL_MS / 1000
 
 
 def clients(folder: Path) -> dict[str, list[str]]:
-    """Command lines; the first ``{}`` is for the bootstrap servers, the second for the client id."""
+    """The command lines by client; the first ``{}`` is the bootstrap servers, the second the client id."""
     librdkafka = [sys.executable, str(Path(__file__).with_name("librdkafka_client.py"))]
     found = {
         f"librdkafka-{kind}": [*librdkafka, "{}", TOPIC, "{}", kind] for kind in ("producer", "consumer")
@@ -69,7 +70,7 @@ def clients(folder: Path) -> dict[str, list[str]]:
 
 @contextmanager
 def living(command: Sequence[str], host: RunningHost, name: str) -> Iterator[None]:
-    """A client, closed in order at the end."""
+    """Run a client, and close it in an orderly way at the end."""
     words = iter((host.bootstrap, name))
     arguments = [next(words) if word == "{}" else word for word in command]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, text=True) as process:
@@ -81,7 +82,7 @@ def living(command: Sequence[str], host: RunningHost, name: str) -> Iterator[Non
 
 
 def accepted(host: RunningHost, name: str, after: Push | None = None, count: int = 1) -> Push:
-    """The last of the next accepted pushes."""
+    """Wait for a number of accepted pushes and return the last."""
     for _ in range(count):
         after = host.telemetry.wait_for_push(client_id=name, after=after, timeout_s=PATIENCE_S)
     assert after is not None
@@ -89,7 +90,7 @@ def accepted(host: RunningHost, name: str, after: Push | None = None, count: int
 
 
 def first_life(command: Sequence[str], host: RunningHost, name: str) -> Push:
-    """Refused and going on; the last push."""
+    """Refuse pushes with recoverable errors, and return the last push of the run."""
     with living(command, host, name):
         last = accepted(host, name, count=ORDERLY)
         for error in OVERCOME:
@@ -102,7 +103,7 @@ def first_life(command: Sequence[str], host: RunningHost, name: str) -> Push:
 
 
 def second_life(command: Sequence[str], host: RunningHost, name: str, last: Push) -> None:
-    """Refused for good."""
+    """Refuse a push with a fatal error."""
     with living(command, host, name):
         accepted(host, name, last)
         host.fault("PushTelemetry", client_id=name, error=FATAL).wait(PATIENCE_S)
@@ -110,11 +111,11 @@ def second_life(command: Sequence[str], host: RunningHost, name: str, last: Push
 
 
 def record(name: str, command: Sequence[str], host: RunningHost) -> None:
-    """One client, from its first handshake to the end of its second life."""
+    """Record one client, from its first handshake to the end of its second run."""
     try:
         second_life(command, host, name, first_life(command, host, name))
     except NothingCame as reason:
-        print(f"{name}, left as it was: {reason}".splitlines()[0])
+        print(f"{name}: not recorded, the old recording stays: {reason}".splitlines()[0])
         return
     rows = [
         (each, b"") if isinstance(each, Handshake) else (each.exchange(), each.request.metrics or b"")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Print a Java class path: Kafka's artefacts from Maven and the classes of ``src/``, compiled.
+"""Print a Java class path: Kafka's artifacts from Maven and the compiled classes of ``src/``.
 
     python contrib/java/classpath.py        # <cache>/odradek/java/classes:<repository>/...
 
-Everything made lies in ``$ODRADEK_JAVA_CACHE`` (default ``~/.cache/odradek/java``) and is made anew when
-``pom.xml`` or a source has changed. Exit code 3, with one line on stderr, when Java, Maven or the artefacts
-cannot be had.
+Build output goes to ``$ODRADEK_JAVA_CACHE`` (default ``~/.cache/odradek/java``) and is rebuilt when
+``pom.xml`` or a source has changed. If Java, Maven or the artifacts are not available, the exit status is 3,
+with one line on stderr.
 """
 
 from __future__ import annotations

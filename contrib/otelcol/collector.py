@@ -3,9 +3,9 @@
 
     python contrib/otelcol/collector.py     # <cache>/odradek/otelcol/<digest>/otelcol
 
-Go fetches the modules through its proxy; two minutes the first time. Everything made lies in
-``$ODRADEK_OTELCOL_CACHE`` (default ``~/.cache/odradek/otelcol``) and is made anew when ``builder.yaml`` has
-changed. Exit code 3, with one line on stderr, when Go or the modules cannot be had.
+Go fetches the modules through its proxy, which takes two minutes the first time. Build output goes to
+``$ODRADEK_OTELCOL_CACHE`` (default ``~/.cache/odradek/otelcol``) and is rebuilt when ``builder.yaml`` has
+changed. If Go or the modules are not available, the exit status is 3, with one line on stderr.
 """
 
 from __future__ import annotations

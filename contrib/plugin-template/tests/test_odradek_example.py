@@ -76,7 +76,7 @@ def test_without_a_path_there_is_no_forwarder() -> None:
 
 
 def test_the_folder_of_the_path_must_exist() -> None:
-    with pytest.raises(ConfigError, match=r"plugins\.example\.path: expected a file in a folder"):
+    with pytest.raises(ConfigError, match=r"plugins\.example\.path: expected a file in an existing folder"):
         odradek_forwarder(PluginConfig("plugins.example", {"path": "/nowhere/at/all"}))
 
 
