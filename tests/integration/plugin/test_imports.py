@@ -1,4 +1,4 @@
-"""What importing the plugin room loads, in a process of its own."""
+"""The modules that importing `odradek.plugin` loads, in a new process."""
 
 from __future__ import annotations
 
