@@ -73,7 +73,7 @@ def default(each: Setting) -> str:
 
 
 def scope(each: Setting) -> str:
-    """Whose property it is at run time, and the key there."""
+    """The owner of the setting at run time, and its key there."""
     if each.scope in (Scope.TOPIC, Scope.GROUP):
         where = "topic" if not each.in_file else each.scope
         return f"{where} `{each.own_key}`"

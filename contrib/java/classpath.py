@@ -25,11 +25,11 @@ JAVAC_TIMEOUT_S = 120
 
 
 class UnavailableError(Exception):
-    """Java, Maven or the artefacts cannot be had here; the message says which."""
+    """Java, Maven or the artifacts are not available; the message says which."""
 
 
 def cache_dir() -> Path:
-    """Where build output goes; outside the tree."""
+    """The folder for build output, outside the source tree."""
     named = os.environ.get("ODRADEK_JAVA_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "odradek" / "java"
 
@@ -39,7 +39,7 @@ def sources() -> list[Path]:
 
 
 def fingerprint() -> str:
-    """Changes with ``pom.xml`` and with every source."""
+    """A digest that changes with ``pom.xml`` and every source."""
     digest = hashlib.sha256()
     for path in (HERE / "pom.xml", *sources()):
         digest.update(path.read_bytes())
@@ -50,7 +50,7 @@ def run(command: list[str], timeout_s: int) -> None:
     """Run a build tool quietly.
 
     Raises:
-        UnavailableError: It is not installed, failed or took too long.
+        UnavailableError: The tool is not installed, failed or took too long.
     """
     if shutil.which(command[0]) is None:
         raise UnavailableError(f"{command[0]} is not installed")
@@ -89,7 +89,7 @@ def compile_sources(jars: str, classes: Path) -> None:
 
 
 def build(folder: Path) -> str:
-    """Fill ``folder`` and return the class path."""
+    """Build into ``folder`` and return the class path."""
     folder.mkdir(parents=True, exist_ok=True)
     jars = artefacts(folder / "artefacts.txt")
     compile_sources(jars, folder / "classes")
@@ -101,15 +101,15 @@ def build(folder: Path) -> str:
 
 
 def is_whole(classpath: str) -> bool:
-    """False when the local Maven repository was emptied since the build."""
+    """Whether all files still exist: the local Maven repository may have been emptied since the build."""
     return all(Path(entry).exists() for entry in classpath.split(os.pathsep))
 
 
 def classpath() -> str:
-    """The class path, built if need be. Safe to call from several processes at once.
+    """Return the class path, and build it if needed. Several processes may call this at once.
 
     Raises:
-        UnavailableError: Java, Maven or the artefacts cannot be had.
+        UnavailableError: Java, Maven or the artifacts are not available.
     """
     folder = cache_dir() / fingerprint()
     folder.mkdir(parents=True, exist_ok=True)

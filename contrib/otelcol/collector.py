@@ -31,7 +31,7 @@ class UnavailableError(Exception):
 
 
 def cache_dir() -> Path:
-    """Where build output goes; outside the tree."""
+    """The folder for build output, outside the source tree."""
     named = os.environ.get("ODRADEK_OTELCOL_CACHE")
     return Path(named) if named else Path.home() / ".cache" / "odradek" / "otelcol"
 
@@ -40,7 +40,7 @@ def run(command: list[str], folder: Path) -> None:
     """Run a build step quietly.
 
     Raises:
-        UnavailableError: It failed or took too long.
+        UnavailableError: The step failed or took too long.
     """
     try:
         done = subprocess.run(
@@ -72,10 +72,10 @@ def build(folder: Path, program: Path) -> None:
 
 
 def collector() -> Path:
-    """The program, built if need be. Safe to call from several processes at once.
+    """Return the path of the program, and build it if needed. Several processes may call this at once.
 
     Raises:
-        UnavailableError: Go or the modules cannot be had.
+        UnavailableError: Go or the modules are not available.
     """
     folder = cache_dir() / hashlib.sha256(MANIFEST.read_bytes()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)

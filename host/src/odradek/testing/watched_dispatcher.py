@@ -43,7 +43,7 @@ class WatchedDispatcher(Dispatcher):
         self.faults: list[Fault] = []
         self.request_bytes = 0
         self.current: Request | None = None
-        """Whose response is written next: handlers, and what keeps their promises, run one at a time."""
+        """The request whose response is encoded next. Handlers and deferred answers run one at a time."""
 
     def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Any:
         self.request_bytes = len(frame) - offset
