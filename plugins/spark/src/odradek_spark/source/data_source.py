@@ -117,7 +117,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
         self.last_offsets: Offsets | None = None
-        """Where a query with ``AvailableNow`` stops; None for other triggers."""
+        """The end of a query with ``AvailableNow``; None for other triggers."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {"options": self.options, "last_offsets": None}
