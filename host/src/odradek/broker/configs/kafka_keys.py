@@ -97,7 +97,6 @@ log.cleaner.io.buffer.load.factor DOUBLE 0.9
 log.cleaner.io.buffer.size INT 524288
 log.cleaner.io.max.bytes.per.second DOUBLE 1.7976931348623157E308
 log.cleaner.threads INT 1
-log.dir LIST /tmp/kafka-logs
 log.dir.failure.timeout.ms LONG 30000
 log.flush.offset.checkpoint.interval.ms INT 60000
 log.flush.start.offset.checkpoint.interval.ms INT 60000
@@ -266,7 +265,7 @@ transaction.state.log.replication.factor SHORT 3
 transaction.state.log.segment.bytes INT 104857600
 transaction.two.phase.commit.enable BOOLEAN false
 """  # noqa: E501  the name of a class
-"""Key, type and default, with nothing for null. ``broker.id`` is missing: its default would be wrong here."""
+"""Key, type and default, with nothing for null. ``broker.id`` and ``log.dir`` are missing: their defaults would be wrong here."""
 
 
 @cache

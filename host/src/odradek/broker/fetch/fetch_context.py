@@ -1,7 +1,7 @@
-"""Which partitions one fetch request is about, and which of them its answer names (KIP-227).
+"""The partitions of one fetch request, and those that its response names (KIP-227).
 
-After FetchContext and its four implementations (Kafka 4.3): a request without a session, one that opens a
-session, one that goes on with one, and one whose session is wrong, which is refused here.
+After FetchContext and its four implementations (Kafka 4.3): a request has no session, opens one, continues
+one, or names a wrong one, which is refused here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from odradek.wire.messages.fetch import FetchableTopicResponse, FetchRequest, Fe
 TOPIC_ID_VERSION = 13
 Partitions = dict[PartitionKey, CachedPartition]
 Answers = Sequence[tuple[PartitionKey, CachedPartition, PartitionData]]
-"""Each partition with what is to be said of it, in the order of the answer."""
+"""Each partition with its response data, in the order of the response."""
 
 
 def requested(request: FetchRequest, version: int, topics: Topics) -> Partitions:
@@ -50,23 +50,23 @@ def requested(request: FetchRequest, version: int, topics: Topics) -> Partitions
 
 @dataclass(slots=True)
 class FullContext:
-    """A request that names all its partitions, and an answer that does."""
+    """A request that names all its partitions; the response names them all too."""
 
     partitions: Partitions
     cache: FetchSessionCache | None
-    """Where a session is opened once the answer is there; None if none is wanted."""
+    """The cache in which the response opens a session; None if the client wants no session."""
     uses_topic_ids: bool
 
     def draft(self, answers: Answers) -> FetchResponse:
-        """What `respond` would say, without an id of a session; nothing is remembered."""
+        """The response that `respond` would give, without a session id; changes no state."""
         return FetchResponse(responses=by_topic(answers))
 
     def throttled(self) -> FetchResponse:
-        """Say nothing: no session is opened."""
+        """The empty response of a throttled client; opens no session."""
         return FetchResponse()
 
     def respond(self, answers: Answers, now_ms: int) -> FetchResponse:
-        """Say everything."""
+        """The response with all partitions; opens a session if one is wanted."""
         session_id = NO_SESSION
         if self.cache is not None:
             for _, partition, answer in answers:
@@ -77,27 +77,27 @@ class FullContext:
 
 @dataclass(slots=True)
 class IncrementalContext:
-    """A request that goes on with a session, and an answer that says what is new."""
+    """A request that continues a session; the response names only the partitions that changed."""
 
     session: FetchSession
     epoch: int
-    """That the session has as long as no other request comes."""
+    """The epoch of the session until its next request."""
 
     @property
     def partitions(self) -> Partitions:
         return self.session.partitions
 
     def draft(self, answers: Answers) -> FetchResponse:
-        """What `respond` would say; nothing is remembered."""
+        """The response that `respond` would give; changes no state."""
         told = self.new_to_client(answers)
         return self.checked(FetchResponse(session_id=self.session.id, responses=by_topic(told)))
 
     def throttled(self) -> FetchResponse:
-        """Say nothing: what is new stays so, and the session goes on."""
+        """The empty response of a throttled client; the session continues, and changes stay unsent."""
         return self.checked(FetchResponse(session_id=self.session.id))
 
     def respond(self, answers: Answers, now_ms: int) -> FetchResponse:
-        """Say what differs from what was said before."""
+        """The response with the partitions that changed since the last one."""
         told = self.new_to_client(answers)
         response = self.checked(FetchResponse(session_id=self.session.id, responses=by_topic(told)))
         if not response.error_code:
@@ -109,11 +109,11 @@ class IncrementalContext:
 
     @staticmethod
     def new_to_client(answers: Answers) -> Answers:
-        """What differs from what was said before."""
+        """The partitions that changed since the last response."""
         return [row for row in answers if row[1].differs(row[2])]
 
     def checked(self, response: FetchResponse) -> FetchResponse:
-        """The response, unless another request has moved the session on."""
+        """The response; an error if another request has advanced the session."""
         if self.session.epoch == self.epoch:
             return response
         return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
@@ -125,11 +125,11 @@ FetchContext = FullContext | IncrementalContext
 def open_context(
     request: FetchRequest, version: int, topics: Topics, cache: FetchSessionCache, now_ms: int
 ) -> FetchContext:
-    """What a request is about.
+    """The context of a request.
 
     Raises:
-        ApiError: FETCH_SESSION_ID_NOT_FOUND, FETCH_SESSION_TOPIC_ID_ERROR (a version that names topics the
-            other way opened it) or INVALID_FETCH_SESSION_EPOCH.
+        ApiError: FETCH_SESSION_ID_NOT_FOUND, FETCH_SESSION_TOPIC_ID_ERROR (the session was opened with names
+            and the request has topic ids, or the reverse) or INVALID_FETCH_SESSION_EPOCH.
     """
     by_id = version >= TOPIC_ID_VERSION
     named = requested(request, version, topics)
@@ -149,7 +149,7 @@ def open_context(
         return FullContext({}, None, by_id)
     cache.touch(session, now_ms)
     if cache.partitions > cache.max_partitions:
-        cache.remove(session.id)  # the client comes again with a whole request, and works without a session
+        cache.remove(session.id)  # the client then sends a full request and continues without a session
         raise ApiError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     session.epoch = next_epoch(session.epoch)
     return IncrementalContext(session, session.epoch)
@@ -158,7 +158,7 @@ def open_context(
 def by_topic(
     answers: Iterable[tuple[PartitionKey, CachedPartition, PartitionData]],
 ) -> list[FetchableTopicResponse]:
-    """The partitions in their order; neighbors of one topic share an entry."""
+    """The partitions in order; neighbors of one topic share an entry."""
     responses: list[FetchableTopicResponse] = []
     last: str | bytes | None = None
     for (topic_key, _), partition, answer in answers:

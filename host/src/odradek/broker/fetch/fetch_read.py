@@ -1,4 +1,4 @@
-"""One pass over the partitions of a fetch: records within the limits, or why there are none.
+"""One pass over the partitions of a fetch: read records within the limits, or find the error.
 
 After ReplicaManager.readFromLog and KafkaApis.handleFetchRequest (Kafka 4.3).
 """
@@ -20,21 +20,21 @@ from odradek.wire.messages.fetch import AbortedTransaction, FetchPartition, Fetc
 
 READ_COMMITTED = 1
 MAX_READS = 500
-"""So many logs give records to one answer, some 20 ms of work; the others have their turn in the next."""
+"""The most logs read for one response, some 20 ms of work; the next response reads the others."""
 BATCH_START = struct.Struct(">qi")  # base offset, bytes after these two fields
 Row = tuple[PartitionKey, CachedPartition, PartitionData]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadParams:
-    """What holds for all partitions of a request."""
+    """Parameters of a request that apply to all its partitions."""
 
     version: int
     max_bytes: int
-    """Of the whole response; zero or less lets the first batch through."""
+    """Limit of the whole response; zero or less still lets the first batch through."""
     read_committed: bool
     replication: ReplicationQuotaManager | None = None
-    """What holds up replicas that are marked; None for a consumer."""
+    """The quota of throttled replicas; None for a consumer."""
 
     @classmethod
     def of(
@@ -44,10 +44,10 @@ class ReadParams:
         limit_bytes: int,
         replication: ReplicationQuotaManager | None = None,
     ) -> ReadParams:
-        """A request's, within a limit of the host's own.
+        """The parameters of a request, within the host's own limit.
 
         Raises:
-            ApiError: UNKNOWN_SERVER_ERROR for an isolation level that does not exist, as in Kafka.
+            ApiError: UNKNOWN_SERVER_ERROR for an unknown isolation level, as in Kafka.
         """
         if request.isolation_level not in (0, READ_COMMITTED):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -57,18 +57,18 @@ class ReadParams:
 
 @dataclass(slots=True)
 class Read:
-    """What was found, and where to wait for more."""
+    """The data that was read, and the logs in which to wait for more."""
 
     params: ReadParams
     topics: Topics
     rows: list[Row] = field(default_factory=list)
-    """Partitions that are there, in the order of the request, or with an error that their log has."""
+    """Existing partitions in the order of the request, with their records or the error of their log."""
     unknown_ids: list[Row] = field(default_factory=list)
     unknown_partitions: list[Row] = field(default_factory=list)
     logs: list[PartitionLog] = field(default_factory=list)
     bytes_read: int = 0
     reads: int = 0
-    """Of logs that had something to read."""
+    """Number of logs that had records to read."""
     failed: bool = False
 
     def all(self, partitions: Partitions) -> Read:
@@ -78,7 +78,7 @@ class Read:
         return self
 
     def answers(self) -> list[Row]:
-        """In Kafka's order: what was read, ids that nobody knows, partitions that nobody has."""
+        """All rows in Kafka's order: existing partitions, unknown topic ids, unknown partitions."""
         return [*self.rows, *self.unknown_ids, *self.unknown_partitions]
 
     def one(self, key: PartitionKey, partition: CachedPartition) -> None:
@@ -93,7 +93,7 @@ class Read:
             return
         try:
             self.check(partition, log)
-            answer = self.data(log, wanted, self.held_up(partition))
+            answer = self.data(log, wanted, self.is_throttled(partition))
         except ApiError as error:
             self.failed = True
             answer = refused(wanted.partition, error.code)
@@ -102,9 +102,9 @@ class Read:
         self.rows.append((key, partition, answer))
 
     def log(self, partition: CachedPartition) -> PartitionLog | None:
-        """The log that is meant; None if there is none of this name and number, or the id has no name."""
+        """The log of a partition; None if the topic, its id or the partition is unknown."""
         if partition.topic is None:
-            # in a session the topic may have come since
+            # in a session, the topic may have been created since
             known = self.topics.by_id.get(partition.topic_id)
             if known is None:
                 return None
@@ -113,11 +113,12 @@ class Read:
         return None if topic is None else topic.partition(partition.wanted.partition)
 
     def check(self, partition: CachedPartition, log: PartitionLog) -> None:
-        """Whether this log is the one that the client knows.
+        """Check that this log is the one that the client knows, and that it has the offset.
 
         Raises:
-            ApiError: INCONSISTENT_TOPIC_ID: another topic has the name now. UNKNOWN_LEADER_EPOCH.
-                OFFSET_OUT_OF_RANGE, also for a last epoch that never was: it has no end to go back to.
+            ApiError: INCONSISTENT_TOPIC_ID if another topic has the name now; UNKNOWN_LEADER_EPOCH;
+                OFFSET_OUT_OF_RANGE, also for a last fetched epoch that never existed: the client cannot
+                truncate to its end.
         """
         wanted = partition.wanted
         if self.params.version >= TOPIC_ID_VERSION and partition.topic is not None:
@@ -130,25 +131,25 @@ class Read:
         if wanted.last_fetched_epoch > LEADER_EPOCH:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
 
-    def held_up(self, partition: CachedPartition) -> bool:
-        """Whether a replica gets nothing now. The host has no replicas of its own, so none is in sync."""
+    def is_throttled(self, partition: CachedPartition) -> bool:
+        """Whether a replica is throttled now. The host has no replicas, so none counts as in sync."""
         quota = self.params.replication
         topic, index = partition.topic, partition.wanted.partition
         return quota is not None and topic is not None and quota.skips(topic, index, in_sync=False)
 
     def replicated_bytes(self, quota: ReplicationQuotaManager) -> int:
-        """What was read of partitions that are marked."""
+        """The bytes read from throttled replicas."""
         return sum(
             len(answer.records or b"")
             for _, partition, answer in self.rows
             if partition.topic is not None and quota.is_throttled(partition.topic, answer.partition_index)
         )
 
-    def data(self, log: PartitionLog, wanted: FetchPartition, held_up: bool) -> PartitionData:
-        """Whole batches within what is left of the limits; nothing for a replica that is held up."""
+    def data(self, log: PartitionLog, wanted: FetchPartition, throttled: bool) -> PartitionData:
+        """Whole batches within the remaining limits; none for a throttled replica."""
         stable_offset = log.last_stable_offset
         aborted = None
-        if held_up:
+        if throttled:
             records = b""
         elif self.params.read_committed:
             records = self.committed(log, wanted, stable_offset)
@@ -166,7 +167,7 @@ class Read:
         )
 
     def stored(self, log: PartitionLog, wanted: FetchPartition) -> bytes:
-        """Batches as they are; none once enough logs were read for one turn of the loop."""
+        """Batches as stored; none once `MAX_READS` logs were read."""
         if wanted.fetch_offset == log.high_watermark or self.reads == MAX_READS:
             return b""
         self.reads += 1
@@ -182,26 +183,26 @@ class Read:
 
 
 def unread(index: int, code: ErrorCode) -> PartitionData:
-    """An error that was found before a log was looked at."""
+    """The response of a partition whose log is unknown."""
     return PartitionData(partition_index=index, error_code=code, high_watermark=-1)
 
 
 def refused(index: int, code: ErrorCode) -> PartitionData:
-    """An error that a log has."""
+    """The response of a partition whose log refused the read."""
     return PartitionData(partition_index=index, error_code=code, high_watermark=-1, aborted_transactions=None)
 
 
 def batch_starts(records: bytes) -> Iterable[tuple[int, int]]:
     """Position and first offset of each batch."""
     position = 0
-    while position + BATCH_START.size <= len(records):  # of a damaged file the end may be missing
+    while position + BATCH_START.size <= len(records):  # a damaged file may lack its end
         base_offset, length = BATCH_START.unpack_from(records, position)
         yield position, base_offset
         position += BATCH_START.size + length
 
 
 def before(records: bytes, end_offset: int) -> bytes:
-    """The batches that begin before an offset."""
+    """The batches that start before an offset."""
     for position, base_offset in batch_starts(records):
         if base_offset >= end_offset:
             return records[:position]
@@ -209,10 +210,10 @@ def before(records: bytes, end_offset: int) -> bytes:
 
 
 def aborted_transactions(log: PartitionLog, offset: int, records: bytes) -> list[AbortedTransaction]:
-    """Those that a client has to know to read these records."""
+    """The aborted transactions that a client must know to filter these records."""
     if not records or not log.producers.aborted.reaches(offset):
         return []
-    # Where the last batch ends does not matter: a transaction that aborts has its own batches.
+    # the end of the last batch does not matter: an aborted transaction has batches of its own
     last_offset = max(base_offset for _, base_offset in batch_starts(records))
     found = log.aborted_transactions(offset, last_offset + 1)
     return [AbortedTransaction(producer_id=row.producer_id, first_offset=row.first_offset) for row in found]

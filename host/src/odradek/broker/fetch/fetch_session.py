@@ -1,7 +1,7 @@
-"""Fetch sessions (KIP-227): a client says once what it reads, and is told only what has changed.
+"""Fetch sessions (KIP-227): a client names its partitions once, and responses carry only changes.
 
-After FetchSession.java and FetchSessionCacheShard (Kafka 4.3), for one shard and without followers, whose
-sessions Kafka evicts last.
+After FetchSession.java and FetchSessionCacheShard (Kafka 4.3), with one shard and without the sessions of
+followers, which Kafka evicts last.
 """
 
 from __future__ import annotations
@@ -14,36 +14,40 @@ from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.fetch import FetchPartition, ForgottenTopic, PartitionData
 
 MIN_EVICTION_MS = 120_000
-"""MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: so long a session is safe from smaller and busier ones."""
+"""MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: within this time a session cannot be evicted for a
+larger or a newer one."""
 MAX_CACHED_PARTITIONS = 500_000
-"""Of all sessions: some 150 MB. Kafka has no such bound."""
+"""Limit over all sessions, some 150 MB. Kafka has no such limit."""
 NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
-"""Of requests that name all their partitions: one opens a session, the other closes it or has none."""
+"""Epochs of requests that name all their partitions: the first opens a session, the second closes it or has
+none."""
 UNKNOWN = -1
 
 PartitionKey = tuple[str | bytes, int]
-"""Name or id of the topic, as the version of the request has it, and the partition's index."""
+"""Name or id of the topic, depending on the version of the request, and the partition index."""
 
 
 @dataclass(slots=True)
 class CachedPartition:
-    """One partition that a client reads, and what it was told last."""
+    """One partition that a client reads, with the state last sent to it."""
 
     topic: str | None
-    """None where the request gives an id that no topic has."""
+    """None if the request has an unknown topic id."""
     topic_id: bytes
     wanted: FetchPartition
     high_watermark: int = UNKNOWN
     log_start_offset: int = UNKNOWN
 
     def remember(self, answer: PartitionData) -> None:
-        """Take over what the client is told. After an error it is told the end of it, whatever that is."""
+        """Remember the state sent to the client. After an error, the next response always names the
+        partition.
+        """
         self.high_watermark = UNKNOWN if answer.error_code else answer.high_watermark
         self.log_start_offset = answer.log_start_offset
 
     def differs(self, answer: PartitionData) -> bool:
-        """Whether the client has to hear this answer."""
+        """Whether a response must name the partition."""
         return bool(
             answer.records
             or answer.error_code
@@ -53,13 +57,13 @@ class CachedPartition:
 
 
 def next_epoch(epoch: int) -> int:
-    """Epochs of a session count from 1 and begin there again after the largest."""
+    """The epoch after this one. Epochs count from 1 and wrap around to 1."""
     return 1 if epoch == INT32_MAX else epoch + 1
 
 
 @dataclass(slots=True, eq=False)
 class FetchSession:
-    """What one client reads. In ``partitions`` those that were answered last come last."""
+    """The partitions that one client reads, ordered so that those with the latest records come last."""
 
     id: int
     uses_topic_ids: bool
@@ -67,14 +71,14 @@ class FetchSession:
     partitions: dict[PartitionKey, CachedPartition]
     last_used_ms: int = 0
     epoch: int = INITIAL_EPOCH + 1
-    """Of the request that is expected next."""
+    """The epoch of the next expected request."""
     cached_size: int = 0
     """Number of partitions that the cache counts for this session."""
 
     def update(
         self, changed: Mapping[PartitionKey, CachedPartition], forgotten: Iterable[PartitionKey]
     ) -> None:
-        """Carry out what an incremental request says."""
+        """Apply the changes of an incremental request."""
         for key, partition in changed.items():
             known = self.partitions.get(key)
             if known is None:
@@ -85,14 +89,14 @@ class FetchSession:
             self.partitions.pop(key, None)
 
     def move_to_end(self, key: PartitionKey) -> None:
-        """A partition that had records waits until all others had their turn."""
+        """Move a partition that had records to the end, so that the others get their turn."""
         partition = self.partitions.pop(key, None)
         if partition is not None:
             self.partitions[key] = partition
 
 
 def forgotten_keys(topics: Iterable[ForgottenTopic], uses_topic_ids: bool) -> list[PartitionKey]:
-    """What a request takes out of its session."""
+    """The partitions that a request removes from its session."""
     return [
         (topic.topic_id if uses_topic_ids else topic.topic, index)
         for topic in topics
@@ -104,13 +108,13 @@ def forgotten_keys(topics: Iterable[ForgottenTopic], uses_topic_ids: bool) -> li
 class FetchSessionCache:
     """All sessions of the host, at most ``slots``.
 
-    When all slots are taken a new session replaces the one that was silent the longest, if that is more than
-    two minutes, or else the smallest that is older than two minutes, if that is smaller. A client that gets
-    none works without.
+    If all slots are taken, a new session replaces the least recently used one, provided that it was idle for
+    more than two minutes; else the smallest one that is older than two minutes, provided that it is smaller
+    than the new one. A client that gets no session works without.
 
     Args:
         slots: ``max.incremental.fetch.session.cache.slots``.
-        random_id: Draws from 1 to 2**31 - 2: ids of sessions cannot be guessed.
+        random_id: A random number from 1 to 2**31 - 2, so that session ids cannot be guessed.
     """
 
     slots: int
@@ -121,7 +125,7 @@ class FetchSessionCache:
     evictable: list[tuple[int, int]] = field(default_factory=list)
     """Size and id of sessions older than two minutes, smallest first."""
     partitions: int = 0
-    """Of all sessions."""
+    """Number of partitions in all sessions."""
 
     def __len__(self) -> int:
         return len(self.sessions)
@@ -129,7 +133,7 @@ class FetchSessionCache:
     def open(
         self, partitions: Mapping[PartitionKey, CachedPartition], uses_topic_ids: bool, now_ms: int
     ) -> int:
-        """A new session's id; 0 if there is no room for it."""
+        """Open a session and return its id; 0 if there is no room for it."""
         if not self.make_room(len(partitions), now_ms):
             return NO_SESSION
         session = FetchSession(self.fresh_id(), uses_topic_ids, now_ms, dict(partitions))
@@ -138,20 +142,20 @@ class FetchSessionCache:
         return session.id
 
     def fresh_id(self) -> int:
-        """An id that no session has."""
+        """An unused session id."""
         while True:
             candidate = self.random_id()
             if candidate not in self.sessions:
                 return candidate
 
     def make_room(self, size: int, now_ms: int) -> bool:
-        """Whether a session of so many partitions fits, after an eviction if need be."""
+        """Whether a session of this size fits; evicts another one if needed."""
         if self.partitions + size > self.max_partitions:
             return False
         return len(self.sessions) < self.slots or self.evict(size, now_ms)
 
     def evict(self, size: int, now_ms: int) -> bool:
-        """Make a slot free for a session of so many partitions, if any may go."""
+        """Evict a session for one of this size; False if none may be evicted."""
         oldest = next(iter(self.sessions.values()), None)
         if oldest is None:
             return False
@@ -165,7 +169,7 @@ class FetchSessionCache:
         return True
 
     def touch(self, session: FetchSession, now_ms: int) -> None:
-        """A session is used, and may have another size than before."""
+        """Record the use of a session and its current size."""
         self.sessions[session.id] = self.sessions.pop(session.id)
         session.last_used_ms = now_ms
         size = len(session.partitions)
@@ -176,7 +180,7 @@ class FetchSessionCache:
             insort(self.evictable, (size, session.id))
 
     def forget_size(self, session: FetchSession) -> None:
-        """Count a session no longer."""
+        """Remove the size of a session from the totals."""
         self.partitions -= session.cached_size
         entry = (session.cached_size, session.id)
         at = bisect_left(self.evictable, entry)
@@ -184,7 +188,7 @@ class FetchSessionCache:
             del self.evictable[at]
 
     def remove(self, session_id: int) -> None:
-        """Close a session, if it is there."""
+        """Close a session if it exists."""
         session = self.sessions.pop(session_id, None)
         if session is not None:
             self.forget_size(session)

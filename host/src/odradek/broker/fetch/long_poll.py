@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from odradek.broker.broker import Broker
 from odradek.broker.fetch.fetch_read import Read
-from odradek.clock import TimerTask
+from odradek.clock import Clock, Timer, TimerTask
 from odradek.deferred import Deferred
 from odradek.log.partition_log import Listener, PartitionLog
 
@@ -23,14 +22,16 @@ class LongPoll:
     """One waiting fetch.
 
     Args:
-        broker: Has the clock and the timer.
+        clock: The time.
+        timer: Ends the wait.
         min_bytes: The bytes that the client waits for, within the limits of its request.
         first: The result of the first read.
         again: Reads once more.
         respond: Makes the answer from a read.
     """
 
-    broker: Broker
+    clock: Clock
+    timer: Timer
     min_bytes: int
     first: Read
     again: Callable[[], Read]
@@ -49,8 +50,8 @@ class LongPoll:
 
     def start(self, wait_ms: int) -> Deferred[Any]:
         """Wait for appends."""
-        deadline_ms = self.broker.clock.now_ms() + min(wait_ms, MAX_WAIT_MS)
-        self.timeout = self.broker.timer.schedule(deadline_ms, self.finish)
+        deadline_ms = self.clock.now_ms() + min(wait_ms, MAX_WAIT_MS)
+        self.timeout = self.timer.schedule(deadline_ms, self.finish)
         for log in self.logs:
             listener = self.appended
             if self.first.params.read_committed:
@@ -72,7 +73,7 @@ class LongPoll:
         if self.min_bytes <= 1:
             self.finish()
         elif self.look is None:
-            self.look = self.broker.timer.schedule(self.broker.clock.now_ms() + LOOK_MS, self.look_again)
+            self.look = self.timer.schedule(self.clock.now_ms() + LOOK_MS, self.look_again)
 
     def look_again(self) -> None:
         """Answer if there are enough bytes now."""

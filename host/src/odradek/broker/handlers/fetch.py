@@ -111,4 +111,4 @@ def fetch(
     min_bytes = min(request.min_bytes, params.max_bytes)
     if found.failed or not found.logs or found.bytes_read >= min_bytes or request.max_wait_ms <= 0:
         return respond(found)
-    return LongPoll(broker, min_bytes, found, read, respond).start(request.max_wait_ms)
+    return LongPoll(broker.clock, broker.timer, min_bytes, found, read, respond).start(request.max_wait_ms)
