@@ -265,8 +265,8 @@ transaction.state.log.replication.factor SHORT 3
 transaction.state.log.segment.bytes INT 104857600
 transaction.two.phase.commit.enable BOOLEAN false
 """  # noqa: E501  the name of a class
-"""Key, type and default; no default means null. ``broker.id`` and ``log.dir`` are missing: their defaults would
-be wrong here."""
+"""Key, type and default; no default means null. ``broker.id`` and ``log.dir`` are missing: their defaults
+would be wrong here."""
 
 
 @cache
