@@ -34,7 +34,7 @@ def timeout_s(item: pytest.Item) -> float:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("dist", "no") != "loadgroup":
+    if not config.getoption("loadgroup", False):  # pytest-xdist sets it in its workers
         return
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (group := group_of(item)):
