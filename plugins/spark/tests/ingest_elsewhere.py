@@ -12,7 +12,7 @@ from pathlib import Path
 from ingested import settings
 
 from odradek_spark.ingest.run import run_ingest
-from odradek_spark.ingest.session import local_session, prepare_environment, remote_session
+from odradek_spark.ingest.session import archive_path, local_session, prepare_environment, remote_session
 
 
 def main(master: str, bootstrap: str, dataset: str, jars: str = "") -> None:
@@ -20,7 +20,8 @@ def main(master: str, bootstrap: str, dataset: str, jars: str = "") -> None:
         prepare_environment()
         session = remote_session("local[2]")
     else:
-        session = local_session("elsewhere", master, {"spark.jars": jars} if jars else None)
+        more = {"spark.jars": jars} if jars else None
+        session = local_session("elsewhere", master, more, archive=archive_path())
     source = "kafka" if jars else "odradek"
     given = settings(
         bootstrap, Path(dataset), max_bytes_per_trigger=1_000_000 if jars else 20_000, source=source

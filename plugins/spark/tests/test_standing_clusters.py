@@ -19,11 +19,18 @@ from ingested import every, is_exactly, until
 from spark_topics import TOPIC, fill, records
 
 import odradek.testing
+from odradek_spark.ingest.session import archive_path
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 SPARK_HOME = Path(pyspark.__file__).parent
 PATIENCE_S = 100
+QUICK_START = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable -Xlog:all=off"
+    f" -Xshare:auto -XX:SharedArchiveFile={archive_path()}"
+)
+"""For every JVM of a cluster: each lives for seconds."""
 ENVIRONMENT = {
+    "JDK_JAVA_OPTIONS": QUICK_START,
     "SPARK_HOME": str(SPARK_HOME),
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_NO_DAEMONIZE": "1",
