@@ -96,6 +96,7 @@ def between(text: str, start: str, end: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # an installation alone may take 300 s
 def test_every_command_works_as_on_the_page(tmp_path: Path, wheels: Path) -> None:
     (project,) = code("toml")
     plugin, contract, kept, hook, line = code("python")

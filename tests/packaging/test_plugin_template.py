@@ -57,6 +57,7 @@ def test_it_requires_this_version_of_the_host() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # an installation alone may take 300 s
 def test_a_plugin_written_by_an_installed_host_is_built_installed_and_passes(tmp_path: Path) -> None:
     wheels, pad, bin_folder = tmp_path / "wheels", tmp_path / "pad", tmp_path / "env/bin"
     venv.create(tmp_path / "env", with_pip=True)
