@@ -93,10 +93,14 @@ def test_the_node_is_described(tool: Tool) -> None:
     assert any(line.startswith("  node.id=1 sensitive=false synonyms={") for line in described.out)
 
 
-def test_the_cluster_has_no_configs(tool: Tool) -> None:
+def test_a_new_cluster_has_one_config(tool: Tool) -> None:
     described = tool("--describe", "--entity-type", "brokers", "--entity-default")
 
-    assert described == Done(0, ["Default configs for brokers in the cluster are:"], [])
+    assert described.out == [
+        "Default configs for brokers in the cluster are:",
+        "  min.insync.replicas=1 sensitive=false "
+        "synonyms={DYNAMIC_DEFAULT_BROKER_CONFIG:min.insync.replicas=1}",
+    ]
 
 
 def test_a_refusal_is_one_line_and_status_1(

@@ -40,7 +40,7 @@ def test_a_topic_is_created_changed_and_deleted(tool: Tool) -> None:
     heading, *rows = described.out
     assert re.fullmatch(
         r"Topic: life\tTopicId: [-\w]{22}\tPartitionCount: 2\tReplicationFactor: 1\t"
-        r"Configs: retention.ms=1000",
+        r"Configs: min.insync.replicas=1,retention.ms=1000",
         heading,
     )
     assert rows == [
