@@ -25,7 +25,7 @@ class TestReceiver(ReceiverContract):
 
 
 class FileSide:
-    """A file as the far side. It is down when its folder is missing."""
+    """A file as the destination. It is down when its folder is missing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

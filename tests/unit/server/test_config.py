@@ -210,7 +210,7 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
         ("metrics.listener=http://localhost:x", "metrics.listener", "http://HOST:PORT"),
         ("metrics.otlp.endpoint=collector:4318", "metrics.otlp.endpoint", "http://HOST:PORT"),
         ("metrics.otlp.endpoint=http://me:pw@a:1", "metrics.otlp.endpoint", "expected http://HOST:PORT or"),
-        ("metrics.otlp.headers=a=b,secret", "metrics.otlp.headers", "number 2 is not"),
+        ("metrics.otlp.headers=a=b,secret", "metrics.otlp.headers", "header 2 is not"),
         ("compression.type=rar", "compression.type", "rar"),
         ("plugins.otlp=5", "plugins.otlp", "expected a table"),
         ("node.id", "--set", "expected key=value"),

@@ -21,7 +21,7 @@ class ExampleForwarder:
         """Prepare for the first batch. Called once."""
 
     async def deliver(self, batch: Sequence[TelemetryRecord]) -> None:
-        """Deliver a batch, and return when the far side, here the file, has all of it.
+        """Deliver a batch, and return when the destination, here the file, has all of it.
 
         Raises:
             Retry: The file cannot be written now; the host delivers the batch again.

@@ -50,19 +50,20 @@ class BrokerSettings:
     node_id: int = setting("node.id", Whole(INT), 1, "Id of this broker in its cluster.")
     auto_create_topics_enable: bool = setting(
         "auto.create.topics.enable", Flag(), True,
-        "Whether a request for a topic that does not exist creates it.",
+        "Whether a request for a topic that does not exist creates the topic.",
     )
     num_partitions: int = setting(
         "num.partitions", Whole(INT, 1, MAX_PARTITIONS), 1,
-        "Partitions of a topic that is created without a number of them.", unit="partitions",
+        "Partitions of a topic that is created without a partition count.", unit="partitions",
     )
     fetch_max_bytes: int = setting(
-        "fetch.max.bytes", Whole(INT, 1024), 57_671_680, "Largest response to a fetch.", unit="bytes"
+        "fetch.max.bytes", Whole(INT, 1024), 57_671_680,
+        "Largest response to a fetch request.", unit="bytes",
     )
     max_incremental_fetch_session_cache_slots: int = setting(
         "max.incremental.fetch.session.cache.slots", Whole(INT), 1_000,
-        "Fetch sessions that are remembered (KIP-227); other clients name all their partitions in each "
-        "request.", unit="sessions",
+        "Incremental fetch sessions that are cached (KIP-227); a client without a session names all its "
+        "partitions in every request.", unit="sessions",
     )
     # fmt: on
 

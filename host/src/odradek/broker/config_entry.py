@@ -1,4 +1,4 @@
-"""Keys of a resource with their values, and where these come from, as DescribeConfigs shows them."""
+"""Keys of a resource with their values and the sources of these, as DescribeConfigs shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from odradek.wire.config_resource import ConfigSource
 
 @dataclass(frozen=True, slots=True)
 class ConfigSynonym:
-    """A key and its value that is in force, or would be without the stronger ones before it."""
+    """A key with a value that is in force, or would be without the stronger synonyms before it."""
 
     name: str
     value: str | None

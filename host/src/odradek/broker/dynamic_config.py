@@ -1,7 +1,7 @@
-"""The settings of a broker that change at run time, over the values that it was started with.
+"""The settings of a broker that change at run time, on top of its values at the start.
 
-After DynamicBrokerConfig and ConfigHelper (Kafka 4.3). A value that is set on the broker is stronger than one
-that is set on all brokers, which is stronger than the configuration file.
+After DynamicBrokerConfig and ConfigHelper (Kafka 4.3). A value that is set on the broker overrides the value
+that is set on all brokers, which overrides the configuration file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from odradek.wire.error_code import ErrorCode
 
 LOG_KEYS = by_key(LogConfig)
 RATE_KEYS = by_key(ReplicationRates)
-"""Kafka shows these only where they are set."""
+"""Kafka shows these only if they are set."""
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 WITHOUT_OVERRIDES = (
     f"requirement failed: {MAX_CONNECTIONS_PER_IP} can be set to zero only if "
@@ -54,27 +54,27 @@ class DynamicConfig:
     """The settings of one broker."""
 
     start: Mapping[str, StartValue]
-    """By key: those that a configuration file can have."""
+    """By key: the settings that a configuration file can have."""
     log_defaults: LogConfig
-    """The defaults of topics, as of the start."""
+    """The defaults of topics at the start."""
     limits: ConnectionLimits = field(default_factory=ConnectionLimits)
-    """The limits of connections, as of the start."""
+    """The connection limits at the start."""
     cluster: Mapping[str, str] = field(default_factory=dict)
-    """Set at run time on all brokers (BROKER without a name)."""
+    """Values set at run time on all brokers (BROKER without a name)."""
     node: Mapping[str, str] = field(default_factory=dict)
-    """Set at run time on this one."""
+    """Values set at run time on this broker."""
 
     @property
     def on_cluster(self) -> Mapping[str, str]:
-        """The values of all brokers.
+        """The values that are set on all brokers.
 
-        Kafka sets ``min.insync.replicas`` there when it finalizes eligible leader replicas (KIP-966), which
-        new clusters do.
+        Kafka sets ``min.insync.replicas`` there when it finalizes eligible leader replicas (KIP-966), as in
+        every new cluster.
         """
         return {MIN_INSYNC_REPLICAS: self.log_start_text(MIN_INSYNC_REPLICAS), **self.cluster}
 
     def log_start_text(self, name: str) -> str:
-        """The default of a key of topics, as of the start."""
+        """The default of a topic's key at the start."""
         name_of_field, declaration = LOG_KEYS[name]
         return declaration.kind.text(getattr(self.log_defaults, name_of_field))
 
@@ -83,10 +83,10 @@ class DynamicConfig:
         return {key: text for key, text in {**self.cluster, **self.node}.items() if key in known}
 
     def log_config(self) -> LogConfig:
-        """Return the configuration of a topic without keys of its own.
+        """Return the configuration of a topic that sets no keys.
 
         Raises:
-            ApiError: INVALID_REQUEST: a value is not legal.
+            ApiError: INVALID_REQUEST: a value is invalid.
         """
         try:
             return self.log_defaults.changed(self.set_keys(LOG_KEYS))
@@ -94,7 +94,7 @@ class DynamicConfig:
             raise ApiError(ErrorCode.INVALID_REQUEST, error.problem) from None
 
     def connection_texts(self) -> dict[str, str]:
-        """The limits of connections that are set at run time."""
+        """The connection limits that are set at run time."""
         return {
             key: text
             for key, text in {**self.cluster, **self.node}.items()
@@ -102,10 +102,10 @@ class DynamicConfig:
         }
 
     def check(self) -> None:
-        """Whether the values can be put in force.
+        """Check that the values can be put in force.
 
         Raises:
-            ApiError: INVALID_REQUEST.
+            ApiError: INVALID_REQUEST: they cannot.
         """
         self.log_config()
         try:
@@ -116,7 +116,7 @@ class DynamicConfig:
             raise ApiError(ErrorCode.INVALID_REQUEST, words) from None
 
     def enforce(self, managers: QuotaManagers, quotas: ConnectionQuotas) -> None:
-        """Put the quotas in force."""
+        """Put the connection limits and replication rates in force."""
         quotas.update(self.connection_texts())
         texts = self.set_keys(RATE_KEYS)
         rates = changed(ReplicationRates(), texts)
@@ -136,7 +136,7 @@ class DynamicConfig:
         return found
 
     def all_synonyms(self, name: str) -> Iterator[ConfigSynonym]:
-        """Values of a key and of those that stand in for it: of a listener's key, the broker's."""
+        """Yield the values of a key and of its fallbacks; a listener's key falls back to the broker's."""
         own = self.start.get(name)
         fallbacks = own.setting.fallbacks if own is not None else ()
         names = dict.fromkeys((name, base_of(name), *fallbacks))
@@ -157,12 +157,12 @@ class DynamicConfig:
                 yield ConfigSynonym(value.setting.name, default, ConfigSource.DEFAULT)
 
     def shown_keys(self) -> set[str]:
-        """The keys that a description of this broker has."""
+        """The keys in a description of this broker."""
         set_keys = {key for key in {**self.cluster, **self.node} if dynamic_setting(key) is not None}
         return {*self.start, *set_keys}
 
     def entry(self, name: str) -> ConfigEntry:
-        """Return one of the `shown_keys` of this broker."""
+        """Describe one of the `shown_keys` of this broker."""
         declaration = dynamic_setting(name)
         key = self.start[name].setting if declaration is None else declaration
         synonyms = self.synonyms(name)
@@ -175,13 +175,13 @@ class DynamicConfig:
             value=None if value is None else rendered(key.kind.type, value),
             source=source,
             synonyms=synonyms,
-            # Kafka calls the keys of listeners read-only, and changes them
+            # Kafka shows the keys of listeners as read-only, although they can be changed
             read_only=declaration is None or base_of(name) != name,
         )
         return hidden(entry) if key.sensitive else entry
 
     def cluster_entry(self, name: str) -> ConfigEntry:
-        """Return one key that is set on all brokers."""
+        """Describe one key that is set on all brokers."""
         key = dynamic_setting(name)
         assert key is not None
         source = ConfigSource.DYNAMIC_DEFAULT_BROKER

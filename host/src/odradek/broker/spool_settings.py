@@ -15,21 +15,21 @@ DEAD_LETTER_SUFFIX = "_dead_letter"
 
 
 class Durability(StrEnum):
-    """What a client may rely on when its push is answered (``telemetry.durability``)."""
+    """The durability of a push when it is acknowledged (``telemetry.durability``)."""
 
     MEMORY = "memory"
-    """The push was given to receivers and forwarders; nothing is written."""
+    """The push was passed to receivers and forwarders; nothing is written."""
     LOG = "log"
     """The push is in the log: it survives the end of the process."""
     FSYNC = "fsync"
-    """The push is on the disk: it survives the end of the machine."""
+    """The push is on disk: it survives the end of the machine."""
 
 
 def read_topic_name(table: PluginConfig, key: str) -> str:
-    """Return the name of a topic that has room for the suffix of the dead letters.
+    """Return the name of a topic that stays valid with the suffix of the dead letter topic.
 
     Raises:
-        ConfigError: No topic can have the name.
+        ConfigError: The name is not valid.
     """
     name = table.text(key) or ""
     fault = fault_of(name + DEAD_LETTER_SUFFIX) if name else "the empty string is not allowed"
@@ -45,47 +45,48 @@ class SpoolSettings:
     # fmt: off
     durability: Durability = setting(
         "telemetry.durability", Choice({each.value: each for each in Durability}), Durability.LOG,
-        "What an answered push survives: `log` the end of the process, `fsync` the end of the machine, "
-        "`memory` neither, as it is only with receivers and in the queues of forwarders.",
+        "What an acknowledged push survives: `log` the end of the process, `fsync` the end of the machine; "
+        "`memory` neither, because only receivers and the queues of forwarders have the push.",
         page="telemetry-topic.md",
     )
     topic_name: str = setting(
         "telemetry.topic.name", Special(type=ConfigType.STRING, shape="text", read=read_topic_name),
-        "__client_telemetry", "The topic of accepted pushes; it is created at the start.",
+        "__client_telemetry",
+        "Topic that stores accepted pushes; it is created at the start.",
     )
     partitions: int = setting(
         "telemetry.topic.partitions", Whole(INT, 1, MAX_PARTITIONS), 1,
-        "Fewest partitions of the telemetry topic; adding some later moves client instances to others.",
-        unit="partitions",
+        "Smallest number of partitions of the telemetry topic; adding partitions later moves client "
+        "instances to other partitions.", unit="partitions",
     )
     linger_ms: int = setting(
         "telemetry.linger.ms", Whole(INT, 0, 10_000), 20,
-        "How long a push waits for others, to be written and answered with them; 0 gathers the pushes of one "
-        "turn of the event loop.", unit="ms",
+        "How long a push waits so that it can be written and answered together with others; 0 combines the "
+        "pushes of one turn of the event loop.", unit="ms",
     )
     buffer_max_bytes: int = setting(
         "telemetry.buffer.max.bytes", Whole(LONG, 1), 64 << 20,
-        "Pushes that wait to be written; more are refused with THROTTLING_QUOTA_EXCEEDED.", unit="bytes",
+        "Size of all pushes that may wait to be written; further ones are refused with "
+        "THROTTLING_QUOTA_EXCEEDED.", unit="bytes",
     )
     log_max_bytes: int = setting(
         "telemetry.log.max.bytes", Whole(LONG, -1), -1,
-        "Pushes are refused with THROTTLING_QUOTA_EXCEEDED while the telemetry topic has this size; -1 is no "
-        "limit.",
-        unit="bytes",
+        "Pushes are refused with THROTTLING_QUOTA_EXCEEDED while the telemetry topic is at least this "
+        "large; -1 is no limit.", unit="bytes",
     )
     retention_ms: int | None = setting(
         "telemetry.retention.ms", Whole(LONG, -1), None,
-        "Retention time of the telemetry topic; unset leaves it to the topic or to `log.retention.ms`.",
-        unit="ms", unset="unset",
+        "Retention time of the telemetry topic. If unset, the topic's own value or `log.retention.ms` "
+        "applies.", unit="ms", unset="unset",
     )
     retention_bytes: int | None = setting(
         "telemetry.retention.bytes", Whole(LONG, -1), None,
-        "Size of each partition of the telemetry topic; the oldest segments beyond it are deleted. Unset "
-        "leaves it to the topic or to `log.retention.bytes`.", unit="bytes", unset="unset",
+        "Size limit of each partition of the telemetry topic; the oldest segments beyond it are deleted. If "
+        "unset, the topic's own value or `log.retention.bytes` applies.", unit="bytes", unset="unset",
     )
     # fmt: on
 
     @property
     def dead_letter_topic(self) -> str:
-        """The topic of records that no destination takes."""
+        """The topic of records that no destination accepts."""
         return self.topic_name + DEAD_LETTER_SUFFIX

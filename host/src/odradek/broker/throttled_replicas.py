@@ -26,13 +26,13 @@ class ThrottledReplicas:
     # fmt: off
     leader: tuple[str, ...] = setting(
         LEADER_REPLICAS, Items(), (),
-        "Replicas that `leader.replication.throttled.rate` limits: `*` for all, or partition:broker pairs.",
-        scope=Scope.TOPIC, own_key=LEADER_REPLICAS, in_file=False, unset="none",
+        "Replicas that `leader.replication.throttled.rate` applies to: `*` for all, or `PARTITION:BROKER` "
+        "pairs.", scope=Scope.TOPIC, own_key=LEADER_REPLICAS, in_file=False, unset="none",
     )
     follower: tuple[str, ...] = setting(
         FOLLOWER_REPLICAS, Items(), (),
-        "Replicas that `follower.replication.throttled.rate` limits: `*` for all, or partition:broker pairs.",
-        scope=Scope.TOPIC, own_key=FOLLOWER_REPLICAS, in_file=False, unset="none",
+        "Replicas that `follower.replication.throttled.rate` applies to: `*` for all, or `PARTITION:BROKER` "
+        "pairs.", scope=Scope.TOPIC, own_key=FOLLOWER_REPLICAS, in_file=False, unset="none",
     )
     # fmt: on
 

@@ -12,7 +12,7 @@ from odradek.plugin.protocols import Reject, Retry, TelemetryRecord
 JITTER = 0.2
 """As in Kafka's ``CommonClientConfigs.RETRY_BACKOFF_JITTER``."""
 MAX_ASKED_WAIT_MS = 300_000
-"""The longest wait, even if the far side asks for more."""
+"""The longest wait, even if the destination asks for more."""
 
 
 class BatchDelivery:
@@ -61,13 +61,13 @@ class BatchDelivery:
         return list(self.pieces[0]) if self.pieces else []
 
     def delivered(self) -> None:
-        """The far side took every record of the piece."""
+        """The destination took every record of the piece."""
         if self.pieces:
             self.ledger.deliver(self.pieces.popleft())
         self.retries = self.failures = 0
 
     def retry(self, error: Retry) -> int:
-        """The far side cannot take the piece now.
+        """The destination cannot take the piece now.
 
         Returns:
             Milliseconds to wait; 0 when the piece was given up.
@@ -106,7 +106,7 @@ class BatchDelivery:
         return 0
 
     def reject(self, error: Reject) -> None:
-        """The far side will never take the records that the error names, or one of the piece if it names
+        """The destination will never take the records that the error names, or one of the piece if it names
         none.
 
         The rest is delivered again at once. This ends, because the piece gets smaller each time.
@@ -125,7 +125,7 @@ class BatchDelivery:
         self.lose(gone, str(error))
 
     def took(self, delivered: Iterable[TelemetryRecord]) -> bool:
-        """The far side took some records of the piece. Returns whether others remain."""
+        """The destination took some records of the piece. Returns whether others remain."""
         taken = ids(delivered)
         if not taken or not self.pieces:
             return bool(self.pieces)
@@ -198,7 +198,7 @@ def ids(records: object) -> set[int]:
 
 
 def asked_ms(after_s: object) -> int:
-    """The wait that a far side asked for, in ms; 0 if it did not ask or gave no valid number."""
+    """The wait that a destination asked for, in ms; 0 if it did not ask or gave no valid number."""
     if not isinstance(after_s, int | float) or not after_s > 0:
         return 0
     return max(1, round(min(after_s * 1000, MAX_ASKED_WAIT_MS)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from odradek.plugin.protocols import TelemetryRecord
 
 MAX_REASONS = 20
-"""The most reasons: they come from the far side and label a metric. Further ones are counted as `OTHER`."""
+"""Limit of different reasons: they come from the destination and label a metric. Others count as `OTHER`."""
 OTHER = "other"
 MAX_REASON_LENGTH = 200
 
@@ -24,9 +24,9 @@ class DeliveryLedger:
     dropped: dict[str, int] = field(default_factory=dict)
     """By reason: the name of the bound that was reached, or of the end."""
     rejected: dict[str, int] = field(default_factory=dict)
-    """By the far side's reason. If the log is the spool, these are dead letters."""
+    """By the destination's reason. If the log is the spool, these are dead letters."""
     retries: int = 0
-    """Calls of ``deliver`` after which the far side asked for another."""
+    """Calls of ``deliver`` after which the destination asked for another."""
     failures: int = 0
     """Calls of ``deliver`` that raised something else or took too long."""
     settled: int = 0
@@ -34,7 +34,7 @@ class DeliveryLedger:
     last_error: str | None = None
 
     def deliver(self, records: Sequence[TelemetryRecord]) -> None:
-        """Records that the far side took."""
+        """Records that the destination took."""
         self.delivered += len(records)
         self.settle(records)
 
@@ -44,7 +44,7 @@ class DeliveryLedger:
         self.settle(records)
 
     def reject(self, records: Sequence[TelemetryRecord], reason: str) -> None:
-        """Records given up because the far side will never take them."""
+        """Records given up because the destination will never take them."""
         count(self.rejected, reason, len(records))
         self.settle(records)
 

@@ -13,57 +13,64 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwarderSettings:
-    """How one forwarder is driven.
+    """The queue, batches and retries of one forwarder.
 
-    The default batch, 40 records and 1 MiB, is where joining bodies for OTLP stops paying off.
+    Joining OTLP bodies into batches larger than the default, 40 records and 1 MiB, gains nothing.
     """
 
     # fmt: off
     queue_max_bytes: int = setting(
         "queue.max.bytes", Whole(LONG, 1), 64 * MIB,
-        "Payloads that wait or are on their way; the newest is dropped beyond it.", unit="bytes",
+        "Payload bytes that may be queued or in flight; further pushes are dropped. Used only with "
+        "`telemetry.durability=memory`.", unit="bytes",
     )
     queue_max_records: int = setting(
         "queue.max.records", Whole(LONG, 1), 10_000,
-        "The same in pushes; both hold with `telemetry.durability=memory` only.", unit="pushes",
+        "Pushes that may be queued or in flight; further ones are dropped. Used only with "
+        "`telemetry.durability=memory`.", unit="pushes",
     )
     batch_max_bytes: int = setting(
         "batch.max.bytes", Whole(LONG, 1), MIB,
-        "Payload bytes of a batch; a larger push travels alone.", unit="bytes",
+        "Payload bytes per batch; a larger push is sent alone.", unit="bytes",
     )
     batch_max_records: int = setting(
-        "batch.max.records", Whole(LONG, 1), 40, "Pushes of a batch.", unit="pushes"
+        "batch.max.records", Whole(LONG, 1), 40,
+        "Pushes per batch.", unit="pushes",
     )
     batch_max_age_ms: int = setting(
         "batch.max.age.ms", Whole(LONG), 1_000,
-        "A batch leaves when its oldest push has waited this long.", unit="ms",
+        "A batch is sent when its oldest push has waited this long.", unit="ms",
     )
     deliver_timeout_ms: int = setting(
         "deliver.timeout.ms", Whole(LONG, 1), 30_000,
-        "Time for one attempt; a longer one is cancelled, counts as a failure and is repeated.", unit="ms",
+        "Time limit of one attempt; a longer attempt is cancelled, counted as a failure and repeated.",
+        unit="ms",
     )
     retry_backoff_ms: int = setting(
         "retry.backoff.ms", Whole(LONG, 1), 500,
-        "Wait before the first retry, doubled each time, with 20 % jitter.", unit="ms",
+        "Wait before the first retry; it doubles with each further retry, with 20 % jitter.", unit="ms",
     )
     retry_backoff_max_ms: int = setting(
-        "retry.backoff.max.ms", Whole(LONG, 1), 30_000, "Longest wait that the host chooses.", unit="ms"
+        "retry.backoff.max.ms", Whole(LONG, 1), 30_000,
+        "Longest wait before a retry, unless the destination asks for a longer one.", unit="ms",
     )
     retry_max_attempts: int = setting(
         "retry.max.attempts", Whole(LONG), 0,
-        "Retries that the destination asked for before a batch is given up; 0 is no limit.", unit="attempts",
+        "Retries that the destination may ask for before a batch is given up; 0 is no limit.",
+        unit="attempts",
     )
     failure_max_attempts: int = setting(
         "failure.max.attempts", Whole(LONG, 1), 5,
-        "Failed attempts before a batch is halved; a single push is given up then.", unit="attempts",
+        "Failed attempts before a batch is split in half; a batch of one push is given up instead.",
+        unit="attempts",
     )
     # fmt: on
 
     def check(self) -> None:
-        """Whether the values go together.
+        """Check that the values are consistent.
 
         Raises:
-            ConfigError: They do not.
+            ConfigError: They are not.
         """
         if self.batch_max_bytes > self.queue_max_bytes:
             raise ConfigError("batch.max.bytes", f"expected at most queue.max.bytes ({self.queue_max_bytes})")

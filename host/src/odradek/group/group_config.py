@@ -11,66 +11,68 @@ from odradek.settings.setting import Scope, setting
 from odradek.wire.limits import INT32_MAX
 
 MAX_MEMBER_METADATA_BYTES = 1_048_576
-"""Of one member: of a classic group its protocols, else its topics. Kafka's limit is that of a record, 1 MiB,
-for the whole group."""
+"""Limit for the protocols of a classic member, or the topics of another member. Kafka limits the record of a
+whole group, to 1 MiB."""
 MAX_ASSIGNMENTS_BYTES = 67_108_864
-"""Of all members of one classic group together."""
+"""Limit for all members of one classic group together."""
 MAX_PENDING_MEMBERS = 10_000
-"""Member ids of one group that were given out and not used yet."""
+"""Limit of member ids of one group that were assigned but not used yet."""
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """``CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS``: a parked new member, whose client may be gone, is dropped."""
 MIGRATION_POLICIES = {name: name for name in ("bidirectional", "upgrade", "downgrade", "disabled")}
 """ConsumerGroupMigrationPolicy.java."""
 LIMITED = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
-"""Times of the consumer protocol that a group can have for itself, between a least and a most."""
+"""Times of the consumer protocol that a single group can override, between a minimum and a maximum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:
-    """One host's settings for all groups."""
+    """The host's settings for all groups."""
 
     # fmt: off
     min_session_timeout_ms: int = setting(
         "group.min.session.timeout.ms", Whole(INT, 1), 6_000,
-        "Shortest session that members of the classic protocol may ask for.", unit="ms",
+        "Shortest session timeout that members of the classic protocol may ask for.", unit="ms",
     )
     max_session_timeout_ms: int = setting(
         "group.max.session.timeout.ms", Whole(INT, 1), 1_800_000,
-        "Longest session that members of the classic protocol may ask for.", unit="ms",
+        "Longest session timeout that members of the classic protocol may ask for.", unit="ms",
     )
     initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms", Whole(INT), 3_000,
-        "How long the first members of a group wait for more, and again while more arrive.", unit="ms",
+        "How long a new group waits for more members before its first rebalance; extended while more "
+        "members join.", unit="ms",
     )
     max_size: int = setting(
-        "group.max.size", Whole(INT, 1), INT32_MAX, "Largest group of the classic protocol.", unit="members"
+        "group.max.size", Whole(INT, 1), INT32_MAX,
+        "Most members of one group of the classic protocol.", unit="members",
     )
     offset_metadata_max_bytes: int = setting(
         "offset.metadata.max.bytes", Whole(INT), 4_096,
-        "Longest text that may be committed with an offset.", unit="characters",
+        "Longest metadata text that may be committed with an offset.", unit="characters",
     )
     offsets_retention_minutes: int = setting(
         "offsets.retention.minutes", Whole(INT, 1), 10_080,
-        "How long offsets are kept after their group became empty; without members, after the commit.",
-        unit="minutes",
+        "How long offsets are kept after their group became empty; for consumers that assign partitions "
+        "themselves, after the commit.", unit="minutes",
     )
     offsets_retention_check_interval_ms: int = setting(
         "offsets.retention.check.interval.ms", Whole(LONG, 1), 600_000,
-        "How often offsets that are too old are looked for.", unit="ms",
+        "How often the host looks for expired offsets.", unit="ms",
     )
 
     consumer_session_timeout_ms: int = setting(
         "group.consumer.session.timeout.ms", Whole(INT, 1), 45_000,
-        "A member of the consumer protocol that is silent for this long is removed.", unit="ms",
-        scope=Scope.GROUP, own_key="consumer.session.timeout.ms",
+        "A member of the consumer protocol that sends no heartbeat for this long is removed.",
+        unit="ms", scope=Scope.GROUP, own_key="consumer.session.timeout.ms",
     )
     consumer_min_session_timeout_ms: int = setting(
         "group.consumer.min.session.timeout.ms", Whole(INT, 1), 45_000,
-        "Smallest `group.consumer.session.timeout.ms`.", unit="ms",
+        "Smallest value allowed for `group.consumer.session.timeout.ms`.", unit="ms",
     )
     consumer_max_session_timeout_ms: int = setting(
         "group.consumer.max.session.timeout.ms", Whole(INT, 1), 60_000,
-        "Largest `group.consumer.session.timeout.ms`.", unit="ms",
+        "Largest value allowed for `group.consumer.session.timeout.ms`.", unit="ms",
     )
     consumer_heartbeat_interval_ms: int = setting(
         "group.consumer.heartbeat.interval.ms", Whole(INT, 1), 5_000,
@@ -79,11 +81,11 @@ class GroupConfig:
     )
     consumer_min_heartbeat_interval_ms: int = setting(
         "group.consumer.min.heartbeat.interval.ms", Whole(INT, 1), 5_000,
-        "Smallest `group.consumer.heartbeat.interval.ms`.", unit="ms",
+        "Smallest value allowed for `group.consumer.heartbeat.interval.ms`.", unit="ms",
     )
     consumer_max_heartbeat_interval_ms: int = setting(
         "group.consumer.max.heartbeat.interval.ms", Whole(INT, 1), 15_000,
-        "Largest `group.consumer.heartbeat.interval.ms`.", unit="ms",
+        "Largest value allowed for `group.consumer.heartbeat.interval.ms`.", unit="ms",
     )
     consumer_assignment_interval_ms: int = setting(
         "group.consumer.assignment.interval.ms", Whole(INT), 1_000,
@@ -92,24 +94,24 @@ class GroupConfig:
     )
     consumer_min_assignment_interval_ms: int = setting(
         "group.consumer.min.assignment.interval.ms", Whole(INT), 0,
-        "Smallest `group.consumer.assignment.interval.ms`.", unit="ms",
+        "Smallest value allowed for `group.consumer.assignment.interval.ms`.", unit="ms",
     )
     consumer_max_assignment_interval_ms: int = setting(
         "group.consumer.max.assignment.interval.ms", Whole(INT), 15_000,
-        "Largest `group.consumer.assignment.interval.ms`.", unit="ms",
+        "Largest value allowed for `group.consumer.assignment.interval.ms`.", unit="ms",
     )
     consumer_max_size: int = setting(
-        "group.consumer.max.size", Whole(INT, 1), INT32_MAX, "Largest group of the consumer protocol.",
-        unit="members",
+        "group.consumer.max.size", Whole(INT, 1), INT32_MAX,
+        "Most members of one group of the consumer protocol.", unit="members",
     )
     consumer_assignors: tuple[str, ...] = setting(
         "group.consumer.assignors", Items(tuple(ASSIGNORS), least=1), tuple(ASSIGNORS),
-        "Assignors that members may ask for; the first one is for members that do not ask.",
+        "Assignors that members may ask for; the first one is the default.",
     )
     consumer_migration_policy: str = setting(
         "group.consumer.migration.policy", Choice(MIGRATION_POLICIES), "bidirectional",
-        "Which way a group with members may change its protocol: to the consumer protocol (`upgrade`) when "
-        "such a member joins, back to the classic one (`downgrade`) when the last has left.",
+        "How a group with members may change its protocol: `upgrade` to the consumer protocol when a member "
+        "that uses it joins, `downgrade` to the classic protocol when the last such member leaves.",
     )
     # fmt: on
 
@@ -118,13 +120,13 @@ class GroupConfig:
         return self.offsets_retention_minutes * 60_000
 
     def limits_ms(self, name: str) -> tuple[int, int]:
-        """The least and the most of one of the `LIMITED` times."""
+        """The minimum and the maximum of one of the `LIMITED` times, in milliseconds."""
         least_ms: int = getattr(self, f"consumer_min_{name}")
         most_ms: int = getattr(self, f"consumer_max_{name}")
         return least_ms, most_ms
 
     def check(self) -> None:
-        """Whether the values go together.
+        """Check that the values are consistent.
 
         Raises:
             ConfigError: A time is outside its limits, or an assignor is named twice.

@@ -14,14 +14,14 @@ from odradek.wire.error_code import ErrorCode
 SESSION_TIMEOUT_MS = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL_MS = "consumer.heartbeat.interval.ms"
 GROUP_KEYS = by_key(GroupConfig, own=True)
-"""By name: the field of `GroupConfig` that has the host's own value, and the declaration."""
+"""By name: the field of `GroupConfig` with the host's value, and the declaration."""
 
 
 def validate(properties: Mapping[str, str], config: GroupConfig) -> None:
-    """Whether a group may have these properties, checked in Kafka's order.
+    """Check in Kafka's order that a group may have these properties.
 
     Args:
-        properties: All that are set on the group.
+        properties: All properties that are set on the group.
         config: The host's.
 
     Raises:
@@ -43,7 +43,7 @@ def validate(properties: Mapping[str, str], config: GroupConfig) -> None:
 
 
 def parsed(properties: Mapping[str, str]) -> dict[str, int]:
-    """Return the values of properties that a group can have, in the order of the declarations.
+    """Return the parsed values of a group's properties, in the order of the declarations.
 
     Raises:
         ApiError: INVALID_CONFIG, with Kafka's message.
@@ -59,12 +59,12 @@ def parsed(properties: Mapping[str, str]) -> dict[str, int]:
 
 
 def limits_ms(name: str, config: GroupConfig) -> tuple[int, int]:
-    """The least and the most that the host allows for a property."""
+    """The minimum and the maximum that the host allows for a property."""
     return config.limits_ms(GROUP_KEYS[name][0].removeprefix("consumer_"))
 
 
 def in_force(properties: Mapping[str, str], config: GroupConfig) -> GroupConfig:
-    """Return the configuration of one group.
+    """Return the effective configuration of one group.
 
     Args:
         properties: Properties that were valid when they were set. The limits may have changed since: a value

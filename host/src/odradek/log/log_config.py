@@ -54,7 +54,7 @@ def _read_gzip_level(table: PluginConfig, key: str) -> int:
 _GZIP_LEVEL: Final = Special(type=_INT, shape="integer, -1 to 9", read=_read_gzip_level, parse=_gzip_level)
 _CODEC: Final = Choice(_COMPRESSION_TYPES)
 _POLICIES: Final = Items(("compact", "delete"), collect=frozenset)
-"""Nothing at all means that nothing is ever cleaned up (KIP-1132)."""
+"""An empty set means that the log is never cleaned up (KIP-1132)."""
 
 
 def _topic(key: str, broker_key: str, kind: Kind, default: Any, documentation: str, **more: Any) -> Any:
@@ -64,50 +64,52 @@ def _topic(key: str, broker_key: str, kind: Kind, default: Any, documentation: s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """What a `PartitionLog`, the cleaner and the retention act on.
+    """The configuration of a `PartitionLog`, of its compaction and its retention.
 
-    The constructor takes any value, so that tests can have segments of a few kB; ``parse`` has Kafka's
+    The constructor takes any value, so that tests can have segments of a few kB; ``parse`` applies Kafka's
     bounds.
     """
 
     # fmt: off
     segment_bytes: int = _topic(
         "segment.bytes", "log.segment.bytes", Whole(_INT, 1 << 20), 1 << 30,
-        "A segment that would grow beyond this size is closed.", unit="bytes",
+        "A segment is closed before it grows beyond this size.", unit="bytes",
     )
     segment_ms: int = _topic(
         "segment.ms", "log.roll.ms", Whole(_LONG, 1), 7 * _DAY_MS,
-        "A segment is closed when it is this old.", unit="ms", fallbacks=("log.roll.hours",),
-        unset="`log.roll.hours`",
+        "A segment is closed when it reaches this age.",
+        unit="ms", fallbacks=("log.roll.hours",), unset="`log.roll.hours`",
     )
     segment_jitter_ms: int = _topic(
         "segment.jitter.ms", "log.roll.jitter.ms", Whole(_LONG), 0,
-        "How much earlier a segment may be closed, at random; accepted and shown, but not used.", unit="ms",
-        fallbacks=("log.roll.jitter.hours",), unset="`log.roll.jitter.hours`", used=False,
+        "Largest random reduction of the age at which a segment is closed; accepted and shown, but not "
+        "used.", unit="ms", fallbacks=("log.roll.jitter.hours",), unset="`log.roll.jitter.hours`", used=False,
     )
     segment_index_bytes: int = _topic(
         "segment.index.bytes", "log.index.size.max.bytes", Whole(_INT, 4), 10 << 20,
-        "A segment is closed when its index has this size.", unit="bytes",
+        "A segment is closed when its index reaches this size.", unit="bytes",
     )
     index_interval_bytes: int = _topic(
         "index.interval.bytes", "log.index.interval.bytes", Whole(_INT), 4096,
-        "Bytes of log between two entries of an index.", unit="bytes",
+        "Bytes of log between two index entries.", unit="bytes",
     )
     max_message_bytes: int = _topic(
         "max.message.bytes", "message.max.bytes", Whole(_INT), (1 << 20) + 12,
-        "Largest record batch, compressed.", unit="bytes",
+        "Largest record batch, after compression.", unit="bytes",
     )
     message_timestamp_type: TimestampType = _topic(
         "message.timestamp.type", "log.message.timestamp.type", Choice(_TIMESTAMP_TYPES),
-        TimestampType.CREATE_TIME, "Whether records have the producer's time or the broker's.",
+        TimestampType.CREATE_TIME,
+        "Timestamp of a record: the producer's (`CreateTime`), or the broker's at the append "
+        "(`LogAppendTime`).",
     )
     message_timestamp_before_max_ms: int = _topic(
         "message.timestamp.before.max.ms", "log.message.timestamp.before.max.ms", Whole(_LONG), INT64_MAX,
-        "How far a record's timestamp may be before the broker's clock.", unit="ms",
+        "How far a record's timestamp may be behind the broker's clock.", unit="ms",
     )
     message_timestamp_after_max_ms: int = _topic(
         "message.timestamp.after.max.ms", "log.message.timestamp.after.max.ms", Whole(_LONG), _HOUR_MS,
-        "How far a record's timestamp may be after the broker's clock.", unit="ms",
+        "How far a record's timestamp may be ahead of the broker's clock.", unit="ms",
     )
     compression_type: Codec | None = _topic(
         "compression.type", "compression.type", _CODEC, None,
@@ -116,7 +118,7 @@ class LogConfig:
     """None keeps the codec of the producer."""
     compression_gzip_level: int = _topic(
         "compression.gzip.level", "compression.gzip.level", _GZIP_LEVEL, -1,
-        "Level of gzip, -1 for its own default; accepted and shown, but not used.", used=False,
+        "Level of gzip, or -1 for gzip's default; accepted and shown, but not used.", used=False,
     )
     compression_lz4_level: int = _topic(
         "compression.lz4.level", "compression.lz4.level", Whole(_INT, 1, 17), 9,
@@ -128,18 +130,18 @@ class LogConfig:
     )
     cleanup_policy: frozenset[str] = _topic(
         "cleanup.policy", "log.cleanup.policy", _POLICIES, frozenset({"delete"}),
-        "What happens to old segments: `delete`, `compact`, both, or nothing.",
+        "How old segments are cleaned up: `delete`, `compact` or both; an empty list keeps everything.",
     )
     retention_ms: int = _topic(
         "retention.ms", "log.retention.ms", Whole(_LONG, -1), 7 * _DAY_MS,
-        "A segment is deleted when its newest record is this old; -1 is no limit.", unit="ms",
-        fallbacks=("log.retention.minutes", "log.retention.hours"),
+        "A segment is deleted when its newest record reaches this age; -1 is no limit.",
+        unit="ms", fallbacks=("log.retention.minutes", "log.retention.hours"),
         unset="`log.retention.minutes` or `log.retention.hours`",
     )
     retention_bytes: int = _topic(
         "retention.bytes", "log.retention.bytes", Whole(_LONG, -1), -1,
-        "The oldest segments of a partition are deleted while the others have this size; -1 is no limit.",
-        unit="bytes",
+        "The oldest segments of a partition are deleted as long as the remaining ones have this size; -1 is "
+        "no limit.", unit="bytes",
     )
     delete_retention_ms: int = _topic(
         "delete.retention.ms", "log.cleaner.delete.retention.ms", Whole(_LONG), _DAY_MS,
@@ -147,36 +149,37 @@ class LogConfig:
     )
     min_compaction_lag_ms: int = _topic(
         "min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms", Whole(_LONG), 0,
-        "A younger record is not compacted.", unit="ms",
+        "A record younger than this is not compacted.", unit="ms",
     )
     max_compaction_lag_ms: int = _topic(
         "max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", Whole(_LONG, 1), INT64_MAX,
-        "A log is due for compaction when a record has waited this long.", unit="ms",
+        "A log is due for compaction when a record has waited this long to be compacted.", unit="ms",
     )
     min_cleanable_dirty_ratio: float = _topic(
         "min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", Ratio(), 0.5,
-        "A log is due for compaction when this share of it was never compacted.",
+        "A log is due for compaction when this share of it has never been compacted.",
     )
     file_delete_delay_ms: int = _topic(
         "file.delete.delay.ms", "log.segment.delete.delay.ms", Whole(_LONG), 60_000,
-        "How long the files of a deleted segment stay on the disk.", unit="ms",
+        "How long the files of a deleted segment stay on disk.", unit="ms",
     )
     flush_messages: int = _topic(
         "flush.messages", "log.flush.interval.messages", Whole(_LONG, 1), INT64_MAX,
-        "A log is forced to the disk after this many records.", unit="records",
+        "A log is flushed to disk after this many records.", unit="records",
     )
     flush_ms: int = _topic(
         "flush.ms", "log.flush.interval.ms", Whole(_LONG), INT64_MAX,
-        "A log is forced to the disk this long after an append.", unit="ms",
-        fallbacks=("log.flush.scheduler.interval.ms",), unset="`log.flush.scheduler.interval.ms`",
+        "A log is flushed to disk this long after an append.",
+        unit="ms", fallbacks=("log.flush.scheduler.interval.ms",), unset="`log.flush.scheduler.interval.ms`",
     )
     min_insync_replicas: int = _topic(
         "min.insync.replicas", "min.insync.replicas", Whole(_INT, 1), 1,
-        "How many replicas must have a record for acks=all; accepted and shown, but not used.", used=False,
+        "Replicas that must have a record before `acks=all` is answered; accepted and shown, but not used.",
+        used=False,
     )
     preallocate: bool = _topic(
         "preallocate", "log.preallocate", Flag(), False,
-        "Whether a new segment takes its space on the disk at once; accepted and shown, but not used.",
+        "Whether the disk space of a new segment is allocated at once; accepted and shown, but not used.",
         used=False,
     )
     unclean_leader_election_enable: bool = _topic(
@@ -187,7 +190,7 @@ class LogConfig:
     # fmt: on
 
     validate_records: bool = False
-    """Open every batch on append, as Kafka does; else only those whose topic needs it. Not a key of Kafka."""
+    """Open every batch on append, as Kafka does, even if the topic does not need it. Not a key of Kafka."""
 
     @property
     def is_compacted(self) -> bool:
@@ -195,18 +198,18 @@ class LogConfig:
 
     @property
     def flushes(self) -> bool:
-        """Whether appends are forced to the disk at all; else the operating system writes when it likes."""
+        """Whether the host flushes appends to disk; otherwise the operating system decides when to write."""
         return self.flush_ms != INT64_MAX or self.flush_messages != INT64_MAX
 
     @property
     def max_segment_ms(self) -> int:
-        """After how long a segment ends: a compacted topic has to see its records compacted in time."""
+        """The age at which a segment is closed, early enough for the records of a compacted topic."""
         if self.is_compacted and self.max_compaction_lag_ms > 0:
             return min(self.max_compaction_lag_ms, self.segment_ms)
         return self.segment_ms
 
     def check(self) -> None:
-        """Whether the values of a configuration file go together.
+        """Check that the values of a configuration file are consistent.
 
         Raises:
             ConfigError: A record would be due for compaction before it may be compacted.
@@ -224,7 +227,7 @@ class LogConfig:
 
         Args:
             properties: Texts by key of the topic.
-            defaults: What holds for the other keys; Kafka's defaults if there are none.
+            defaults: Values of the other keys; None for Kafka's defaults.
 
         Raises:
             ConfigError: An unknown key, or a value out of its bounds; in Kafka's words.
@@ -235,10 +238,10 @@ class LogConfig:
         return (defaults or cls()).changed(properties, own=True)
 
     def changed(self, texts: Mapping[str, str], own: bool = False) -> LogConfig:
-        """Return this configuration with other values.
+        """Return a copy with some values changed.
 
         Args:
-            texts: By key of the broker, or of a topic if ``own``; all of them are known.
+            texts: Values by key of the broker, or by key of a topic if ``own``; all keys are known.
             own: Whether the keys are those of a topic.
 
         Raises:
@@ -261,35 +264,39 @@ LOG_CONFIG_KEYS: Final = frozenset(by_key(LogConfig, own=True))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongerUnits:
-    """Keys that stand in for one in milliseconds where that is not set."""
+    """Keys in other units that apply if the key in milliseconds is not set."""
 
     # fmt: off
     retention_minutes: int | None = setting(
         "log.retention.minutes", Whole(_INT, -1), None,
-        "Holds while `log.retention.ms` is not set; -1 is no limit.", unit="minutes", unset="unset",
+        "Retention time; used if `log.retention.ms` is not set. -1 is no limit.",
+        unit="minutes", unset="unset",
     )
     retention_hours: int = setting(
         "log.retention.hours", Whole(_INT, -1), 168,
-        "Holds while neither `log.retention.ms` nor `log.retention.minutes` is set; -1 is no limit.",
-        unit="hours",
+        "Retention time; used if neither `log.retention.ms` nor `log.retention.minutes` is set. -1 is no "
+        "limit.", unit="hours",
     )
     roll_hours: int = setting(
-        "log.roll.hours", Whole(_INT, 1), 168, "Holds while `log.roll.ms` is not set.", unit="hours"
+        "log.roll.hours", Whole(_INT, 1), 168,
+        "A segment is closed when it reaches this age; used if `log.roll.ms` is not set.", unit="hours",
     )
     roll_jitter_hours: int = setting(
-        "log.roll.jitter.hours", Whole(_INT), 0, "Holds while `log.roll.jitter.ms` is not set.", unit="hours"
+        "log.roll.jitter.hours", Whole(_INT), 0,
+        "Stands for `log.roll.jitter.ms` if that is not set; accepted and shown, but not used.", unit="hours",
     )
     flush_scheduler_interval_ms: int = setting(
         "log.flush.scheduler.interval.ms", Whole(_LONG), INT64_MAX,
-        "Holds while `log.flush.interval.ms` is not set.", unit="ms",
+        "A log is flushed to disk this long after an append; used if `log.flush.interval.ms` is not set.",
+        unit="ms",
     )
     # fmt: on
 
     def applied(self, config: LogConfig, given: frozenset[str]) -> LogConfig:
-        """Return the defaults of topics with these units for milliseconds that are not set.
+        """Return the defaults of topics, with these keys in effect if those in milliseconds are not set.
 
         Args:
-            config: The defaults, as far as they are given in milliseconds.
+            config: The defaults as read from the keys in milliseconds.
             given: The keys of the configuration file.
         """
         retention, unit_ms = self.retention_hours, _HOUR_MS

@@ -25,7 +25,7 @@ HOST = re.compile(r"[0-9a-zA-Z\-%._:]+")
 def parse_overrides(text: str) -> dict[str, int]:
     """Return the count of each host of ``host:count`` pairs with commas.
 
-    The count follows the last colon: an IPv6 address has colons too.
+    The count follows the last colon, because an IPv6 address contains colons.
 
     Raises:
         ValueError: A pair is not of this form.
@@ -63,55 +63,55 @@ OVERRIDES = Special(
 
 
 def listener_key(listener: str, key: str) -> str:
-    """Return the key of one listener."""
+    """Return the key for a single listener."""
     return f"listener.name.{listener.lower()}.{key}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """The limits that hold at one moment."""
+    """The connection limits in force."""
 
     # fmt: off
     max_connections: int = setting(
         MAX_CONNECTIONS, Whole(INT), INT32_MAX,
-        "Connections of the whole host; further ones wait to be accepted until there is room.",
-        unit="connections", scope=Scope.LISTENER,
+        "Limit of open connections to the whole host; further ones wait to be accepted until another one is "
+        "closed.", unit="connections", scope=Scope.LISTENER,
     )
     max_connections_per_ip: int = setting(
         MAX_CONNECTIONS_PER_IP, Whole(INT), INT32_MAX,
-        "Connections of one address; further ones are closed. 0 only with overrides.",
-        unit="connections", scope=Scope.BROKER,
+        "Limit of open connections from one address; further ones are closed. 0 is allowed only with "
+        "overrides.", unit="connections", scope=Scope.BROKER,
     )
     overrides: Mapping[str, int] = setting(
         MAX_CONNECTIONS_PER_IP_OVERRIDES, OVERRIDES, {},
-        "`HOST:COUNT`: limits of single hosts; a name stands for all its addresses.",
+        "Limits of single hosts, as `HOST:COUNT`; a host name stands for all its addresses.",
         scope=Scope.BROKER, unset="none",
     )
     """By host, a name or an address."""
     creation_rate: int = setting(
         MAX_CONNECTION_CREATION_RATE, Whole(INT), INT32_MAX,
-        "New connections of the whole host; faster ones wait to be accepted.",
+        "Limit of new connections per second to the whole host; further ones wait to be accepted.",
         unit="connections/s", scope=Scope.LISTENER,
     )
     # fmt: on
     by_listener: Mapping[str, int] = field(default_factory=dict)
-    """Limits of single listeners by their whole key."""
+    """Limits of single listeners, by full key."""
 
     def listener_connections(self, listener: str) -> int:
-        """The most connections that a listener may have."""
+        """The limit of open connections of a listener."""
         return self.by_listener.get(listener_key(listener, MAX_CONNECTIONS), self.max_connections)
 
     def listener_creation_rate(self, listener: str) -> int:
-        """Connections per second of a listener."""
+        """The limit of new connections per second of a listener."""
         return self.by_listener.get(listener_key(listener, MAX_CONNECTION_CREATION_RATE), self.creation_rate)
 
     @property
     def lacks_overrides(self) -> bool:
-        """Whether no address could connect at all, which Kafka refuses."""
+        """Whether no address could connect; Kafka refuses such limits."""
         return self.max_connections_per_ip == 0 and not self.overrides
 
     def check(self) -> None:
-        """Whether the values go together.
+        """Check that the values are consistent.
 
         Raises:
             ConfigError: No address could connect.
@@ -122,13 +122,13 @@ class ConnectionLimits:
             )
 
     def changed(self, texts: Mapping[str, str]) -> ConnectionLimits:
-        """Return these limits with other values.
+        """Return a copy with some limits changed.
 
         Args:
-            texts: By key, with the prefix of a listener or without.
+            texts: Values by key, with the prefix of a listener or without.
 
         Raises:
-            ConfigError: A key is none of these, a value is wrong, or no address could connect.
+            ConfigError: A key is unknown, a value is wrong, or no address could connect.
         """
         own: dict[str, str] = {}
         by_listener = dict(self.by_listener)
@@ -143,19 +143,19 @@ class ConnectionLimits:
 
 
 CONNECTION_KEYS = by_key(ConnectionLimits)
-"""By name: the field, and the declaration."""
+"""The field and the declaration, by key."""
 LISTENER_KEYS = tuple(key for key, (_, each) in CONNECTION_KEYS.items() if each.scope is Scope.LISTENER)
-"""Those that a listener may have for itself, with the prefix ``listener.name.<name in lower case>.``."""
+"""Keys that a listener may override, with the prefix ``listener.name.<name in lower case>.``."""
 
 
 def base_of(key: str) -> str:
-    """Return the broker's key for a key of connections, which may have the prefix of a listener."""
+    """Return a key without the prefix of a listener, if it has one."""
     match = LISTENER_KEY.fullmatch(key)
     return key if match is None else match[1]
 
 
 def connection_setting(key: str) -> Setting | None:
-    """The declaration of a limit, with a listener's prefix or without; None if the key is none."""
+    """The declaration of a limit, with a listener's prefix or without; None for other keys."""
     _, found = CONNECTION_KEYS.get(base_of(key), (None, None))
     return None if found is None else replace(found, name=key)
 
@@ -164,11 +164,11 @@ def listener_limit(key: str, text: str) -> int:
     """Return the limit of one listener.
 
     Raises:
-        ConfigError: The key is none, or the value is wrong: 0 is not allowed here.
+        ConfigError: The key is unknown, or the value is wrong; 0 is not allowed here.
     """
     found = connection_setting(key)
     if found is None:
-        raise ConfigError(key, "is no limit of connections")
+        raise ConfigError(key, "is not a connection limit")
     value: int = found.parse(text)
     if value == 0:
         raise ConfigError(
@@ -180,10 +180,10 @@ def listener_limit(key: str, text: str) -> int:
 
 
 def read_listener_limits(table: PluginConfig, listeners: list[str]) -> dict[str, int]:
-    """Return the limits that a configuration file has for these listeners, by their whole key.
+    """Return the limits of a configuration file for single listeners, by full key.
 
     Raises:
-        ConfigError: A limit is not a number from 1 on.
+        ConfigError: A limit is not a whole number of at least 1.
     """
     keys = [listener_key(listener, key) for listener in listeners for key in LISTENER_KEYS]
     return {key: Whole(INT, 1).read(table, key) for key in keys if table.value(key) is not None}

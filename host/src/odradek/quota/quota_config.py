@@ -13,23 +13,23 @@ from odradek.settings.setting import setting
 UNLIMITED = float(2**63 - 1)
 """Long.MAX_VALUE: the bound of an entity without a quota."""
 UNBOUNDED = sys.float_info.max
-"""Double.MAX_VALUE: what an entity without a quota may use in all windows."""
+"""Double.MAX_VALUE: the budget of an entity without a quota in all windows."""
 SENSOR_EXPIRY_MS = 3_600_000
-"""An entity that did nothing for an hour begins anew (InactiveSensorExpirationTimeSeconds)."""
+"""An entity that was idle for an hour is forgotten (InactiveSensorExpirationTimeSeconds)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaConfig:
-    """The windows of one kind of quota; each kind has a prefix of its own for the keys."""
+    """The windows of one kind of quota; each kind has its own prefix for the keys."""
 
     # fmt: off
     samples: int = setting(
         "quota.window.num", Whole(INT, 1), 11,
-        "Number of windows that measure {subject}, with the one that is running.", unit="windows",
+        "Number of windows used to measure {subject}, including the current one.", unit="windows",
     )
     window_size_s: int = setting(
-        "quota.window.size.seconds", Whole(INT, 1), 1, "Length of each window that measures {subject}.",
-        unit="s",
+        "quota.window.size.seconds", Whole(INT, 1), 1,
+        "Length of each window used to measure {subject}.", unit="s",
     )
     # fmt: on
 

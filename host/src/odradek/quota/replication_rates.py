@@ -11,7 +11,7 @@ from odradek.wire.limits import INT64_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicationRates:
-    """Bytes per second; the largest number is no limit."""
+    """Bytes per second; the largest number means no limit."""
 
     # fmt: off
     leader: int = setting(
@@ -26,7 +26,7 @@ class ReplicationRates:
     )
     alter_log_dirs: int = setting(
         "replica.alter.log.dirs.io.max.bytes.per.second", Whole(LONG), INT64_MAX,
-        "Bytes per second for moves between `log.dirs`.",
+        "Bytes per second for moving replicas between `log.dirs`.",
         unit="bytes/s", scope=Scope.BROKER, in_file=False,
     )
     # fmt: on

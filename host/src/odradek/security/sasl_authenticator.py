@@ -40,17 +40,17 @@ class SaslSettings:
     # fmt: off
     enabled_mechanisms: tuple[str, ...] = setting(
         "sasl.enabled.mechanisms", Items(MECHANISMS, least=1), SCRAM_MECHANISMS,
-        "How clients of SASL listeners may authenticate; also `PLAIN`, which sends passwords in the clear.",
+        "SASL mechanisms that clients may use; `PLAIN` can be added, but sends passwords unencrypted.",
         page="../howto/authenticate-clients.md",
     )
     failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms", Whole(INT), 100,
-        "How long a client that cannot authenticate waits for its answer.", unit="ms",
+        "How long the host waits before it tells a client that authentication failed.", unit="ms",
     )
     server_max_receive_bytes: int = setting(
         "sasl.server.max.receive.size", Whole(INT), 524_288,
-        "Largest request of a client that has not authenticated; a larger one closes the connection.",
-        unit="bytes",
+        "Largest request of a client that has not authenticated yet; a client that sends a larger one is "
+        "disconnected.", unit="bytes",
     )
     # fmt: on
 

@@ -1,8 +1,8 @@
-"""The host's configuration: one TOML file under Kafka's key names, and ``--set key=value`` over it.
+"""The host's configuration: one TOML file with Kafka's key names, overridden by ``--set key=value``.
 
 A dotted key may be quoted or not: tables inside tables are flattened, so ``"socket.request.max.bytes" = 1``
-and ``socket.request.max.bytes = 1`` mean the same. Unknown keys and bad values stop the start with the key's
-path.
+and ``socket.request.max.bytes = 1`` mean the same. An unknown key or a bad value stops the start with
+an error that names the key.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from odradek.transaction.transaction_config import TransactionConfig
 from odradek.wire.config_resource import ConfigType
 
 TABLES = ("plugins", "subscriptions")
-"""Tables whose next level is a name, not a key."""
+"""Tables with a name, not a key, at the next level."""
 REFERENCE = "host/docs/reference/configuration.md"
 SUBSCRIPTION_KEYS = tuple(key.name for key in CONFIG_KEYS)
 DEFAULT_DATA_DIR = Path("odradek-data")
@@ -61,61 +61,61 @@ def read_directories(table: PluginConfig, key: str) -> tuple[Path, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostConfig:
-    """Everything that is known before the host starts. `load_config` makes it."""
+    """The complete configuration of a host. `load_config` makes it."""
 
     # fmt: off
     data_directory: Path | None = setting(
         "data.dir", Special(type=ConfigType.STRING, shape="text", read=read_directory), None,
-        "Directory of metadata, and of logs without `log.dirs`; one process at a time.",
-        unset="first of `log.dirs`, else `odradek-data`",
+        "Directory of the metadata, and of the logs if `log.dirs` is not set; only one process can use it "
+        "at a time.", unset="first of `log.dirs`, else `odradek-data`",
     )
     log_dirs: tuple[Path, ...] = setting(
         "log.dirs", Special(type=ConfigType.LIST, shape="list", read=read_directories), (),
-        "Directories of partitions, each used by one process; a new partition goes where the fewest are.",
-        unset="`logs` in `data.dir`",
+        "Directories of the partitions, each used by one process at a time; a new partition is placed where "
+        "the fewest partitions are.", unset="`logs` in `data.dir`",
     )
     listeners: tuple[ListenerAddress, ...] = setting(
         LISTENERS, ADDRESSES, (ListenerAddress("PLAINTEXT", "127.0.0.1", 9092),),
-        "One or more of `NAME://HOST:PORT`; names `PLAINTEXT` or `PLAINTEXT_...`, `SASL_PLAINTEXT` or "
-        "`SASL_PLAINTEXT_...`, or those of `listener.security.protocol.map`; port 0 takes a free one.",
+        "One or more `NAME://HOST:PORT`; a name is `PLAINTEXT`, `PLAINTEXT_...`, `SASL_PLAINTEXT`, "
+        "`SASL_PLAINTEXT_...`, or is mapped by `listener.security.protocol.map`; port 0 picks a free port.",
     )
     advertised_listeners: tuple[ListenerAddress, ...] | None = setting(
         ADVERTISED, ADDRESSES, None,
-        "`NAME://HOST:PORT` that clients are told, for listeners of these names; required for a listener on "
-        "every address (`0.0.0.0`, `::`), as clients cannot connect to that.",
-        unset="where each listener listens",
+        "Addresses that clients connect to, as `NAME://HOST:PORT` by listener name; required for a listener "
+        "on all addresses (`0.0.0.0`, `::`).", unset="the address of each listener",
     )
     protocol_map: Mapping[str, str] = setting(
         PROTOCOL_MAP, PROTOCOLS, {},
-        "`NAME:PROTOCOL` for listeners of other names; `PLAINTEXT` accepts everyone as `User:ANONYMOUS`, "
-        "`SASL_PLAINTEXT` asks for name and password.", unset="by name",
-        page="../howto/authenticate-clients.md",
+        "Security protocols of listeners with other names, as `NAME:PROTOCOL`; `PLAINTEXT` accepts every "
+        "client as `User:ANONYMOUS`, `SASL_PLAINTEXT` requires a user name and a password.",
+        unset="by the name of each listener", page="../howto/authenticate-clients.md",
     )
     inter_broker_listener: str | None = setting(
         "inter.broker.listener.name", TEXT, None,
-        "The listener that limits of the broker leave alone, if there is another: `max.connections` closes "
-        "connections of the others for it.", unset="`PLAINTEXT`",
+        "Listener that the limits of the whole host do not apply to, if there are several listeners; to "
+        "make room for its clients, `max.connections` closes connections of the others.", unset="`PLAINTEXT`",
     )
     socket_request_max_bytes: int = setting(
         "socket.request.max.bytes", Whole(INT, 1024), 104_857_600,
-        "Largest request; a larger one closes the connection.", unit="bytes",
+        "Largest request; a client that sends a larger one is disconnected.", unit="bytes",
     )
     connections_max_idle_ms: int = setting(
         "connections.max.idle.ms", Whole(LONG, 1_000), 600_000,
-        "A connection on which nothing happens for this long is closed.", unit="ms",
+        "A connection that is idle for this long is closed.", unit="ms",
     )
     shutdown_timeout_ms: int = setting(
         "shutdown.timeout.ms", Whole(INT, 0, 600_000), 5_000,
-        "Time for owed answers when the host stops, and again for forwarders to flush.", unit="ms",
+        "Time to send outstanding answers when the host stops, and the same time again for forwarders to "
+        "flush.", unit="ms",
     )
     payload_workers: int = setting(
         "payload.workers", Whole(INT, 0, 64), 1,
-        "Processes for payloads above `telemetry.inline.bytes`; 0 opens them on the event loop.",
-        unit="processes",
+        "Worker processes that open payloads larger than `telemetry.inline.bytes`; with 0 the event loop "
+        "opens them.", unit="processes",
     )
     metrics_listener: Endpoint | None = setting(
         "metrics.listener", LISTENER_KIND, None,
-        "`http://HOST:PORT` where Prometheus asks for the host's metrics.", unset="off", page="metrics.md",
+        "`http://HOST:PORT` where Prometheus scrapes the host's own metrics.", unset="off", page="metrics.md",
     )
     # fmt: on
     broker: BrokerSettings = section(BrokerSettings)
@@ -139,19 +139,19 @@ class HostConfig:
 
     @property
     def data_dir(self) -> Path:
-        """Where the metadata is."""
+        """The directory of the metadata."""
         if self.data_directory is None:
             return self.log_dirs[0] if self.log_dirs else DEFAULT_DATA_DIR
         return self.data_directory
 
     @property
     def advertised(self) -> dict[str, Endpoint]:
-        """By listener name; other listeners are advertised where they listen."""
+        """Advertised addresses by listener name; a listener that is not named advertises its own address."""
         return advertised(self.listeners, self.advertised_listeners or ())
 
     @property
     def start_values(self) -> dict[str, StartValue]:
-        """All settings that the host was started with, by key."""
+        """The values of all settings at the start, by key."""
         values = start_values(self, self.given)
         values["data.dir"] = replace(values["data.dir"], text=str(self.data_dir))
         for key, limit in self.connections.by_listener.items():
@@ -161,10 +161,10 @@ class HostConfig:
         return values
 
     def check(self) -> None:
-        """Whether the values go together.
+        """Check that the values are consistent.
 
         Raises:
-            ConfigError: They do not.
+            ConfigError: They are not.
         """
         secured(self.listeners, self.protocol_map)
         advertised(self.listeners, self.advertised_listeners or ())
@@ -176,7 +176,7 @@ class HostConfig:
 def load_config(
     path: Path | None = None, overrides: Iterable[str] = (), plugins: Iterable[str] = ()
 ) -> HostConfig:
-    """Read the file, put the overrides over it and check everything.
+    """Read the file, apply the overrides and check everything.
 
     Args:
         path: A TOML file; None for the defaults alone.
@@ -206,9 +206,9 @@ def read_toml(path: Path) -> dict[str, object]:
 
 
 def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Return everything below ``table`` under dotted keys.
+    """Return all values of a nested table by dotted key.
 
-    An empty table below a named one stays, as a mark that it was there.
+    An empty table stays, so that ``[plugins.<name>]`` without keys is seen.
     """
     flat: dict[str, object] = {}
     for key, value in table.items():
@@ -254,12 +254,12 @@ def parse(values: Mapping[str, object], requested_plugins: frozenset[str]) -> Ho
 
 
 def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """Return ``[subscriptions.<name>]`` as the texts that Kafka stores for CLIENT_METRICS resources."""
+    """Return each ``[subscriptions.<name>]`` as the texts that Kafka stores for a CLIENT_METRICS resource."""
     subscriptions: dict[str, dict[str, str]] = {}
     for path, value in values.items():
         if not path.startswith("subscriptions."):
             continue
-        # the name may have dots, so the key is taken from the end
+        # the name may contain dots, so take the key from the end
         known = next((key for key in SUBSCRIPTION_KEYS if path.endswith(f".{key}")), None)
         name, _, key = path.removeprefix("subscriptions.").rpartition(f".{known}" if known else ".")
         if not name or value == {}:

@@ -1,8 +1,8 @@
 """One host: the rooms put together, started and stopped.
 
 Order of a start: configuration (before), data directory, metadata and logs, plugins, subscriptions,
-forwarders, listeners. What is wrong is found before the first connection. A stop goes the other way and loses
-nothing that was acknowledged.
+forwarders, listeners. Errors are found before the first connection. A stop runs in the reverse order and
+loses nothing that was acknowledged.
 """
 
 from __future__ import annotations
@@ -66,21 +66,21 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IDLE_SWEEPS = 10
-"""Looks at idle connections per ``connections.max.idle.ms``."""
+"""Checks for idle connections per ``connections.max.idle.ms``."""
 
 
 def random_uuid() -> bytes:
-    """A type 4 uuid, raw."""
+    """The 16 bytes of a random UUID (version 4)."""
     return uuid4().bytes
 
 
 def random_session_id() -> int:
-    """An id for a fetch session that nobody guesses, from 1 on."""
+    """An unpredictable id for a fetch session, from 1 on."""
     return secrets.randbelow(INT32_MAX - 1) + 1
 
 
 def close_offers(plugin: ActivePlugin) -> None:
-    """Let what a plugin offers go. A forwarder is closed by its runner."""
+    """Close the objects that a plugin offers, except forwarders: their runners close them."""
     for offer in chain.from_iterable(
         offers for hook, offers in plugin.offers.items() if hook != FORWARDER.name
     ):
@@ -201,7 +201,7 @@ class Host:
         )
 
     def metric_rows(self) -> Iterator[MetricRow]:
-        """Everything the rooms count, as it is now."""
+        """Yield the current values of all metrics."""
         now_ms = self.clock.now_ms()
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
@@ -214,10 +214,10 @@ class Host:
         yield from connection_rows(self.broker.connection_quotas, now_ms)
 
     def reconcile_subscriptions(self) -> None:
-        """Make the stored CLIENT_METRICS resources what the configuration says, and load them all.
+        """Store the subscriptions of the configuration, then load all stored subscriptions.
 
-        A subscription that an earlier configuration set and this one does not is removed. Those that were set
-        over the network stay.
+        Subscriptions of an earlier configuration that this one lacks are removed. Those that were set over
+        the network stay.
         """
         before = set(json.loads(self.metadata.value("subscriptions.from.config") or "[]"))
         wanted = self.config.subscriptions
@@ -238,10 +238,10 @@ class Host:
             )
 
     async def start(self) -> None:
-        """Take connections.
+        """Start everything, the listeners last.
 
         Raises:
-            ConfigError: A listener's port is in use, or a subscription is not legal.
+            ConfigError: A listener's port is in use, or a subscription is invalid.
         """
         self.driver = TimerDriver(self.timer, self.clock)
         self.reconcile_subscriptions()
@@ -251,7 +251,7 @@ class Host:
         for listener in self.listeners:
             await self.listen(listener)
         if self.config.metrics_listener is not None:
-            # this and the next import cost 0.1 s of start-up each, so only where they are wanted
+            # this import and the next one take 0.1 s each: only import them if they are needed
             from odradek.server.meters.metrics_endpoint import MetricsEndpoint
 
             self.metrics_endpoint = MetricsEndpoint(self.config.metrics_listener, self.metric_rows)
@@ -269,7 +269,7 @@ class Host:
         self.companions.start(first.address.nearby(first.bound_port))
 
     async def listen(self, listener: Listener) -> None:
-        """Open one listener and settle what its clients are told."""
+        """Open one listener and set its advertised address."""
         address = listener.address
         try:
             await listener.start()
@@ -282,7 +282,7 @@ class Host:
         self.broker.endpoints[address.name] = self.config.advertised.get(address.name, here)
 
     def sweep_idle(self) -> None:
-        """Close what was idle for too long, now and again later."""
+        """Close connections that were idle for too long, now and at regular intervals."""
         max_idle_ms = self.config.connections_max_idle_ms
         now_ms = self.clock.now_ms()
         for listener in self.listeners:
@@ -290,13 +290,13 @@ class Host:
         self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)
 
     async def stop_forwarders(self, timeout_s: float) -> None:
-        """Deliver what is queued, all at once and within the time."""
+        """Let all forwarders deliver their queued pushes, in parallel and within the time limit."""
         await asyncio.gather(*(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders))
 
     async def stop(self) -> None:
-        """Answer what waits, flush the forwarders within ``shutdown.timeout.ms`` and close everything."""
+        """Answer waiting requests, flush the forwarders within ``shutdown.timeout.ms``, close everything."""
         timeout_s = self.config.shutdown_timeout_ms / 1000
-        async with AsyncExitStack() as closing:  # from the bottom up, and on when one of them raises
+        async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
             closing.callback(self.storage.close)
             for plugin in self.plugins:
                 closing.callback(close_offers, plugin)

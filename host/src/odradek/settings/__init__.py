@@ -1,1 +1,1 @@
-"""Declared settings: each key has one declaration, and everything else is made of it."""
+"""Declared settings: each key has one declaration, from which everything else is derived."""

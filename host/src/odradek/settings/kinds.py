@@ -1,7 +1,7 @@
-"""The kinds of values that a setting can have: how each is read, parsed, printed and documented.
+"""The kinds of values of settings: how each is read, parsed, printed and documented.
 
-``read`` takes what the configuration file or ``--set`` gives, and its errors say what was expected. ``parse``
-takes the text of an admin client, and its errors are those of Kafka's ConfigDef.
+``read`` takes the value from the configuration file or ``--set``, and its errors say what was expected.
+``parse`` takes the text from an admin client, and its errors are those of Kafka's ConfigDef.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIST_SEPARATOR = re.compile(r"\s*,\s*")
 
 
 class BadElement(ValueError):
-    """A value that Kafka quotes as it understood it: one element of a list, or a number out of range."""
+    """A bad value that Kafka quotes in its parsed form: an element of a list, or a number out of range."""
 
     def __init__(self, element: object, problem: str) -> None:
         super().__init__(problem)
@@ -29,11 +29,11 @@ class BadElement(ValueError):
 
 
 class Kind(Protocol):
-    """How the values of a setting look."""
+    """The form of a setting's values."""
 
     @property
     def type(self) -> ConfigType:
-        """The type that DescribeConfigs shows."""
+        """The type in DescribeConfigs."""
 
     @property
     def shape(self) -> str:
@@ -43,11 +43,11 @@ class Kind(Protocol):
         """Return the value of a key that the table has.
 
         Raises:
-            ConfigError: The value is not one of this kind.
+            ConfigError: The value is not of this kind.
         """
 
     def parse(self, text: str) -> Any:
-        """Return the value that an admin client means.
+        """Return the value of an admin client's text.
 
         Raises:
             ValueError: The text is not a value of this kind; in Kafka's words.
@@ -149,7 +149,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of a few words, and the value that each stands for."""
+    """One of a few words, each with the value that it stands for."""
 
     choices: Mapping[str, Any]
 
@@ -175,12 +175,12 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list of words, with commas between them where it is one text."""
+    """A list of words; in a text they are separated by commas."""
 
     choices: Sequence[str] = ()
-    """The words that are allowed; none for any."""
+    """The allowed words; empty if all words are allowed."""
     least: int = 0
-    """How many there must be."""
+    """The smallest number of words."""
     collect: Callable[[Sequence[str]], Collection[str]] = tuple
 
     @property
@@ -209,18 +209,18 @@ class Items:
 
 
 def printed(value: Any) -> str:
-    """Return a value, or the elements of one, as ``str`` prints it."""
+    """Return a value as ``str`` prints it; the elements of a tuple are separated by commas."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def stripped(text: str) -> str:
-    """Return any text as a value."""
+    """Return a text without surrounding blanks."""
     return text.strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Special:
-    """A value with a form of its own."""
+    """A value with its own form."""
 
     type: ConfigType
     shape: str
@@ -234,10 +234,10 @@ TEXT = Special(type=ConfigType.STRING, shape="text", read=PluginConfig.text)
 
 
 def check_range(value: float, least: float, most: float) -> None:
-    """Whether a number is in ``least..most``; in Kafka's words.
+    """Check that a number is in ``least..most``.
 
     Raises:
-        BadElement: It is not.
+        BadElement: It is not; in Kafka's words.
     """
     if value < least:
         raise BadElement(value, f"Value must be at least {least}")

@@ -1,4 +1,4 @@
-"""Dataclasses of settings, made out of a configuration file or out of the texts of an admin client."""
+"""Making dataclasses of settings from a configuration file or from the texts of an admin client."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class Checked(Protocol):
     """Settings that depend on each other."""
 
     def check(self) -> None:
-        """Whether the values go together.
+        """Check that the values are consistent.
 
         Raises:
-            ConfigError: They do not; the path is the key of one of them.
+            ConfigError: They are not; the path is the key of one of them.
         """
 
 
 def read_settings(kind: Callable[..., T], table: PluginConfig, within: Section | None = None) -> T:
-    """Make a dataclass of settings out of a table; keys that are not there keep their defaults.
+    """Make a dataclass of settings from a table; missing keys keep their defaults.
 
     Raises:
-        ConfigError: A value is wrong, or two do not go together.
+        ConfigError: A value is wrong, or two values contradict each other.
     """
     values: dict[str, Any] = {}
     for name, each in declared(kind).items():
@@ -49,7 +49,7 @@ def read_settings(kind: Callable[..., T], table: PluginConfig, within: Section |
 
 @cache
 def by_key(kind: Any, own: bool = False) -> Mapping[str, tuple[str, Setting]]:
-    """The settings of a dataclass itself by key, each with its field.
+    """The settings of a dataclass without its sections, by key, each with its field.
 
     Args:
         kind: The dataclass.
@@ -60,7 +60,7 @@ def by_key(kind: Any, own: bool = False) -> Mapping[str, tuple[str, Setting]]:
 
 
 def changed(settings: T, texts: Mapping[str, str], own: bool = False) -> T:
-    """Return settings of which some have other values.
+    """Return a copy of the settings with some values changed.
 
     Args:
         settings: A dataclass of settings.

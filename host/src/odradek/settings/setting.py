@@ -1,6 +1,6 @@
-"""The declaration of a setting, as the metadata of a field of a dataclass.
+"""Declarations of settings, as metadata of the fields of a dataclass.
 
-A room declares its settings where it uses them::
+A package declares its settings next to the code that uses them::
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class TelemetryConfig:
@@ -8,8 +8,8 @@ A room declares its settings where it uses them::
             "telemetry.max.bytes", Whole(INT, 1), 1_048_576, "Largest push as received.", unit="bytes"
         )
 
-A dataclass of settings may have others as sections. ``declared`` and ``sections`` give what a class has,
-`read_settings` makes one out of the configuration file.
+A dataclass of settings may have others as sections. ``declared`` and ``sections`` list the settings and the
+sections of a class, and `read_settings` makes an object from the configuration file.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ SECTION = "section"
 
 
 class Scope(StrEnum):
-    """Whose property a setting is at run time."""
+    """The resource that a setting belongs to at run time."""
 
     START = ""
-    """Nobody's: it is read when the host starts."""
+    """None: the setting is only read when the host starts."""
     BROKER = "broker"
-    """Of one broker, or of all."""
+    """One broker, or all brokers."""
     LISTENER = "broker, listener"
-    """Likewise, and each listener can have a value of its own."""
+    """Like `BROKER`, and each listener can have its own value."""
     TOPIC = "broker, topic"
-    """Of one broker or of all as the default of topics, and of each topic."""
+    """Like `BROKER` as the default of topics, and each topic can have its own value."""
     GROUP = "group"
-    """Of each group; the host's own value is read when it starts."""
+    """Each group; the host's own value is read when it starts."""
     SUBSCRIPTION = "subscription"
-    """Of each subscription; the host has no value of its own."""
+    """Each subscription; the host has no value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,15 +61,15 @@ class Setting:
     in_file: bool = True
     """False: it can only be set at run time."""
     fallbacks: tuple[str, ...] = ()
-    """Keys that hold in this order while this one is not set: it is null then."""
+    """Keys that apply, in this order, if this one is not set: its value is null then."""
     used: bool = True
-    """False: the value is accepted and shown, and has no effect."""
+    """False: the value is accepted and shown, but has no effect."""
     sensitive: bool = False
     """True: the value is never shown."""
     unset: str = ""
-    """What the reference page says instead of a default."""
+    """The text of the reference page instead of a default."""
     page: str = ""
-    """Where the reference page says more, as a link."""
+    """A page with more about the setting, as a link from the reference page."""
 
     @property
     def default_text(self) -> str | None:
@@ -78,7 +78,7 @@ class Setting:
 
     @property
     def dynamic(self) -> bool:
-        """Whether BROKER resources can change it."""
+        """Whether it can be changed on BROKER resources."""
         return self.scope in (Scope.BROKER, Scope.LISTENER, Scope.TOPIC)
 
     def text(self, value: Any) -> str | None:
@@ -86,7 +86,7 @@ class Setting:
         return None if value is None and not isinstance(self.kind, Choice) else self.kind.text(value)
 
     def parse(self, text: str) -> Any:
-        """Return the value that an admin client means.
+        """Return the value of an admin client's text.
 
         Raises:
             ConfigError: Not a value of this setting, in Kafka's words.
@@ -104,7 +104,7 @@ class Setting:
         return replace(self, name=self.own_key)
 
     def of_broker(self) -> Setting:
-        """Return the setting as a BROKER resource has it: null while another key stands in for it."""
+        """Return the setting of a BROKER resource: its default is null if another key can replace it."""
         return replace(self, default=None) if self.fallbacks else self
 
 
@@ -114,12 +114,12 @@ class Section:
 
     type: type[Any]
     prefix: str = ""
-    """Put before each of its keys."""
+    """Prefix of each of its keys."""
     subject: str = ""
-    """Put for ``{subject}`` in each of its sentences."""
+    """Text that replaces ``{subject}`` in each of its sentences."""
 
     def named(self, each: Setting) -> Setting:
-        """Return a setting as it is in this section."""
+        """Return a setting with its key and its sentence in this section."""
         if not self.prefix and not self.subject:
             return each
         words = each.documentation.replace("{subject}", self.subject)
@@ -141,7 +141,7 @@ def section(kind: type[Any], prefix: str = "", subject: str = "") -> Any:
 
 @cache
 def declared(kind: Any) -> Mapping[str, Setting]:
-    """The settings that a dataclass has itself, by field."""
+    """The settings of a dataclass without its sections, by field."""
     return {each.name: each.metadata[DECLARATION] for each in fields(kind) if DECLARATION in each.metadata}
 
 
@@ -152,7 +152,7 @@ def sections(kind: Any) -> Mapping[str, Section]:
 
 
 def walk(kind: Any, within: Section | None = None) -> Iterator[tuple[tuple[str, ...], Setting]]:
-    """All settings of a dataclass and its sections, each with the fields that lead to it."""
+    """Yield all settings of a dataclass and its sections, each with the path of its fields."""
     for name, each in declared(kind).items():
         yield (name,), within.named(each) if within else each
     for name, part in sections(kind).items():

@@ -1,4 +1,4 @@
-"""The settings of a host with the values that it was started with."""
+"""The settings of a host with their values at the start."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class StartValue:
     text: str | None
     """The value as Kafka prints it; None for null."""
     given: bool
-    """Whether the configuration file or ``--set`` has the key, with its default or another value."""
+    """Whether the configuration file or ``--set`` has the key, even with the default as its value."""
 
 
 def start_values(settings: Any, given: Collection[str] | None = None) -> dict[str, StartValue]:
-    """Return the values of all settings that a configuration file can have, by key.
+    """Return the values of all settings that may occur in a configuration file, by key.
 
     Args:
         settings: A dataclass of settings, with sections or without.
-        given: The keys of the file. None if there was no file: then those that differ from their defaults.
+        given: The keys of the file. None if there was no file: every value other than the default is given.
     """
     values = {}
     for path, declaration in walk(type(settings)):

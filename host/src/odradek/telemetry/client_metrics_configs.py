@@ -1,6 +1,6 @@
 """The properties of a CLIENT_METRICS resource; after Kafka's ClientMetricsConfigs.
 
-That of trunk, with KIP-1161's rules for lists and with RE2 patterns.
+This follows Kafka's trunk, with KIP-1161's rules for lists and with RE2 patterns.
 """
 
 from __future__ import annotations
@@ -64,24 +64,24 @@ KEY_NAMES: Final = frozenset(key.name for key in CONFIG_KEYS)
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionInfo:
-    """One subscription, parsed."""
+    """A parsed subscription."""
 
     name: str
     metrics: tuple[str, ...]
     """Prefixes of metric names, in the order of the configuration."""
     interval_ms: int
     match_pattern: Mapping[str, str]
-    """Selector key to regular expression; empty means every client."""
+    """Regular expressions by selector; empty matches every client."""
 
 
 def validate(name: str, properties: Mapping[str, str], stored: Mapping[str, str] = NOTHING) -> None:
-    """Check that these may become the complete properties of the subscription ``name``.
+    """Check the properties of a subscription after a change.
 
     Args:
-        name: The resource's name.
-        properties: All of its properties, as they would be after the change.
-        stored: All of its properties, as they are. A ``match`` that does not change need not be an RE2
-            expression, so that what older brokers took can still be edited and deleted.
+        name: The name of the subscription.
+        properties: All properties after the change.
+        stored: All properties before the change. A ``match`` that does not change need not be an RE2
+            expression, so that subscriptions from older brokers can still be edited and deleted.
 
     Raises:
         ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
@@ -93,7 +93,7 @@ def validate(name: str, properties: Mapping[str, str], stored: Mapping[str, str]
 
 
 def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
-    """The subscription from stored properties, with defaults for absent ones.
+    """Parse the stored properties of a subscription; missing ones have defaults.
 
     Raises:
         ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
@@ -110,7 +110,7 @@ def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
 
 
 def parse_list(text: str) -> list[str]:
-    """The elements of a LIST: none for a blank text, otherwise all parts between commas, also empty ones."""
+    """The elements of a LIST: none for a blank text, otherwise all parts between commas, even empty ones."""
     trimmed = text.strip(JAVA_BLANKS)
     return COMMA.split(trimmed) if trimmed else []
 
@@ -131,7 +131,7 @@ def parse_interval_ms(text: str) -> int:
     """The push interval.
 
     Raises:
-        ApiError: INVALID_CONFIG for what is no 32-bit number, INVALID_REQUEST for one out of range.
+        ApiError: INVALID_CONFIG if the text is not a 32-bit number, INVALID_REQUEST if it is out of range.
     """
     trimmed = text.strip(JAVA_BLANKS)
     interval_ms = int(trimmed) if len(trimmed) < 20 and INTEGER.fullmatch(trimmed) else None
@@ -150,7 +150,7 @@ def parse_interval_ms(text: str) -> int:
 
 
 def match_pattern(elements: Sequence[str] | None) -> dict[str, str]:
-    """Selector key to regular expression; of two elements with the same key the last one counts.
+    """Regular expressions by selector; of two elements with the same selector the last one counts.
 
     Raises:
         ApiError: INVALID_CONFIG.
@@ -166,7 +166,7 @@ def match_pattern(elements: Sequence[str] | None) -> dict[str, str]:
 
 
 def is_expression(pattern: str) -> bool:
-    """Check that one of our engines accepts the pattern."""
+    """Whether RE2 or the backtracking engine accepts the pattern."""
     return re2_problem(pattern) is None or backtracking_fullmatch(pattern) is not None
 
 

@@ -11,52 +11,53 @@ from odradek.settings.setting import setting
 
 
 class ErrorPolicy(StrEnum):
-    """Who hears of a failure after the checks of a push (``telemetry.error.policy``)."""
+    """The report of a failure after the checks of a push (``telemetry.error.policy``)."""
 
     CLIENT_SAFE = "client-safe"
-    """A plugin's failure stays in the host; a client hears only of what is wrong with its payload."""
+    """A plugin's failure stays in the host; a client only gets errors about its payload."""
     KAFKA = "kafka"
     """As Apache Kafka: the first plugin that raises ends the chain, and the client gets INVALID_RECORD."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryConfig:
-    """Bounds and policies of the manager."""
+    """Limits and policies of the telemetry manager."""
 
     # fmt: off
     telemetry_max_bytes: int = setting(
         "telemetry.max.bytes", Whole(INT, 1), 1_048_576,
-        "Largest push as received; with the policy `kafka` after decompression too.", unit="bytes",
+        "Largest push as received; with `telemetry.error.policy=kafka` also the largest after "
+        "decompression.", unit="bytes",
     )
     max_decompressed_bytes: int = setting(
         "telemetry.max.decompressed.bytes", Whole(INT, 1), 16 * 1024 * 1024,
-        "Largest push after decompression, with the policy `client-safe`.", unit="bytes",
+        "Largest push after decompression; used with `telemetry.error.policy=client-safe`.", unit="bytes",
     )
     """Real payloads shrink 10 to 25 times."""
     error_policy: ErrorPolicy = setting(
         "telemetry.error.policy", Choice({each.value: each for each in ErrorPolicy}), ErrorPolicy.CLIENT_SAFE,
-        "Who hears of a failure after the checks of a push: the operator, or as in Kafka the client.",
-        page="errors.md",
+        "Whether a failure after the checks of a push is reported to the operator only (`client-safe`), or "
+        "to the client as in Apache Kafka (`kafka`).", page="errors.md",
     )
     cache_size: int = setting(
         "telemetry.client.instances.max", Whole(INT, 1), 16_384,
-        "Client instances that are remembered; beyond it the least recently used is forgotten.",
+        "Client instances that are remembered; beyond this number the least recently used one is forgotten.",
         unit="instances",
     )
-    """ClientMetricsManager.CACHE_MAX_SIZE in Kafka, where it cannot be set."""
+    """ClientMetricsManager.CACHE_MAX_SIZE in Kafka, a constant there."""
     cache_expiry_ms: int = 60_000
     """An instance is forgotten after the longer of this and three push intervals of silence."""
     inline_bytes: int = setting(
         "telemetry.inline.bytes", Whole(INT), 65_536,
-        "Payloads larger than this, decompressed, are opened by a worker process.", unit="bytes",
+        "Payloads whose decompressed size exceeds this are opened by a worker process.", unit="bytes",
     )
     max_resource_metrics: int = 10_000
-    """ResourceMetrics in one payload. The Java client sends one for each of its few hundred metrics."""
+    """Limit of ResourceMetrics in one payload. The Java client sends one per metric, a few hundred."""
     max_resources: int = 256
-    """Different resources in one payload. Clients send one."""
+    """Limit of different resources in one payload. Clients send one."""
     slow_ms: int = setting(
         "plugin.slow.ms", Whole(INT, 1, 60_000), 5,
-        "A plugin's call on the event loop that takes longer is counted as slow.", unit="ms",
+        "A plugin call on the event loop that takes longer than this is counted as slow.", unit="ms",
     )
     metric_config: MetricConfig = DEFAULT_CONFIG
     """Windows of the broker metrics about telemetry."""
@@ -64,7 +65,7 @@ class TelemetryConfig:
 
     @property
     def opened_max_bytes(self) -> int:
-        """Largest push after decompression, under the policy in force."""
+        """Largest push after decompression with the configured error policy, in bytes."""
         if self.error_policy is ErrorPolicy.KAFKA:
             return self.telemetry_max_bytes
         return self.max_decompressed_bytes

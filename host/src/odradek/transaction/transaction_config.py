@@ -10,23 +10,23 @@ from odradek.settings.setting import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionConfig:
-    """Times of the coordinator, all in milliseconds."""
+    """Times of the transaction coordinator, in milliseconds."""
 
     # fmt: off
     transaction_max_timeout_ms: int = setting(
         "transaction.max.timeout.ms", Whole(INT, 1), 900_000,
-        "Longest timeout that a producer may ask for.", unit="ms",
+        "Longest transaction timeout that a producer may ask for.", unit="ms",
     )
     transactional_id_expiration_ms: int = setting(
         "transactional.id.expiration.ms", Whole(INT, 1), 604_800_000,
-        "A transactional id without a transaction is forgotten after this time.", unit="ms",
+        "A transactional id without an open transaction is forgotten after this time.", unit="ms",
     )
     abort_timed_out_interval_ms: int = setting(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms", Whole(INT, 1), 10_000,
-        "How often transactions that are open for too long are looked for.", unit="ms",
+        "How often the host looks for transactions that exceeded their timeout.", unit="ms",
     )
     remove_expired_interval_ms: int = setting(
         "transaction.remove.expired.transaction.cleanup.interval.ms", Whole(INT, 1), 3_600_000,
-        "How often expired transactional ids are looked for.", unit="ms",
+        "How often the host looks for expired transactional ids.", unit="ms",
     )
     # fmt: on

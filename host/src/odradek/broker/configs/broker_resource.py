@@ -1,4 +1,4 @@
-"""BROKER resources: this node, and without a name the settings of all nodes.
+"""BROKER resources: this node or, without a name, the settings of all nodes.
 
 Defaults of topics, limits of connections and rates of replication change at run time; all other settings are
 read when the host starts.
@@ -23,7 +23,7 @@ class BrokerResource:
     """This node."""
 
     def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
-        """The node's keys; for the empty name those that are set at run time on all nodes."""
+        """The node's keys; for the empty name the keys that are set at run time on all nodes."""
         check_name(name, broker, "Broker", " or empty string")
         config = broker.config
         if not name:
@@ -34,13 +34,13 @@ class BrokerResource:
         return [config.entry(key) for key in shown] + kafkas_entries(missing)
 
     def listed(self, key: str) -> Setting | None:
-        """``log.cleanup.policy`` is a list that can be changed. Its default is Kafka's own."""
+        """``log.cleanup.policy`` is a list that can be changed; its default is Kafka's."""
         return dynamic_setting(key)
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """The name, the keys, the values."""
+        """Check the name, the keys and the values."""
         check_name(name, broker, "Node", "")
         fixed = [key for key in after if dynamic_setting(key) is None]
         foreign = [key for key in fixed if key not in broker.start_values]
@@ -54,15 +54,15 @@ class BrokerResource:
         changed.check()
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """Topics use the new defaults from the next append on, connections and replicas at once."""
+        """Put the values in force: topics use them from the next append on, all others at once."""
         broker.load_dynamic_config()
 
 
 def check_name(name: str, broker: Broker, what: str, otherwise: str) -> None:
-    """Whether a name is the id of this broker, or empty.
+    """Check that a name is the id of this broker, or empty.
 
     Raises:
-        ApiError: INVALID_REQUEST.
+        ApiError: INVALID_REQUEST: it is not.
     """
     if not name:
         return
@@ -81,7 +81,7 @@ def check_name(name: str, broker: Broker, what: str, otherwise: str) -> None:
 
 
 def kafkas_entries(names: Iterable[str]) -> list[ConfigEntry]:
-    """Return those of these keys that Kafka has and this host does not, with Kafka's defaults."""
+    """Describe those of these keys that Kafka has but this host does not, with Kafka's defaults."""
     entries = []
     for key in (kafka_keys()[name] for name in names if name in kafka_keys()):
         default = key.default_text

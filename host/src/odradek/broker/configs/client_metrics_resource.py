@@ -15,7 +15,7 @@ from odradek.wire.error_code import ErrorCode
 
 
 class ClientMetricsResource:
-    """All subscriptions. A name without properties is described with the defaults, and matches no client."""
+    """All subscriptions. A name without properties has the defaults, and matches no client."""
 
     def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
         """The three keys."""
@@ -25,22 +25,22 @@ class ClientMetricsResource:
         return [entry(key, properties.get(key.name)) for key in client_metrics_configs.CONFIG_KEYS]
 
     def listed(self, key: str) -> Setting | None:
-        """None, also for the two lists: Kafka does not append to them."""
+        """None, even for the two lists: Kafka cannot append to them."""
         return None
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """The rules of subscriptions."""
+        """Check the rules of subscriptions."""
         client_metrics_configs.validate(name, after, before)
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """The subscription is in force, or gone, from the next request of a client on."""
+        """Use or remove the subscription from the next request of a client on."""
         broker.telemetry.update_subscription(name, properties)
 
 
 def entry(key: Setting, stored: str | None) -> ConfigEntry:
-    """One key. A default has no synonyms, as in Kafka."""
+    """Describe one key. A default has no synonyms, as in Kafka."""
     if stored is None:
         return ConfigEntry(key=key, value=key.default_text, source=ConfigSource.DEFAULT)
     value = rendered(key.kind.type, stored)

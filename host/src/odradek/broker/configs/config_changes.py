@@ -1,7 +1,7 @@
-"""Changes of configuration: all good ones of a request in one transaction.
+"""Changes of configuration: the valid changes of a request are stored in one transaction.
 
-After Kafka's ConfigAdminManager (form) and ConfigurationControlManager (content). A refused resource leaves
-the others of its request alone; a resource is changed whole or not at all.
+After Kafka's ConfigAdminManager (form) and ConfigurationControlManager (content). A refused resource does not
+affect the others of its request; a resource is changed completely or not at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from odradek.wire.error_code import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """What happens to one key."""
+    """A change of one key."""
 
     key: str
     operation: int
@@ -29,25 +29,25 @@ class KeyChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceChange:
-    """What happens to one resource."""
+    """A change of one resource."""
 
     type: int
     name: str
     keys: Sequence[KeyChange]
     replace: bool = False
-    """True forgets every key that is not named (AlterConfigs)."""
+    """True removes all keys that are not named (AlterConfigs)."""
 
 
 def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker) -> list[ApiError | None]:
-    """Carry out a request.
+    """Apply the changes of a request.
 
     Args:
         changes: In the order of the request.
         validate_only: Check everything, change nothing.
-        broker: Where to.
+        broker: The broker to change.
 
     Returns:
-        Per change the refusal, or None.
+        For each change the error, or None if it was accepted.
     """
     times = Counter((change.type, change.name) for change in changes)
     accepted: list[tuple[ConfigResource, str, dict[str, str]]] = []
@@ -73,10 +73,10 @@ def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker
 
 
 def check_form(change: ResourceChange, times: int) -> None:
-    """What is wrong with a change whatever it is about, in Kafka's order and words.
+    """Check a change independently of its resource type, in Kafka's order.
 
     Raises:
-        ApiError: INVALID_REQUEST.
+        ApiError: INVALID_REQUEST, with Kafka's message.
     """
     if times > 1:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -104,13 +104,13 @@ def changed(change: ResourceChange, before: dict[str, str], resource: ConfigReso
 
 
 def new_value(change: KeyChange, before: str | None, resource: ConfigResource) -> str | None:
-    """A key's value after a change, None to forget it."""
+    """A key's value after a change; None to remove the key."""
     if change.operation == ConfigOperation.SET:
         return change.value
     if change.operation == ConfigOperation.DELETE:
         return None
     if change.operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # what Kafka's null pointer comes to
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # Kafka answers so because of a NullPointerException
     operation = ConfigOperation(change.operation)
     declaration = resource.listed(change.key)
     if declaration is None or declaration.kind.type is not ConfigType.LIST:

@@ -1,4 +1,4 @@
-"""What can be configured: one object per resource type, each with its keys, its checks and its effect."""
+"""The resource types that can be configured, one object each, with its keys, checks and effects."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ConfigResource(Protocol):
         """Every key of one resource.
 
         Args:
-            name: Of the resource.
+            name: The name of the resource.
             broker: The broker that has it.
-            asked: Keys that the client asked for by name; a broker has some only then.
+            asked: Keys that the client asked for by name; a broker shows some keys only if they are named.
 
         Raises:
             ApiError: There is no such resource.
@@ -38,14 +38,14 @@ class ConfigResource(Protocol):
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """Whether the whole set of keys may be ``after``.
+        """Check that the keys may change from ``before`` to ``after``, both complete sets.
 
         Raises:
-            ApiError: It may not.
+            ApiError: They may not.
         """
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """Take over a set of keys that was validated and stored."""
+        """Put a validated and stored set of keys in force."""
 
 
 RESOURCES: Mapping[int, ConfigResource] = {
@@ -56,15 +56,15 @@ RESOURCES: Mapping[int, ConfigResource] = {
 }
 
 
-LOGGERS = "the levels of loggers are not settings of this host: use odradek serve --log-level"
+LOGGERS = "logger levels cannot be changed at run time on this host: start it with odradek serve --log-level"
 
 
 def resource_of(kind: int, unknown: str) -> ConfigResource:
-    """Return what configures resources of this type.
+    """Return the object for resources of this type.
 
     Args:
         kind: The number of the type.
-        unknown: Kafka's words for a type that it does not know.
+        unknown: Kafka's message for an unknown type.
 
     Raises:
         ApiError: INVALID_REQUEST.

@@ -1,4 +1,4 @@
-"""GROUP resources: settings of one group of the consumer protocol, stronger than the host's."""
+"""GROUP resources: settings of one group of the consumer protocol, which override the host's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOST_KEYS = tuple(each for _, each in by_key(GroupConfig).values() if each.scope
 
 
 class GroupResource:
-    """All groups, also those that do not exist yet."""
+    """All groups, even those that do not exist yet."""
 
     def entries(self, name: str, broker: Broker, asked: Collection[str]) -> Sequence[ConfigEntry]:
         """All keys."""
@@ -35,18 +35,18 @@ class GroupResource:
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """The name, then what groups say."""
+        """Check the name, then the rules of groups."""
         if not name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         validate(after, broker.groups.config)
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """Each member uses the new configuration from its next heartbeat on."""
+        """Use the new configuration for each member from its next heartbeat on."""
         broker.groups.configure(name, properties)
 
 
 def entry(host_key: Setting, stored: str | None, broker: Broker) -> ConfigEntry:
-    """Return one key with everything that has a value for it: the group, the host, Kafka."""
+    """Describe one key with its values from all levels: the group, the host, Kafka."""
     key, synonyms = host_key.of_resource(), broker.config.synonyms(host_key.name)
     if stored is not None:
         synonyms.insert(0, ConfigSynonym(key.name, rendered(key.kind.type, stored), ConfigSource.GROUP))

@@ -1,4 +1,4 @@
-"""TOPIC resources: how the logs of a topic are kept, and which of its replicas are throttled."""
+"""TOPIC resources: the configuration of a topic's logs, and which of its replicas are throttled."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class TopicResource:
         """Every key of the log's configuration."""
         check_name(name)
         if broker.topics.named(name) is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka has no words for it here
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")  # Kafka sends no message here
         properties = broker.metadata.resource(ResourceType.TOPIC, name)
         return effective_entries(properties, broker)
 
     def listed(self, key: str) -> Setting | None:
-        """``cleanup.policy`` is a list. Its default is Kafka's own, whatever the host's is."""
+        """``cleanup.policy`` is a list; its default is Kafka's, even if the host has another."""
         return KEYS.get(key)
 
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """The name, the keys, then whether the topic is there: Kafka's order."""
+        """Check the name, the keys, then that the topic exists: Kafka's order."""
         if not name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
         check_name(name)
@@ -52,7 +52,7 @@ class TopicResource:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
-        """The logs use the new configuration from the next append on."""
+        """Use the new configuration for the logs from the next append on."""
         topic = broker.topics.named(name)
         if topic is not None:
             reconfigure(topic, properties, broker)
@@ -60,7 +60,7 @@ class TopicResource:
 
 
 def reconfigure(topic: Topic, properties: Mapping[str, str], broker: Broker) -> None:
-    """Give a topic and its logs the configuration that its properties mean."""
+    """Configure a topic and its logs with its properties."""
     broker.topics.reconfigure(topic, broker.topics.config_of(properties))
 
 
@@ -71,7 +71,7 @@ def effective_entries(properties: Mapping[str, str], broker: Broker) -> list[Con
 
 
 def entry(broker_key: str, properties: Mapping[str, str], broker: Broker) -> ConfigEntry:
-    """Return one key with everything that has a value for it: the topic, its broker, all brokers, Kafka."""
+    """Describe one key with its values from all levels: the topic, its broker, all brokers, Kafka."""
     synonyms = broker.config.synonyms(broker_key)
     if broker_key in LOG_KEYS:
         field, declaration = LOG_KEYS[broker_key]

@@ -1,7 +1,7 @@
 """AlterConfigs v0-v2 (KIP-133), kept for old clients; IncrementalAlterConfigs replaces it.
 
 Behavior:
-    * The keys of the request become all keys of the resource: what is not named goes back to its default.
+    * The keys of the request replace all keys of the resource; a key that is not named gets its default.
     * Everything else as in IncrementalAlterConfigs.
 Versions:
     * v1: as v0. v2: flexible.
@@ -28,7 +28,7 @@ from odradek.wire.messages.alter_configs import (
 def outcome(
     resource: AlterConfigsResource, code: ErrorCode, message: str | None
 ) -> AlterConfigsResourceResponse:
-    """What became of one resource."""
+    """The result for one resource."""
     return AlterConfigsResourceResponse(
         error_code=code,
         error_message=message,
@@ -38,7 +38,7 @@ def outcome(
 
 
 def refused(request: AlterConfigsRequest, code: ErrorCode, message: str | None) -> AlterConfigsResponse:
-    """The same refusal for every resource."""
+    """Refuse every resource."""
     return AlterConfigsResponse(
         responses=[outcome(resource, code, message) for resource in request.resources]
     )

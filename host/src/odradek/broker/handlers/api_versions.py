@@ -1,10 +1,11 @@
 """ApiVersions v0-v4 (KIP-35, KIP-511).
 
 Behavior:
-    * Name and version of the client's software are kept on the connection, for matching and labels. They
-      must look like ``[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?``, else INVALID_REQUEST and nothing is
-      kept.
-    * 71 and 72 are listed only while something takes pushes: a client that sees them pushes (KIP-714).
+    * Name and version of the client's software are stored on the connection, for matching and labels. They
+      must match ``[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?``; otherwise the answer is INVALID_REQUEST and
+      nothing is stored.
+    * 71 and 72 are listed only while a plugin or the spool wants pushes, because a client that sees them
+      starts to push (KIP-714).
 Versions:
     * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION that lists only ApiVersions.
     * v3 and v4 have the same request. Features with minimum 0 are listed as supported from v4 on: older Java
@@ -36,12 +37,12 @@ from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 ZERO_MINIMUM_VERSION = 4
-"""From here on a supported feature may start at 0."""
+"""The first version in which the minimum of a supported feature may be 0."""
 TELEMETRY_KEYS = frozenset({GetTelemetrySubscriptionsRequest.API_KEY, PushTelemetryRequest.API_KEY})
 
 
 def refuse(_request: ApiVersionsRequest | None, code: ErrorCode, _message: str | None) -> ApiVersionsResponse:
-    """An error. With UNSUPPORTED_VERSION it lists only the supported versions of ApiVersions."""
+    """Answer with an error. UNSUPPORTED_VERSION lists only the supported versions of ApiVersions."""
     keys = [listing(ApiVersionsRequest.API_KEY)] if code is ErrorCode.UNSUPPORTED_VERSION else []
     return ApiVersionsResponse(error_code=code, api_keys=keys)
 

@@ -2,19 +2,19 @@
 
 Behavior:
     * All keys of a resource with the value in force and its source; unset keys with their defaults.
-    * Key names in the request narrow the answer, unknown ones give nothing; an empty list asks for all.
+    * The answer has only the keys that the request names, without unknown ones; an empty list names all.
     * A BROKER key that Kafka has and this host does not is described, with Kafka's default and read-only, if
       the request names it.
-    * A CLIENT_METRICS resource or group without properties has its defaults: its name is no error.
+    * A CLIENT_METRICS resource or group without properties has the defaults; its name is not an error.
     * A resource that is named twice is described twice.
-    * BROKER without a name shows what was set at run time on all brokers.
+    * BROKER without a name shows the keys that were set at run time on all brokers.
     * A topic that does not exist is UNKNOWN_TOPIC_OR_PARTITION; a resource type that cannot be described is
       INVALID_REQUEST.
 Versions:
     * v1: synonyms. v3: type and documentation of keys. v4: flexible.
 Differs from Kafka:
-    * Keys that this host does not have are not shown unless they are named, such as those of tiered storage.
-    * BROKER_LOGGER is refused in words of this host.
+    * Keys that this host does not have, such as those of tiered storage, are shown only if they are named.
+    * BROKER_LOGGER is refused with a message of this host.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was "
     "sent to an incompatible broker. See the broker logs for more details."
 )
-"""What Kafka says to a resource type it does not know (Errors.INVALID_REQUEST)."""
+"""Kafka's message for an unknown resource type (Errors.INVALID_REQUEST)."""
 
 
 def refused(request: DescribeConfigsRequest, code: ErrorCode, message: str | None) -> DescribeConfigsResponse:
-    """The same refusal for every resource."""
+    """Refuse every resource."""
     return DescribeConfigsResponse(
         results=[refusal(resource, code, message) for resource in request.resources]
     )
 
 
 def refusal(resource: DescribeConfigsResource, code: ErrorCode, message: str | None) -> DescribeConfigsResult:
-    """Why one resource is not described."""
+    """The answer for a resource that is not described."""
     return DescribeConfigsResult(
         error_code=code,
         error_message=message,
@@ -72,7 +72,7 @@ def describe_configs(
 def described(
     resource: DescribeConfigsResource, request: DescribeConfigsRequest, broker: Broker
 ) -> DescribeConfigsResult:
-    """One resource."""
+    """Describe one resource."""
     try:
         entries = entries_of(resource, broker)
     except ApiError as error:
@@ -87,14 +87,14 @@ def described(
 
 
 def entries_of(resource: DescribeConfigsResource, broker: Broker) -> list[ConfigEntry]:
-    """All keys of one resource, by name."""
+    """All keys of one resource, sorted by name."""
     kind = resource_of(resource.resource_type, MALFORMED)
     asked = resource.configuration_keys or ()
     return sorted(kind.entries(resource.resource_name, broker, asked), key=lambda entry: entry.key.name)
 
 
 def shown(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
-    """One key, with what the request wants to know of it."""
+    """One key, with the details that the request asks for."""
     synonyms = entry.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=entry.key.name,

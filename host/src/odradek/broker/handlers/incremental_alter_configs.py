@@ -1,23 +1,23 @@
 """IncrementalAlterConfigs v0-v1 (KIP-339).
 
 Behavior:
-    * Each resource is changed whole or not at all; a refused one leaves the others alone. All changes of a
-      request are stored in one transaction before the answer.
-    * CLIENT_METRICS: the checks run on the merged result; a resource without keys is gone.
-    * TOPIC, and the defaults of topics at BROKER (of the node, or without a name of all): running logs go by
-      them from the next append on.
-    * BROKER: limits of connections, also of one listener, and rates of replication and of moves between
-      directories hold at once; TOPIC: which replicas are held to these. Other keys of a broker stand in its
-      configuration file: INVALID_REQUEST.
+    * Each resource is changed completely or not at all; a refused one does not affect the others. All changes
+      of a request are stored in one transaction before the answer.
+    * CLIENT_METRICS: the checks run on the merged result; a resource without keys is removed.
+    * TOPIC, and the defaults of topics on BROKER (one node, or all without a name): existing logs use the new
+      values from the next append on.
+    * BROKER: connection limits, of the host or of one listener, and rates of replication and of moves between
+      directories take effect at once. The throttled replicas are keys of TOPIC. Other keys of a broker can
+      only be set in its configuration file: INVALID_REQUEST.
     * GROUP: ``consumer.session.timeout.ms``, ``consumer.heartbeat.interval.ms`` and
-      ``consumer.assignment.interval.ms`` within the limits of ``group.consumer.min`` and ``max``; members go
-      by them from their next heartbeat on.
-    * A change that changes nothing has no effect: no subscription is re-evaluated.
+      ``consumer.assignment.interval.ms`` within the limits of ``group.consumer.min`` and ``max``; members use
+      the new values from their next heartbeat on.
+    * A change without a difference has no effect: no subscription is re-evaluated.
 Versions:
     * v1: flexible.
 Differs from Kafka:
     * An operation that does not exist is UNKNOWN_SERVER_ERROR for its resource only.
-    * BROKER_LOGGER is refused in words of this host.
+    * BROKER_LOGGER is refused with a message of this host.
     * GROUP keys of share and streams groups are unknown.
     * BROKER keys that are not settings of this host are refused; Kafka stores them.
 """
@@ -40,7 +40,7 @@ from odradek.wire.messages.incremental_alter_configs import (
 def outcome(
     resource: AlterConfigsResource, code: ErrorCode, message: str | None
 ) -> AlterConfigsResourceResponse:
-    """What became of one resource."""
+    """The result for one resource."""
     return AlterConfigsResourceResponse(
         error_code=code,
         error_message=message,
@@ -52,7 +52,7 @@ def outcome(
 def refused(
     request: IncrementalAlterConfigsRequest, code: ErrorCode, message: str | None
 ) -> IncrementalAlterConfigsResponse:
-    """The same refusal for every resource."""
+    """Refuse every resource."""
     return IncrementalAlterConfigsResponse(
         responses=[outcome(resource, code, message) for resource in request.resources]
     )

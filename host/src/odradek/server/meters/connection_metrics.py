@@ -1,7 +1,7 @@
 """The metrics of connection limits (KIP-612).
 
-Kafka's group ``socket-server-metrics`` is offered under both domains: ``kafka.server``, where Kafka has it,
-and ``kafka.network``, where the KIP says it is.
+Kafka's group ``socket-server-metrics`` is offered in two domains: ``kafka.server``, as in Kafka, and
+``kafka.network``, as in the KIP.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from odradek.telemetry.client_metrics_stats import MetricRow
 DOMAINS = ("kafka.server", "kafka.network")
 RATE = "{connection}/s"
 MEANINGS = {
-    "broker-connection-accept-rate": (RATE, "Connections of the host that were accepted"),
-    "connection-accept-rate": (RATE, "Connections of a listener, or of an address that has a limit"),
-    "connection-accept-throttle-time": ("ms", "How long a listener waited because of a rate, mean"),
-    "ip-connection-accept-throttle-time": ("ms", "How long addresses were turned away, mean"),
+    "broker-connection-accept-rate": (RATE, "Accepted connections of the host"),
+    "connection-accept-rate": (RATE, "Accepted connections of a listener, or of an address with a limit"),
+    "connection-accept-throttle-time": ("ms", "Delay of a listener because of a rate, mean"),
+    "ip-connection-accept-throttle-time": ("ms", "Throttle time of connections over an address's rate, mean"),
 }
 LABELS = {"connection-accept-rate": ("listener", "ip")}
-"""Labels that are empty where Kafka has no tag: a metric has the same labels in all its rows."""
+"""These labels are empty if Kafka has no tag: all rows of a metric have the same labels."""
 BLOCKED = "AcceptorBlockedPercent"
 CONNECTION_INSTRUMENTS = {
     f"{domain}:{name}": Instrument(
@@ -39,7 +39,7 @@ CONNECTION_INSTRUMENTS = {
 
 
 def connection_rows(quotas: ConnectionQuotas, now_ms: int) -> Iterator[MetricRow]:
-    """Every metric of the limits of connections."""
+    """Yield all metrics of the connection limits."""
     for (name, _, tags), value in quotas.measured(now_ms):
         labels = dict.fromkeys(LABELS.get(name, ()), "") | dict(tags)
         for domain in ("kafka.network",) if name == BLOCKED else DOMAINS:

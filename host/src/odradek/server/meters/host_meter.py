@@ -1,7 +1,7 @@
-"""The rows of the host's own metrics as instruments of an OpenTelemetry meter.
+"""The host's own metrics as instruments of an OpenTelemetry meter.
 
-When a reader collects, on a thread of its own, the loop reads the rows in small steps, and observable
-instruments offer them. Nothing here is imported unless somebody is to have the metrics.
+When a reader collects, on its own thread, the loop reads the rows in small steps, and observable instruments
+offer them. This module is only imported if a setting asks for the metrics.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ReadRows = Callable[[], Iterable[MetricRow]]
 """Read every row; called on the loop."""
 
 ROWS_PER_STEP = 500
-"""Rows that the loop makes before it lets others run: about a millisecond."""
+"""Rows that are read before other tasks of the loop run: about a millisecond."""
 COLLECT_TIMEOUT_S = 10
 MAX_SERIES = 1_000_000
 """Per instrument; the SDK's own limit of 2 000 is less than the instance cache."""
@@ -33,7 +33,7 @@ CARDINALITY_LIMITS: dict[type, int] = {ObservableCounter: MAX_SERIES, Observable
 
 
 async def take(source: Iterable[MetricRow]) -> dict[str, list[MetricRow]]:
-    """Read rows on the loop without holding it up; by name."""
+    """Read rows by name, in small steps that do not block the loop."""
     by_name: dict[str, list[MetricRow]] = defaultdict(list)
     for index, row in enumerate(source):
         by_name[row.name].append(row)
@@ -43,7 +43,7 @@ async def take(source: Iterable[MetricRow]) -> dict[str, list[MetricRow]]:
 
 
 class HostMeter:
-    """Everything a host counts, for one reader. To be made on the loop of the host."""
+    """All metrics of a host, for one reader. Create it on the host's loop."""
 
     def __init__(self, read_rows: ReadRows, reader: MetricReader) -> None:
         self.read_rows = read_rows
@@ -54,7 +54,7 @@ class HostMeter:
         self.offer_instruments()
 
     def offer_instruments(self) -> None:
-        """One observable instrument per row name. The first that is asked fetches the rows of all."""
+        """Create one observable instrument per row name. The first one that is observed fetches all rows."""
         meter = self.provider.get_meter("odradek")
         meter.create_observable_gauge("odradek.up", [self.refresh], description="1 while the host runs")
         for row_name, instrument in INSTRUMENTS.items():
@@ -66,17 +66,19 @@ class HostMeter:
             create(instrument.name, [self.observing(row_name)], instrument.unit, instrument.description)
 
     def refresh(self, _options: CallbackOptions) -> Sequence[Observation]:
-        """Fetch the rows; on the thread of the reader. A loop that does not answer in time leaves the old
-        ones.
+        """Fetch the rows, on the thread of the reader.
+
+        Raises:
+            TimeoutError: The loop did not answer in time; the old rows stay.
         """
-        if self.loop.is_closed():  # the last look of a reader that was given up
+        if self.loop.is_closed():  # a reader that was given up collects once more
             return []
         taking = asyncio.run_coroutine_threadsafe(take(self.read_rows()), self.loop)
         self.rows = taking.result(COLLECT_TIMEOUT_S)
         return [Observation(1)]
 
     def observing(self, row_name: str) -> Callable[[CallbackOptions], Sequence[Observation]]:
-        """The callback for the rows of one name. A mean of nothing is not shown."""
+        """The callback for the rows of one name. It leaves out means without values (NaN)."""
 
         def observe(_options: CallbackOptions) -> Sequence[Observation]:
             found = self.rows.get(row_name, ())
@@ -85,5 +87,5 @@ class HostMeter:
         return observe
 
     def close(self, timeout_s: float) -> None:
-        """End the reader; blocks."""
+        """Shut the reader down; blocks."""
         self.provider.shutdown(timeout_s * 1000)

@@ -1,4 +1,4 @@
-"""How a row of the host's own metrics is offered."""
+"""The form in which a row of the host's own metrics is offered."""
 
 from __future__ import annotations
 

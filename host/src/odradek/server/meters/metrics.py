@@ -1,7 +1,7 @@
 """The host's own metrics: their instruments, and their current values as rows.
 
-Rooms count in plain integers. The functions below read them when a reader collects; `Host.metric_rows` joins
-all rows.
+Rooms count in plain integers. The functions below read the counts when a reader collects;
+`Host.metric_rows` joins all rows.
 """
 
 from __future__ import annotations
@@ -69,56 +69,58 @@ INSTRUMENTS = {
         "odradek.connections.refused",
         "counter",
         "{connection}",
-        "Connections closed for bytes that made no sense",
+        "Connections closed because of malformed requests",
     ),
     "successful-authentication": Instrument(
         "kafka.server.socket.server.metrics.successful.authentication",
         "counter",
         "{connection}",
-        "Connections whose client proved who it is",
+        "Connections that authenticated",
     ),
     "failed-authentication": Instrument(
         "kafka.server.socket.server.metrics.failed.authentication",
         "counter",
         "{connection}",
-        "Connections whose client could not",
+        "Connections that failed to authenticate",
     ),
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),
     "plugin-pushes": Instrument(
-        "odradek.plugin.pushes", "counter", "{push}", "Pushes taken, or labels given"
+        "odradek.plugin.pushes", "counter", "{push}", "Pushes passed to a plugin, or clients it labeled"
     ),
     "plugin-failures": Instrument(
-        "odradek.plugin.failures", "counter", "{push}", "Pushes on which a plugin raised"
+        "odradek.plugin.failures", "counter", "{push}", "Pushes for which a plugin raised an exception"
     ),
     "plugin-slow": Instrument(
-        "odradek.plugin.slow", "counter", "{push}", "Pushes with which a plugin held up the loop"
+        "odradek.plugin.slow", "counter", "{push}", "Pushes for which a plugin blocked the loop"
     ),
     "push-received": Instrument("odradek.push.received", "counter", "{push}", "PushTelemetry requests"),
-    "push-appended": Instrument("odradek.push.appended", "counter", "{push}", "Accepted, with metrics"),
-    "push-empty": Instrument("odradek.push.empty", "counter", "{push}", "Accepted, without metrics"),
+    "push-appended": Instrument("odradek.push.appended", "counter", "{push}", "Accepted pushes with metrics"),
+    "push-empty": Instrument("odradek.push.empty", "counter", "{push}", "Accepted pushes without metrics"),
     "push-rejected": Instrument(
-        "odradek.push.rejected", "counter", "{push}", "Not accepted, by what the client was told"
+        "odradek.push.rejected", "counter", "{push}", "Refused pushes, by error code"
     ),
-    "push-waiting": Instrument("odradek.push.waiting", "gauge", "{push}", "Being opened or written"),
+    "push-waiting": Instrument(
+        "odradek.push.waiting", "gauge", "{push}", "Pushes being decompressed or written"
+    ),
     "spool-refused": Instrument(
-        "odradek.spool.refused", "counter", "{push}", "Accepted pushes that could not be kept"
+        "odradek.spool.refused", "counter", "{push}", "Valid pushes that could not be stored"
     ),
     "forwarder-offered": Instrument(
         "odradek.forwarder.offered", "counter", "{push}", "Pushes offered to a forwarder"
     ),
     "forwarder-delivered": Instrument(
-        "odradek.forwarder.delivered", "counter", "{push}", "Pushes the far side took"
+        "odradek.forwarder.delivered", "counter", "{push}", "Pushes that the destination accepted"
     ),
     "forwarder-dropped": Instrument(
-        "odradek.forwarder.dropped", "counter", "{push}", "Pushes given up by the host"
+        "odradek.forwarder.dropped", "counter", "{push}", "Pushes that the host gave up"
     ),
     "forwarder-rejected": Instrument(
-        "odradek.forwarder.rejected", "counter", "{push}", "Pushes the far side refused for good"
+        "odradek.forwarder.rejected", "counter", "{push}", "Pushes that the destination permanently refused"
     ),
     "forwarder-queued": Instrument(
-        "odradek.forwarder.queued", "gauge", "{push}", "Pushes that wait or are on their way"
+        "odradek.forwarder.queued", "gauge", "{push}", "Pushes that are waiting or being delivered"
     ),
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,

@@ -1,4 +1,4 @@
-"""The host's own metrics, for Prometheus. Nothing here is imported unless ``metrics.listener`` is set."""
+"""The host's own metrics, for Prometheus. Only imported if ``metrics.listener`` is set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CLOSE_TIMEOUT_S = 5
 
 
 class MetricsEndpoint:
-    """``http://HOST:PORT/metrics`` on a thread of its own.
+    """Serves ``http://HOST:PORT/metrics`` on its own thread.
 
     Raises:
         ConfigError: The address is in use.
@@ -37,7 +37,7 @@ class MetricsEndpoint:
 
     @property
     def bound_port(self) -> int:
-        """The real port, also where the configuration says 0."""
+        """The port in use, also if the configuration says 0."""
         return int(self.server.server_port)
 
     def close(self) -> None:

@@ -1,6 +1,4 @@
-"""The host's own metrics, pushed over OTLP/HTTP. Nothing here is imported unless ``metrics.otlp.endpoint`` is
-set.
-"""
+"""The host's own metrics, pushed over OTLP/HTTP. Only imported if ``metrics.otlp.endpoint`` is set."""
 
 from __future__ import annotations
 
@@ -11,13 +9,13 @@ from odradek.server.meters.host_meter import CARDINALITY_LIMITS, HostMeter, Read
 from odradek.server.meters.metrics_settings import ENDPOINT, MetricsPushSettings
 
 EXPORT_TIMEOUT_S = 10
-"""For one push with its retries, unless the next one is due before. What cannot be sent is dropped: the next
-push says it all again.
+"""Time limit of one push with its retries, or less if the next push is due earlier. A failed push is dropped:
+the next one repeats all values.
 """
 
 
 def exporter(settings: MetricsPushSettings) -> MetricExporter:
-    """The exporter of OpenTelemetry.
+    """Return the exporter of OpenTelemetry.
 
     Raises:
         ConfigError: It is not installed.
@@ -31,7 +29,7 @@ def exporter(settings: MetricsPushSettings) -> MetricExporter:
 
 
 class MetricsPush:
-    """Pushes every ``metrics.otlp.interval.ms``, on a thread of its own, and once more at the end.
+    """Pushes every ``metrics.otlp.interval.ms``, on its own thread, and once more at the end.
 
     Raises:
         ConfigError: The exporter is not installed.
@@ -44,5 +42,5 @@ class MetricsPush:
         self.meter = HostMeter(read_rows, reader)
 
     def close(self, timeout_s: float) -> None:
-        """Push what there is within the time; blocks, so call it in a thread."""
+        """Push the current values within the time limit; blocks, so call it in a thread."""
         self.meter.close(timeout_s)

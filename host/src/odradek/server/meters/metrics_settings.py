@@ -1,4 +1,4 @@
-"""Settings of the host's own metrics: where Prometheus may ask, and where they are pushed."""
+"""Settings of the host's own metrics: the endpoint for Prometheus, and the collector they are pushed to."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_endpoint(table: PluginConfig, key: str) -> str | None:
 
 
 def read_headers(table: PluginConfig, key: str) -> dict[str, str]:
-    """Return the headers of a push. An error does not repeat the text: it may be a password.
+    """Return the headers of a push. Errors do not quote the text, which may be a password.
 
     Raises:
         ConfigError: One is not of the form NAME=VALUE.
@@ -56,7 +56,7 @@ def read_headers(table: PluginConfig, key: str) -> dict[str, str]:
     for number, text in enumerate(table.texts(key), 1):
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or not (name + value).isprintable() or not text.isascii():
-            raise table.error(key, f"expected NAME=VALUE in printable ASCII, number {number} is not")
+            raise table.error(key, f"expected NAME=VALUE in printable ASCII, but header {number} is not")
         headers[name.strip()] = value.strip()
     return headers
 
@@ -84,26 +84,26 @@ HEADERS_KIND = Special(type=ConfigType.LIST, shape="list", read=read_headers)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsPushSettings:
-    """Where the host's own metrics are pushed, and how often."""
+    """The collector that the host's own metrics are pushed to, and the interval."""
 
     # fmt: off
     endpoint: str | None = setting(
         ENDPOINT, Special(type=ConfigType.STRING, shape="text", read=read_endpoint), None,
-        "`http://HOST:PORT` or `https://HOST:PORT` of a collector that the host's metrics are pushed to over "
-        "OTLP/HTTP; `/v1/metrics` is added.", unset="off", page="metrics.md",
+        "`http://HOST:PORT` or `https://HOST:PORT` of a collector that receives the host's own metrics over "
+        "OTLP/HTTP; `/v1/metrics` is appended.", unset="off", page="metrics.md",
     )
     interval_ms: int = setting(
-        "metrics.otlp.interval.ms", Whole(LONG, 100), 60_000, "How often the host's metrics are pushed.",
-        unit="ms",
+        "metrics.otlp.interval.ms", Whole(LONG, 100), 60_000,
+        "How often the host's own metrics are pushed.", unit="ms",
     )
     headers: Mapping[str, str] = setting(
-        "metrics.otlp.headers", HEADERS_KIND, {}, "`NAME=VALUE` each, sent with every push.",
-        unset="none", sensitive=True,
+        "metrics.otlp.headers", HEADERS_KIND, {},
+        "HTTP headers of every push, as `NAME=VALUE`.", unset="none", sensitive=True,
     )
     # fmt: on
 
     @property
     def url(self) -> str:
-        """Where metrics are posted to, if there is an endpoint."""
+        """The URL that metrics are posted to, if there is an endpoint."""
         base = (self.endpoint or "").rstrip("/")
         return base if base.endswith(METRICS_PATH) else base + METRICS_PATH

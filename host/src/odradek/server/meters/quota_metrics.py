@@ -18,13 +18,13 @@ GROUPS = {
     "AlterLogDirsReplication": "alter.log.dirs.replication",
 }
 MEANINGS = {
-    "byte-rate": ("By/s", "Bytes that count against the quota"),
-    "request-time": ("%", "Time that requests took, in percent of a thread"),
-    "exempt-request-time": ("%", "Time of requests that nobody is throttled for"),
-    "mutation-rate": ("{partition}/s", "Partitions made and removed"),
-    "tokens": ("{partition}", "Partitions that may be made or removed now; overdrawn below 0"),
-    "throttle-time": ("ms", "How long clients were throttled, mean"),
-    "queue-size": ("{connection}", "Connections that are throttled now"),
+    "byte-rate": ("By/s", "Bytes charged against the quota"),
+    "request-time": ("%", "Processing time of requests, in percent of a thread"),
+    "exempt-request-time": ("%", "Processing time of requests that do not throttle their client"),
+    "mutation-rate": ("{partition}/s", "Partitions created and deleted"),
+    "tokens": ("{partition}", "Partitions that may be created or deleted now; negative if overdrawn"),
+    "throttle-time": ("ms", "Throttle time of clients, mean"),
+    "queue-size": ("{connection}", "Connections that are currently throttled"),
 }
 OF_CLIENTS = ("throttle-time", "queue-size")
 METRICS = {
@@ -36,7 +36,7 @@ METRICS = {
     "FollowerReplication": ("byte-rate",),
     "AlterLogDirsReplication": ("byte-rate",),
 }
-"""What each group has."""
+"""The metrics of each group."""
 
 
 def instruments() -> Iterator[tuple[str, Instrument]]:
@@ -52,7 +52,7 @@ QUOTA_INSTRUMENTS = dict(instruments())
 
 
 def quota_rows(quotas: QuotaManagers, now_ms: int) -> Iterator[MetricRow]:
-    """Every metric of every manager. Tags are labels, except those that are empty, as in Kafka."""
+    """Every metric of every manager. Non-empty tags become labels, as in Kafka."""
     for (name, group, tags), value in quotas.measured(now_ms):
         labels = {tag.replace("-", "_"): text for tag, text in tags if text}
         yield MetricRow(f"{group}:{name}", "gauge", labels, value)

@@ -1,4 +1,4 @@
-"""Connections that are closed because there are more than ``max.connections``."""
+"""Closing connections beyond ``max.connections``."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from odradek.server.sockets.listener import Listener
 def displace(quotas: ConnectionQuotas, listeners: Sequence[Listener]) -> None:
     """Close the connections beyond the broker's limit.
 
-    Those that are being closed anyway go first, then the least recently used. Those of the inter-broker
-    listener stay.
+    Connections that are being closed anyway go first, then the least recently used ones. Those of the
+    inter-broker listener stay.
     """
     candidates = (
         channel

@@ -1,4 +1,4 @@
-"""The addresses of hosts that limits of connections name."""
+"""Address lookups of the hosts that connection limits name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 
 def look_up(host: str, found: Callable[[Sequence[str]], None]) -> None:
-    """Ask the system for the addresses of a host; on another thread if a loop is running."""
+    """Ask the system for the addresses of a host; on another thread if an event loop is running."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -19,7 +19,7 @@ def look_up(host: str, found: Callable[[Sequence[str]], None]) -> None:
 
 
 def addresses(host: str) -> list[str]:
-    """Return the addresses of a host, none if it has none; blocks."""
+    """Return the addresses of a host, or an empty list if it has none; blocks."""
     try:
         return [str(row[4][0]) for row in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):

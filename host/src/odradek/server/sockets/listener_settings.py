@@ -1,4 +1,4 @@
-"""How listeners are written in the configuration: addresses, advertised addresses, security protocols."""
+"""The settings of listeners: addresses, advertised addresses and security protocols."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ EVERY_ADDRESS = ("", "0.0.0.0", "::")
 
 
 def read_addresses(table: PluginConfig, key: str) -> tuple[ListenerAddress, ...]:
-    """Return the addresses of a list, which have different names.
+    """Return the addresses of a list; their names are distinct.
 
     Raises:
-        ConfigError: One is not of the form NAME://HOST:PORT, or a name is there twice.
+        ConfigError: An address is not of the form NAME://HOST:PORT, or a name occurs twice.
     """
     texts = table.texts(key)
     addresses = tuple(listener_address(table, key, text) for text in texts)
@@ -51,14 +51,14 @@ def read_protocols(table: PluginConfig, key: str) -> dict[str, str]:
     """Return the security protocol by listener name.
 
     Raises:
-        ConfigError: A protocol is unknown, or a listener is there twice.
+        ConfigError: A protocol is unknown, or a listener occurs twice.
     """
     protocols: dict[str, str] = {}
     for text in table.texts(key):
         name, _, protocol = text.partition(":")
         if protocol not in SECURITY_PROTOCOLS or not name or name in protocols:
             raise table.error(
-                key, f"expected NAME:PROTOCOL, a protocol of {', '.join(SECURITY_PROTOCOLS)}, found {text!r}"
+                key, f"expected NAME:PROTOCOL with one of {', '.join(SECURITY_PROTOCOLS)}, found {text!r}"
             )
         protocols[name] = protocol
     return protocols
@@ -76,7 +76,7 @@ PROTOCOLS = Special(
 def secured(
     listeners: Sequence[ListenerAddress], protocols: Mapping[str, str]
 ) -> tuple[ListenerAddress, ...]:
-    """Return the listeners with their security protocols: of the map, or as their names begin.
+    """Return the listeners with their security protocols: from the map, or from the start of their names.
 
     Raises:
         ConfigError: There is no listener, or a listener has no protocol.
@@ -89,8 +89,8 @@ def secured(
         if protocol is None:
             raise ConfigError(
                 LISTENERS,
-                "expected a name PLAINTEXT, SASL_PLAINTEXT, PLAINTEXT_... or SASL_PLAINTEXT_..., or one that "
-                f"{PROTOCOL_MAP} has, found {listener.name!r}",
+                "expected a name PLAINTEXT, SASL_PLAINTEXT, PLAINTEXT_... or SASL_PLAINTEXT_..., or a name "
+                f"in {PROTOCOL_MAP}, found {listener.name!r}",
             )
         found.append(replace(listener, security_protocol=protocol))
     return tuple(found)
@@ -109,10 +109,10 @@ def security_protocol(name: str, protocols: Mapping[str, str]) -> str | None:
 def advertised(
     listeners: Sequence[ListenerAddress], addresses: Sequence[ListenerAddress]
 ) -> dict[str, Endpoint]:
-    """Return the addresses that clients are told, by listener name.
+    """Return the advertised addresses, by listener name.
 
     Raises:
-        ConfigError: There is no such listener, or a listener on every address has no advertised one.
+        ConfigError: There is no such listener, or a listener on all addresses has no advertised address.
     """
     found = {address.name: Endpoint(address.host, address.port) for address in addresses}
     for name in found.keys() - {listener.name for listener in listeners}:
@@ -121,6 +121,6 @@ def advertised(
         if listener.host in EVERY_ADDRESS and listener.name not in found:
             raise ConfigError(
                 ADVERTISED,
-                f"expected an address for {listener}, which listens everywhere: clients are told it",
+                f"expected an address that clients can use, because {listener} listens on all addresses",
             )
     return found

@@ -1,4 +1,4 @@
-"""Sensors of quotas whose clients or addresses were idle for an hour: they are forgotten."""
+"""Removal of the quota sensors of clients and addresses that were idle for an hour."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 
 SENSORS_PER_TURN = 500
-"""Of each kind: two milliseconds if all of them go."""
+"""Sensors of each kind per turn: two milliseconds if all of them are removed."""
 BETWEEN_TURNS_MS = 20
 
 
 def forget_idle(
     quotas: QuotaManagers | ConnectionQuotas, clock: Clock, timer: Timer, unseen: int | None = None
 ) -> None:
-    """Forget clients and addresses that did nothing for an hour, now and every 30 s; a few at a time."""
+    """Forget clients and addresses that were idle for an hour, now and every 30 s, a few per turn."""
     now_ms = clock.now_ms()
     left = (quotas.sensors if unseen is None else unseen) - SENSORS_PER_TURN
     quotas.expire(now_ms, SENSORS_PER_TURN)

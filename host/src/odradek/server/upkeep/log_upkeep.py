@@ -42,16 +42,18 @@ class UpkeepSettings:
     # fmt: off
     retention_check_interval_ms: int = setting(
         "log.retention.check.interval.ms", Whole(LONG, 1), 300_000,
-        "How often segments that are due for deletion are looked for.", unit="ms",
+        "How often the host looks for segments to delete.", unit="ms",
     )
-    cleaner_enable: bool = setting("log.cleaner.enable", Flag(), True, "Whether logs are compacted.")
+    cleaner_enable: bool = setting(
+        "log.cleaner.enable", Flag(), True, "Whether topics with the cleanup policy `compact` are compacted.",
+    )
     cleaner_backoff_ms: int = setting(
         "log.cleaner.backoff.ms", Whole(LONG, 1), 15_000,
-        "How long compaction waits when there is nothing to do.", unit="ms",
+        "How long compaction pauses when there is nothing to compact.", unit="ms",
     )
     cleaner_dedupe_buffer_bytes: int = setting(
         "log.cleaner.dedupe.buffer.size", Whole(LONG, 1 << 20), DEDUPE_BUFFER_BYTES,
-        "Memory for the keys of one round of compaction, 200 bytes each.", unit="bytes",
+        "Memory for the keys of one round of compaction; each key takes 200 bytes.", unit="bytes",
     )
     # fmt: on
 

@@ -40,7 +40,7 @@ Answer = Retry | Reject | None
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Forwarder]:
-    """Yield a new, started forwarder whose far side is up. Errors of the final close are ignored here."""
+    """Yield a new, started forwarder whose destination is up. Errors of the final close are ignored here."""
     subject.turn(FarSideState.UP)
     forwarder: Forwarder = called("make", subject.make)
     try:
@@ -76,7 +76,7 @@ async def answer_of(forwarder: Forwarder, batch: Sequence[TelemetryRecord]) -> A
 async def delivered(
     subject: Subject, forwarder: Forwarder, batch: Sequence[TelemetryRecord], why: str
 ) -> None:
-    """Deliver a good batch and check that it arrives, if the far side is known.
+    """Deliver a good batch and check that it arrives, if the destination is known.
 
     Raises:
         RuleBroken: Some of it did not arrive, or deliver raised Retry or Reject.
@@ -85,7 +85,7 @@ async def delivered(
     if subject.far_side is None:
         return
     if answer is not None:
-        raise RuleBroken(f"deliver raised {described(answer)} though the far side is up: {why}")
+        raise RuleBroken(f"deliver raised {described(answer)} though the destination is up: {why}")
     missing = await arrivals(subject.far_side, numbers_of(batch), subject.patience_s)
     if missing:
         raise RuleBroken(f"{len(missing)} of {len(numbers_of(batch))} pushes did not arrive: {why}")
@@ -223,9 +223,9 @@ async def asks_to_retry(subject: Subject) -> None:
         answer = await answer_of(forwarder, batch)
         if not isinstance(answer, Retry):
             what = "returned" if answer is None else f"raised {described(answer)}"
-            raise RuleBroken(f"deliver {what} with the far side down, expected Retry: the pushes are lost")
+            raise RuleBroken(f"deliver {what} with the destination down, expected Retry: the pushes are lost")
         subject.turn(FarSideState.UP)
-        await recovery(subject, forwarder, batch, "after the far side was down")
+        await recovery(subject, forwarder, batch, "after the destination was down")
 
 
 async def recovery(
@@ -256,9 +256,9 @@ async def ends_when_cancelled(subject: Subject) -> None:
             raise RuleBroken(f"deliver was still running {CANCEL_GRACE_S:g} s after its cancellation")
         returned = not delivering.cancelled() and delivering.result() is None
         if returned and numbers_of(batch) - arrived(subject.far_side):
-            raise RuleBroken("deliver returned before the slow far side accepted the batch")
+            raise RuleBroken("deliver returned before the slow destination accepted the batch")
         subject.turn(FarSideState.UP)
-        await recovery(subject, forwarder, samples.pushes(1), "after the far side was slow")
+        await recovery(subject, forwarder, samples.pushes(1), "after the destination was slow")
 
 
 async def says_that_it_was_refused(subject: Subject) -> None:
@@ -268,10 +268,10 @@ async def says_that_it_was_refused(subject: Subject) -> None:
         answer = await answer_of(forwarder, samples.pushes(1))
         if answer is None:
             raise RuleBroken(
-                "deliver returned although the far side refused the batch, expected Reject or Retry"
+                "deliver returned although the destination refused the batch, expected Reject or Retry"
             )
         subject.turn(FarSideState.UP)
-        await recovery(subject, forwarder, samples.pushes(1), "after the far side refused a batch")
+        await recovery(subject, forwarder, samples.pushes(1), "after the destination refused a batch")
 
 
 async def leaves_nothing_behind(subject: Subject) -> None:
@@ -292,7 +292,7 @@ async def leaves_nothing_behind(subject: Subject) -> None:
         delivering.cancel()
         await asyncio.wait({delivering}, timeout=CANCEL_GRACE_S)
         delivering.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await closed(subject, forwarder, "close with a slow far side")
+        await closed(subject, forwarder, "close with a slow destination")
 
 
 async def accounts_for_everything(subject: Subject) -> None:

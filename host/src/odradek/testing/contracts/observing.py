@@ -158,7 +158,7 @@ class BytesWatch:
 
 
 def arrived(far_side: FarSide) -> set[int]:
-    """The numbers of the pushes that the far side has accepted."""
+    """The numbers of the pushes that the destination has accepted."""
     return numbers_in(far_side.received())
 
 

@@ -77,7 +77,7 @@ def export_of(offer: Any) -> tuple[Callable[..., Any], bool]:
 
 @asynccontextmanager
 async def opened(subject: Subject) -> AsyncIterator[Receiving]:
-    """Yield a new receiver whose far side is up. Errors of the final close are ignored here."""
+    """Yield a new receiver whose destination is up. Errors of the final close are ignored here."""
     subject.turn(FarSideState.UP)
     receiving = Receiving(called("make", subject.make))
     try:
@@ -89,7 +89,7 @@ async def opened(subject: Subject) -> AsyncIterator[Receiving]:
 
 
 async def refuse_losses(subject: Subject, records: Sequence[TelemetryRecord], why: str) -> None:
-    """Check that all pushes arrive, if the far side is known.
+    """Check that all pushes arrive, if the destination is known.
 
     Raises:
         RuleBroken: Some did not arrive.
@@ -223,14 +223,14 @@ async def outlives_far_side_refusing(subject: Subject) -> None:
 
 
 async def outlives(subject: Subject, state: FarSideState) -> None:
-    """Check that the plugin still accepts pushes, and delivers again when the far side is back."""
+    """Check that the plugin still accepts pushes, and delivers again when the destination is back."""
     samples = Samples()
     async with opened(subject) as receiving:
         subject.turn(state)
         receiving.pushes(samples.pushes(ROUND))
         await asyncio.sleep(0.05)
         subject.turn(FarSideState.UP)
-        await recovery(subject, receiving, samples, f"after the far side was {state.value}")
+        await recovery(subject, receiving, samples, f"after the destination was {state.value}")
 
 
 async def recovery(subject: Subject, receiving: Receiving, samples: Samples, when: str) -> None:
@@ -259,9 +259,9 @@ async def waits_for_no_far_side(subject: Subject) -> None:
         try:
             await within_budget(EXPORT, calls, budget_ms)
         except RuleBroken:
-            return  # it is slow even with a fast far side, which R1 reports
+            return  # it is slow even with a fast destination, which R1 reports
         subject.turn(FarSideState.SLOW)
-        await within_budget(f"with a slow far side, {EXPORT}", calls, budget_ms)
+        await within_budget(f"with a slow destination, {EXPORT}", calls, budget_ms)
 
 
 async def flushes(subject: Subject) -> None:
@@ -276,7 +276,7 @@ async def flushes(subject: Subject) -> None:
     async with opened(subject) as receiving:
         subject.turn(FarSideState.SLOW)
         receiving.pushes(Samples().pushes(ROUND))
-        await closed(subject, receiving.offer, "close with a slow far side")
+        await closed(subject, receiving.offer, "close with a slow destination")
 
 
 async def accounts_for_everything(subject: Subject) -> None:
@@ -289,7 +289,7 @@ async def accounts_for_everything(subject: Subject) -> None:
         balanced(subject, receiving, "after an undecodable push")
         subject.turn(FarSideState.DOWN)
         receiving.pushes(samples.pushes(ROUND))
-        balanced(subject, receiving, "with the far side down")
+        balanced(subject, receiving, "with the destination down")
         subject.turn(FarSideState.UP)
         await closed(subject, receiving.offer)
         balanced(subject, receiving, "after close")

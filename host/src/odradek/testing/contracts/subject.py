@@ -41,7 +41,7 @@ class Capability(StrEnum):
 
 
 class FarSideState(StrEnum):
-    """The behavior of the far side."""
+    """The behavior of the destination."""
 
     UP = "up"
     DOWN = "down"
@@ -94,7 +94,7 @@ class Subject:
         declares: Names of the declared capabilities.
         budget_ms: Time limit of one call; None for 5, or 100 for a forwarder's loop.
         close_s: Time limit of ``close``.
-        patience_s: Time limit for a push to arrive, and for a plugin to reconnect to its far side.
+        patience_s: Time limit for a push to arrive, and for a plugin to reconnect to its destination.
         limit_s: Time limit of a whole rule; a rule that takes longer is reported as hanging.
     """
 
@@ -120,6 +120,6 @@ class Subject:
                 return None if capability in self.declares else f"it does not declare {capability.value!r}"
 
     def turn(self, state: FarSideState) -> None:
-        """Change the behavior of the far side, if there is one."""
+        """Change the behavior of the destination, if there is one."""
         if self.far_side is not None:
             self.far_side.turn(state)
