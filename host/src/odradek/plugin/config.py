@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -133,9 +133,18 @@ class PluginConfig:
         """
         for key in self.values:
             if key not in self.known:
-                close = get_close_matches(key, self.known, 1)
-                meant = f" (did you mean {close[0]}?)" if close else ""
-                every = (
-                    f"all keys: {listed_in}" if listed_in else f"known here: {', '.join(sorted(self.known))}"
-                )
-                raise self.error(key, f"unknown key{meant}; {every}")
+                raise self.error(key, unknown_key([key], self.known, listed_in))
+
+
+def unknown_key(spellings: Sequence[str], known: Collection[str], listed_in: str = "") -> str:
+    """The problem with a key that does not exist, with the key that was probably meant.
+
+    Args:
+        spellings: The texts that may be the key, without its path.
+        known: All keys.
+        listed_in: The page that lists all keys, where there are too many to name them in an error.
+    """
+    close = [match for each in spellings for match in get_close_matches(each, sorted(known), 1)]
+    meant = f" (did you mean {close[0]}?)" if close else ""
+    every = f"all keys: {listed_in}" if listed_in else f"known here: {', '.join(sorted(known))}"
+    return f"unknown key{meant}; {every}"

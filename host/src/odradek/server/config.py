@@ -16,7 +16,7 @@ from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig, LongerUnits
-from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.plugin.config import ConfigError, PluginConfig, unknown_key
 from odradek.quota.connection_limits import ConnectionLimits, connection_setting, read_listener_limits
 from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.sasl_authenticator import SaslSettings
@@ -264,8 +264,15 @@ def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]
         name, _, key = path.removeprefix("subscriptions.").rpartition(f".{known}" if known else ".")
         if not name or value == {}:
             raise ConfigError(path, f"expected a table with {', '.join(SUBSCRIPTION_KEYS)}, found {value!r}")
-        subscriptions.setdefault(name, {})[known or key] = property_text(path, value)
+        if known is None:
+            raise ConfigError(path, unknown_key(dotted_ends(name, key), SUBSCRIPTION_KEYS, REFERENCE))
+        subscriptions.setdefault(name, {})[known] = property_text(path, value)
     return subscriptions
+
+
+def dotted_ends(name: str, key: str) -> list[str]:
+    """Return the texts that a misspelled key may be: the last part of a path, and the last two."""
+    return [f"{name.rpartition('.')[2]}.{key}", key]
 
 
 def property_text(path: str, value: object) -> str:
