@@ -12,7 +12,6 @@ from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_join import Joiner
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
-from odradek.group.group_offsets import GroupOffsets
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
@@ -104,7 +103,7 @@ class GroupHost:
             clock=self.clock,
             timer=self.clock.timer,
             random_uuid=lambda: next(uuids).to_bytes(16),
-            offsets=GroupOffsets(self.store),
+            store=self.store,
             topics=self.topics,
         )
 

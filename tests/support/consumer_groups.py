@@ -12,7 +12,6 @@ from odradek.group.consumer_heartbeat import Client
 from odradek.group.consumer_protocol import answer_heartbeat
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
-from odradek.group.group_offsets import GroupOffsets
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.testing.clock import MockClock
 from odradek.wire.messages.consumer_group_heartbeat import (
@@ -71,7 +70,7 @@ class ConsumerGroups:
             clock=self.clock,
             timer=self.clock.timer,
             random_uuid=lambda: next(serial).to_bytes(16),
-            offsets=GroupOffsets(self.store),
+            store=self.store,
             topics=self.topics,
         )
 

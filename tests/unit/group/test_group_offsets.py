@@ -158,13 +158,23 @@ def test_the_offsets_of_a_deleted_topic_are_deleted(offsets: GroupOffsets, store
     assert not any(again.open_transactions.values())
 
 
-def test_a_group_is_announced_with_its_first_offset(offsets: GroupOffsets) -> None:
+def test_a_group_is_announced_with_its_first_offset(store: SqliteOffsetStore) -> None:
     seen: list[str] = []
-    offsets.appeared = seen.append
+    offsets = GroupOffsets(store, seen.append)
 
     offsets.commit("g", {(T, 0): ONE})
     offsets.commit("g", {(T, 1): ONE})
     offsets.add_pending(PRODUCER, "h", {(T, 1): ONE})
+
+    assert seen == ["g", "h"]
+
+
+def test_stored_groups_are_announced(offsets: GroupOffsets, store: SqliteOffsetStore) -> None:
+    offsets.commit("g", {(T, 0): ONE})
+    offsets.add_pending(PRODUCER, "h", {(T, 1): ONE})
+    seen: list[str] = []
+
+    GroupOffsets(store, seen.append)
 
     assert seen == ["g", "h"]
 

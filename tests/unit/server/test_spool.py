@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
 
 from odradek.broker.broker import Broker
@@ -11,6 +14,7 @@ from odradek.broker.topics import TOPIC_RESOURCE
 from odradek.deferred import offload_inline
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.server.plugins.log_feed import LogFeed
 from odradek.settings.reading import read_settings
 from odradek.wire.api_error import ApiError
 from support.broker import make_broker
@@ -108,6 +112,35 @@ def test_a_forwarders_group_belongs_to_the_host() -> None:
     broker.groups.check_not_owned("another")
     broker.groups.commit("odradek.forwarder.x", dict(broker.groups.offsets.of_group("odradek.forwarder.x")))
     assert moves == [{0: 0}]
+
+
+class StoppedReader:
+    """A forwarder whose thread has ended."""
+
+    def call(self, action: Callable[..., object], *arguments: object) -> None:
+        """Do nothing."""
+
+    def receive(self, chunks: object) -> None:
+        """Do nothing."""
+
+    def restart(self, move: object) -> None:
+        """Do nothing."""
+
+
+def test_a_feed_takes_over_its_group_when_it_begins() -> None:
+    broker = make_broker()
+    spool = spool_of(broker, SpoolSettings())
+
+    async def made() -> LogFeed:
+        return LogFeed("x", spool)
+
+    feed = asyncio.run(made())
+    broker.groups.check_not_owned("odradek.forwarder.x")
+
+    feed.begin(StoppedReader())
+
+    with pytest.raises(ApiError, match="The host itself"):
+        broker.groups.check_not_owned("odradek.forwarder.x")
 
 
 def test_committed_positions_are_restored() -> None:

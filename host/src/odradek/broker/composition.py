@@ -25,7 +25,7 @@ from odradek.broker.transactions.transaction_participants import Participants
 from odradek.clock import Clock, Timer
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
-from odradek.group.group_offsets import GroupOffsets, OffsetStore
+from odradek.group.group_offsets import OffsetStore
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
@@ -106,15 +106,14 @@ def compose_broker(
     metadata, node_id = stores.metadata, config.broker.node_id
     throttle_replicas = partial(mark_throttled, quotas, node_id)
     topics = Topics(metadata, stores.logs, clock, random_uuid, config.log_defaults, throttle_replicas)
-    offsets = GroupOffsets(stores.offsets)
-    groups = GroupCoordinator(config.groups, clock, timer, random_uuid, offsets, GroupTopics(topics))
+    groups = GroupCoordinator(config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics))
     topics.listeners.append(groups.topics_changed)
     transactions = TransactionCoordinator(
         config=config.transactions,
         clock=clock,
         timer=timer,
         store=stores.transactions,
-        participants=Participants(topics, offsets, clock),
+        participants=Participants(topics, groups.offsets, clock),
         new_producer_id=metadata.allocate_producer_id,
     )
     broker = Broker(

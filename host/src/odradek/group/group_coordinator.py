@@ -19,7 +19,7 @@ from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Committer, Group, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
-from odradek.group.group_offsets import GroupOffsets, GroupRow
+from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
@@ -36,8 +36,9 @@ class GroupCoordinator:
     clock: Clock
     timer: Timer
     random_uuid: Callable[[], bytes]
-    offsets: GroupOffsets
+    store: OffsetStore
     topics: TopicView
+    offsets: GroupOffsets = field(init=False)
     groups: dict[str, Group] = field(default_factory=dict)
     own_configs: dict[str, GroupConfig] = field(default_factory=dict)
     """The configuration of groups that an operator has configured, by group id. The group need not exist."""
@@ -50,11 +51,9 @@ class GroupCoordinator:
 
     def __post_init__(self) -> None:
         self.classic = ClassicProtocol(self)
-        for row in self.offsets.store.groups():
+        for row in self.store.groups():
             self.groups[row[0]] = self.restored(row)
-        for group_id in (*self.offsets.committed, *self.offsets.open_transactions):
-            self.make_simple_group(group_id)
-        self.offsets.appeared = self.make_simple_group
+        self.offsets = GroupOffsets(self.store, self.make_simple_group)
 
     def restored(self, row: GroupRow) -> Group:
         """A group after a restart, which is empty."""
@@ -166,7 +165,7 @@ class GroupCoordinator:
 
         Members do not survive: they get UNKNOWN_MEMBER_ID and join again.
         """
-        self.offsets.store.put_group(
+        self.store.put_group(
             (
                 group.group_id,
                 str(group.group_type),

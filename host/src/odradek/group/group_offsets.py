@@ -93,12 +93,12 @@ class GroupOffsets:
     """All committed offsets. Clients are checked elsewhere, by `Group.validate_offset_commit`."""
 
     store: OffsetStore
+    appeared: Callable[[str], None] = lambda _group_id: None
+    """Called with the id of each group that has offsets, committed or pending, when it gets the first."""
     committed: dict[str, Offsets] = field(default_factory=dict)
     """By group id."""
     open_transactions: dict[str, dict[int, Offsets]] = field(default_factory=dict)
     """Pending offsets of open transactions, by group id and producer id."""
-    appeared: Callable[[str], None] = lambda _group_id: None
-    """Called with the id of a group when it gets its first committed or pending offsets."""
     groups_of_topic: dict[bytes, set[str]] = field(default_factory=dict)
     """The groups that have committed or pending offsets of a topic, by topic id."""
 

@@ -67,8 +67,6 @@ class ForwarderRunner:
         self.queue = BatchQueue(self.settings, self.ledger)
         self.delivery: BatchDelivery | None = None
         self.feed = feed
-        if feed is not None:
-            feed.to_forwarder, feed.receive, feed.restart = self.call, self.receive, self.restart
         self.lock = Lock()
         """Guards taking a batch, settling it and `stats`. Never held during a call of the plugin, nor by
         `offer`."""
@@ -89,7 +87,13 @@ class ForwarderRunner:
     # on the host's loop
 
     def start(self) -> None:
-        """Start the thread without waiting for the plugin."""
+        """Start the thread without waiting for the plugin.
+
+        Raises:
+            ConfigError: The offsets of a new forwarder cannot be stored.
+        """
+        if self.feed is not None:
+            self.feed.begin(self)
         self.loop = asyncio.new_event_loop()
         self.thread = Thread(target=self.live, name=f"odradek-forwarder-{self.name}", daemon=True)
         self.thread.start()

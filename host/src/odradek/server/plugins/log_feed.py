@@ -25,8 +25,6 @@ AGAIN_S: Final = 1.0
 """Delay before a failed disk operation is tried again."""
 
 Positions = Mapping[int, int]
-ToForwarder = Callable[..., None]
-"""Run an action on the forwarder's thread if that thread still runs."""
 
 
 class FeedLog(Protocol):
@@ -65,6 +63,19 @@ class FeedLog(Protocol):
         """
 
 
+class FeedReader(Protocol):
+    """The forwarder that a feed serves."""
+
+    def call(self, action: Callable[..., object], *arguments: object) -> None:
+        """Run an action on the forwarder's thread if that thread still runs. Call from any thread."""
+
+    def receive(self, chunks: list[Chunk]) -> None:
+        """Take records that were read; on the forwarder's thread."""
+
+    def restart(self, move: Callable[[list[SpooledRecord]], None]) -> None:
+        """Discard records that were read but not taken, and move the cursor; on the forwarder's thread."""
+
+
 class LogFeed:
     """The position of one forwarder in the log.
 
@@ -75,12 +86,8 @@ class LogFeed:
         self.group_id = GROUP_PREFIX + name
         self.source = source
         self.host_loop = asyncio.get_running_loop()
-        self.cursor = LogCursor(source.begin(self.group_id, self.moved))
-        self.to_forwarder: ToForwarder = lambda action, *arguments: None
-        self.receive: Callable[[list[Chunk]], None] = lambda chunks: None
-        """On the forwarder's thread: take records that were read."""
-        self.restart: Callable[[Callable[[list[SpooledRecord]], None]], None] = lambda move: None
-        """On the forwarder's thread: discard records that were read but not taken, and move the cursor."""
+        self.cursor = LogCursor({})
+        self.reader: FeedReader | None = None
         # of the forwarder's thread
         self.asked = False
         self.generation = 0
@@ -90,6 +97,15 @@ class LogFeed:
         """The number of the last move, by partition."""
         self.parked: tuple[int, Positions] | None = None
         self.uncommitted: dict[int, int] = {}
+
+    def begin(self, reader: FeedReader) -> None:
+        """Serve a forwarder from the committed offsets on. Call on the host's loop before the thread starts.
+
+        Raises:
+            ConfigError: The offsets of a new group cannot be stored.
+        """
+        self.cursor = LogCursor(self.source.begin(self.group_id, self.moved))
+        self.reader = reader
 
     # on the forwarder's thread
 
@@ -103,13 +119,15 @@ class LogFeed:
         """Take an answer if its request is still current."""
         if generation == self.generation:
             self.asked = False
-            self.receive(chunks)
+            assert self.reader is not None
+            self.reader.receive(chunks)
 
     def relocated(self, generation: int, move: Callable[[list[SpooledRecord]], None]) -> None:
         """Drop the open request and continue elsewhere."""
         self.generation = generation
         self.asked = False
-        self.restart(move)
+        assert self.reader is not None
+        self.reader.restart(move)
 
     def go_to(self, positions: Positions, withdrawn: list[SpooledRecord]) -> None:
         """Continue at other positions. In the remaining partitions, read the withdrawn records again."""
@@ -162,6 +180,10 @@ class LogFeed:
             self.to_forwarder(self.answered, generation, chunks)
         else:
             self.parked = (generation, positions)
+
+    def to_forwarder(self, action: Callable[..., object], *arguments: object) -> None:
+        if self.reader is not None:
+            self.reader.call(action, *arguments)
 
     def appended(self) -> None:
         """Answer the parked request: records were appended."""
