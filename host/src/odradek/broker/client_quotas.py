@@ -18,6 +18,7 @@ from odradek.quota.quota_managers import CONNECTION_RATE, QuotaManagers
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigType
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX, INT64_MAX
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ CLIENT_KEYS: Mapping[str, ConfigType] = {
 }
 """QuotaConfig.userAndClientQuotaConfigs"""
 IP_KEYS: Mapping[str, ConfigType] = {CONNECTION_RATE: ConfigType.INT}
-LARGEST = {ConfigType.INT: float(2**31 - 1), ConfigType.LONG: float(2**63 - 1)}
+LARGEST = {ConfigType.INT: float(INT32_MAX), ConfigType.LONG: float(INT64_MAX)}
 FRACTION = 1e-6
 """Rounding error accepted in a whole number that went through floating-point arithmetic."""
 MAX_CHANGES = 10_000

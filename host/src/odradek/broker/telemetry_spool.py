@@ -20,6 +20,7 @@ from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.record_parts import partition_of, record_parts
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT64_MAX
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ class TelemetrySpool:
         properties = {
             "cleanup.policy": "delete",
             "compression.type": "producer",
-            "flush.messages": "1" if settings.durability is Durability.FSYNC else str(2**63 - 1),
+            "flush.messages": "1" if settings.durability is Durability.FSYNC else str(INT64_MAX),
             "max.message.bytes": str(self.payload_max_bytes + BATCH_ROOM_BYTES),
             "message.timestamp.type": "CreateTime",
         }

@@ -16,6 +16,7 @@ from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE, subscrib
 from odradek.group.group import Committer, GroupType, PartitionCheck
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 
 
@@ -225,7 +226,7 @@ class ClassicGroup:
 
     def next_generation(self, now_ms: int) -> None:
         """Start a new generation with all members, or become empty without any."""
-        self.generation = self.generation + 1 if self.generation < 2**31 - 1 else 1
+        self.generation = self.generation + 1 if self.generation < INT32_MAX else 1
         self.pending_syncs.clear()
         if self.members:
             self.protocol_name = self.selected_protocol()

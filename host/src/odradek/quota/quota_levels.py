@@ -25,7 +25,6 @@ class QuotaTypes(IntFlag):
     CLIENT_ID = 1
     USER = 2
     USER_CLIENT_ID = 4
-    CUSTOM = 8
 
 
 def level_of(entity: ClientQuotaEntity) -> QuotaTypes:

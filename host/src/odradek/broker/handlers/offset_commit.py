@@ -20,6 +20,7 @@ from odradek.group.group import Committer, PartitionCheck
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT64_MAX
 from odradek.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -133,5 +134,5 @@ class Commit:
             leader_epoch=partition.committed_leader_epoch,
             metadata=metadata,
             commit_timestamp_ms=now_ms,
-            expire_timestamp_ms=None if retention_ms < 0 else min(now_ms + retention_ms, 2**63 - 1),
+            expire_timestamp_ms=None if retention_ms < 0 else min(now_ms + retention_ms, INT64_MAX),
         )
