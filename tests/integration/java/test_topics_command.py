@@ -24,7 +24,8 @@ def test_a_created_topic_is_described_with_its_partitions_and_configs(tools: Con
     lines = described(tools, "--topic", "created")
 
     assert lines == [
-        "Topic: created\tPartitionCount: 2\tReplicationFactor: 1\tConfigs: min.insync.replicas=1,retention.ms=100000",
+        "Topic: created\tPartitionCount: 2\tReplicationFactor: 1"
+        "\tConfigs: min.insync.replicas=1,retention.ms=100000",
         "Topic: created\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1",
         "Topic: created\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1",
     ]
