@@ -1,4 +1,4 @@
-"""What holds for all tests of the tree."""
+"""Settings of pytest for all tests of the tree."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 //
 // Usage: franz BOOTSTRAP TOPIC RECORDS CLIENT_ID
 //
-// Output: "produced=N", then "read=N" where N counts records that came in order. The client pushes its metrics
-// (KIP-714) as franz-go does by default, at last when it is closed.
+// Output: "produced=N", then "read=N" where N counts records that arrived in order. The client pushes its metrics
+// (KIP-714) as franz-go does by default, and sends a last push when it is closed.
 package main
 
 import (
@@ -83,7 +83,7 @@ func consume(ctx context.Context, bootstrap, topic string, count int, clientID s
 		}
 		for _, record := range fetches.Records() {
 			if string(record.Value) != strconv.Itoa(read) {
-				return read, fmt.Errorf("read %s where %d was next", record.Value, read)
+				return read, fmt.Errorf("read record %s, expected %d", record.Value, read)
 			}
 			read++
 		}

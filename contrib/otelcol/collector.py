@@ -56,9 +56,9 @@ def run(command: list[str], folder: Path) -> None:
 def build(folder: Path, program: Path) -> None:
     """Generate the main package and compile it.
 
-    The builder ends with ``go mod tidy``, which also asks for what only the tests of the modules need, and
-    fails where the proxy does not have that. It has written all files by then: the compiler says whether
-    they are good.
+    The builder ends with ``go mod tidy``, which also fetches modules that only the tests of the modules need,
+    and fails if the proxy does not have them. All files are written by then, so only the compiler decides
+    whether the build fails.
     """
     shutil.copy(MANIFEST, folder / MANIFEST.name)
     try:

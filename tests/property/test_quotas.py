@@ -45,7 +45,7 @@ bursts = st.lists(
 
 
 class WaitingClient:
-    """A client that sends its requests and then waits for as long as it is told."""
+    """A client that sends its requests and then waits for the throttle time of the answers."""
 
     def __init__(self) -> None:
         self.clock = MockClock()

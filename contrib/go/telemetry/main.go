@@ -1,4 +1,4 @@
-// Produces and reads records with franz-go until standard input ends, so that there is something to push (KIP-714).
+// Produces and reads records with franz-go until standard input ends, so that it has metrics to push (KIP-714).
 //
 // Usage: telemetry BOOTSTRAP TOPIC CLIENT_ID
 package main

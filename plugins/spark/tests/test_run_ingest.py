@@ -16,7 +16,7 @@ NO_SESSION: Any = None
 
 
 class Query:
-    """A query whose JVM is gone once it is told to stop, as after a signal to the process group."""
+    """A query whose JVM is gone when it should stop, as after a signal to the process group."""
 
     recentProgress: tuple[dict[str, int], ...] = ()  # noqa: N815  Spark's name
 

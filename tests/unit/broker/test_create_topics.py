@@ -133,7 +133,7 @@ def test_the_hosts_defaults_apply() -> None:
         (assigned("t", (0, [])), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (assigned("t", (0, [1, 1])), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (assigned("t", (-1, [1])), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        # of two errors the one that Kafka finds first
+        # of two errors, Kafka reports the first it finds
         (wanted("there", 0, 3, nonsense="1"), EXISTS),
         (wanted("bad name", 0, 3), ILLEGAL),
         (wanted("t", 0, 3, nonsense="1"), ErrorCode.INVALID_CONFIG),

@@ -28,7 +28,7 @@ class Constant:
 
 
 def installed() -> HostPluginManager:
-    """One plugin that works and one that cannot be imported."""
+    """A working plugin, and a plugin that cannot be imported."""
     manager = HostPluginManager()
     manager.add("labels", Labels(), "odradek-labels", "1.2.3")
     manager.installed["broken"] = InstalledPlugin(

@@ -1,4 +1,4 @@
-"""The aborted transactions that a consumer is told of."""
+"""The aborted transactions in the answers to a consumer."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ import java.util.function.Function;
 import org.apache.kafka.common.utils.Exit;
 
 /**
- * Runs main classes for a test in one JVM. A tool that works for a tenth of a second takes a second to start.
+ * Runs main classes for a test in one JVM. A tool that runs for 0.1 s takes a second to start.
  *
- * <p>Each connection is one run, and runs take turns: Kafka's tools keep counters in static fields. The request is the standard input, the main class and its arguments; the response
- * is the exit status, the standard output and the standard error. A string is its length in four bytes and its
- * UTF-8 bytes; arguments are preceded by their count.
+ * <p>Each connection is one run. Runs take turns, because Kafka's tools keep counters in static fields. The
+ * request is the standard input, the main class and its arguments; the response is the exit status, the standard
+ * output and the standard error. A string is its length in four bytes and its UTF-8 bytes; arguments are preceded
+ * by their count.
  *
  * <p>Prints the port to standard output, and ends when its own standard input does.
  */
@@ -56,7 +57,7 @@ public final class MainServer {
             try (Socket connection = server.accept()) {
                 answer(connection);
             } catch (IOException error) {
-                err.println("a run was given up: " + error);
+                err.println("run failed: " + error);
             }
         }
     }

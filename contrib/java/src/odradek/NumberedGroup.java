@@ -17,10 +17,10 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Reads what {@link NumberedProducer} wrote with a group of three; in the middle one member leaves and another comes.
+ * Reads what {@link NumberedProducer} wrote with a group of three; halfway one member leaves and another joins.
  *
  * <p>Arguments: bootstrap servers, topic, partitions, records, group protocol (also the group's id). Output:
- * {@code read=N}, {@code assignments=N}, {@code surprises=N} (records that came again, too early or not at all).
+ * {@code read=N}, {@code assignments=N}, {@code surprises=N} (records that were repeated, too early or missing).
  * Members commit before their partitions go to another, and read slowly while the group rebalances.
  */
 public final class NumberedGroup {

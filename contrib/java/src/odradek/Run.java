@@ -10,12 +10,12 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * One run of a main class inside {@link MainServer}, with the streams and the end that a process of its own has.
+ * One run of a main class inside {@link MainServer}, with streams and an exit like a separate process.
  *
  * <p>A run belongs to the thread that started it and to every thread started from there. It ends when a thread
  * calls {@code Exit.exit}, or when {@code main} has returned and no thread but daemons is left; then its shutdown
- * hooks run. A thread that calls {@code Exit.exit} never continues, as in a process of its own: it would otherwise
- * print and decide things that no user sees.
+ * hooks run. As in a separate process, a thread that calls {@code Exit.exit} never continues: otherwise it
+ * would execute code that no user ever sees running.
  */
 final class Run {
     private static final InheritableThreadLocal<Run> CURRENT = new InheritableThreadLocal<>();
@@ -100,7 +100,7 @@ final class Run {
             try {
                 Thread.sleep(Long.MAX_VALUE);
             } catch (InterruptedException error) {
-                // the process is gone for this thread
+                // for this thread the process has ended
             }
         }
     }
@@ -111,7 +111,7 @@ final class Run {
         }
     }
 
-    /** Runs the shutdown hooks side by side, as a JVM does, then lets {@link #toTheEnd} return. */
+    /** Runs the shutdown hooks in parallel, as a JVM does, then lets {@link #toTheEnd} return. */
     private void end(int exitStatus) {
         if (isEnding.getAndSet(true)) {
             return;
@@ -132,7 +132,7 @@ final class Run {
         ended.countDown();
     }
 
-    /** What is written to a stream until the run has ended. */
+    /** The bytes written to a stream until the run has ended. */
     static final class Captured extends ByteArrayOutputStream {
         private boolean isClosed;
 

@@ -15,7 +15,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * One client of a kind that works until a line comes on standard input, and is closed in order then.
+ * One client of a given kind that runs until it reads a line from standard input, and is then closed properly.
  *
  * <p>Arguments: bootstrap servers, topic, client id, kind: {@code producer}, {@code consumer}, {@code admin}, or {@code application},
  * which is a consumer that also pushes metrics of its application (KIP-1076), called as those of Kafka Streams.
@@ -88,7 +88,7 @@ public final class TelemetryClient {
     }
 
     private static void administer(Map<String, Object> config) throws Exception {
-        config.put("enable.metrics.push", true); // an admin client does not by default
+        config.put("enable.metrics.push", true); // off by default for an admin client
         try (Admin admin = Admin.create(config)) {
             while (!ended()) {
                 admin.describeCluster().nodes().get();

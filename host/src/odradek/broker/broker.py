@@ -36,7 +36,7 @@ FEATURES = "features"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where clients are told to connect."""
+    """The address that clients are told to connect to."""
 
     host: str
     port: int
@@ -103,7 +103,7 @@ class Broker:
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
     """By connection id: connections of SASL listeners that have not authenticated yet."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
-    """By listener name: a client is told the address of the listener it came through."""
+    """Advertised addresses by listener name; a client gets the address of the listener it is connected to."""
 
     @property
     def wants_telemetry(self) -> bool:

@@ -11,7 +11,7 @@ from odradek.wire.config_resource import ConfigOperation
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
-"""Used in place of a timestamp: selects the record with the largest timestamp."""
+"""Used instead of a timestamp: selects the record with the largest timestamp."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,11 +33,11 @@ class BatchDelivery:
         """Begin.
 
         Args:
-            records: In their order.
-            settings: Of the forwarder.
-            ledger: Where each record is entered once.
+            records: The records, in order.
+            settings: The settings of the forwarder.
+            ledger: Counts each record once.
             random: Uniform in [0, 1).
-            buries: Records that are given up wait in ``lost`` until somebody calls `buried`.
+            buries: Whether records that are given up wait in ``lost`` until the caller calls `buried`.
         """
         self.pieces = deque([list(records)] if records else [])
         """The records that are not settled yet; the first is delivered first."""

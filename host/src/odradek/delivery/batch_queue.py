@@ -21,7 +21,7 @@ class Offer(Enum):
     DROPPED = auto()
     QUEUED = auto()
     QUEUED_LOOK = auto()
-    """The first record (its age counts from now) or the one that fills a batch."""
+    """Queued: the first record (its age counts from now), or the record that fills a batch."""
 
 
 class BatchQueue:

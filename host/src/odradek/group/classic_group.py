@@ -199,7 +199,7 @@ class ClassicGroup:
                 del self.protocol_support[name]
 
     def selected_protocol(self) -> str:
-        """The protocol with the most votes; if several have as many, the one that was voted for first."""
+        """The protocol with the most votes; of several with equal votes, the one with the first vote."""
         candidates = self.candidate_protocols()
         votes = Counter(member.vote(candidates) for member in self)
         return votes.most_common(1)[0][0]

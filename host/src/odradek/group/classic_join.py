@@ -139,7 +139,7 @@ class ClassicJoin:
     # -- static members
 
     def join_static(self) -> Answer:
-        """Join with an instance id only: as a new member, or in place of a known one (KIP-345)."""
+        """Join with an instance id only: as a new member, or as the replacement of a known one (KIP-345)."""
         instance_id = self.request.group_instance_id or ""
         if instance_id in self.group.static_members:
             return self.replace_static(instance_id)
@@ -168,8 +168,8 @@ class ClassicJoin:
         self.rebalance.fence_sync(member)
 
     def answer_without_rebalance(self, member: ClassicMember, leader_before: str | None) -> JoinGroupResponse:
-        """Keep the assignment. From v9 on a leader is told that it leads and need not assign again (KIP-814);
-        an older one must not know that it leads, because it would.
+        """Keep the assignment. From v9 on, the answer says that the leader need not assign again (KIP-814).
+        An older leader must not learn that it leads, because it would assign again.
         """
         self.group.take_join(member)
         response = self.rebalance.generation(self.group, member)

@@ -20,7 +20,7 @@ MAX_PENDING_MEMBERS = 10_000
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """``CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS``: a parked new member, whose client may be gone, is dropped."""
 MIGRATION_POLICIES = {name: name for name in ("bidirectional", "upgrade", "downgrade", "disabled")}
-"""ConsumerGroupMigrationPolicy.java."""
+"""The values of ConsumerGroupMigrationPolicy.java."""
 LIMITED = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
 """Times of the consumer protocol that a single group can override, between a minimum and a maximum."""
 

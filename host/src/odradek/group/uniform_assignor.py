@@ -128,7 +128,7 @@ Chain = list[tuple[str, "TopicShare", str]]
 
 
 def chain_from(giver: str, topics: list[TopicShare], loads: dict[str, int]) -> Chain | None:
-    """The shortest chain from a member to one that has at least two less; None if there is none."""
+    """The shortest chain from a member to one with at least two partitions less; None if there is none."""
     chains: dict[str, Chain] = {giver: []}
     unseen, waiting = list(topics), deque([giver])
     # Breadth first. All takers of a topic are reached by its first giver, so each topic is visited once.

@@ -33,7 +33,7 @@ class Metrics:
     """Sensors by name, metrics by name and tags.
 
     The owner calls `expire` every `SWEEP_MS`. At ``max_sensors``, or when the names become too long in total,
-    a new sensor evicts one that has been idle for long.
+    a new sensor evicts a long idle one.
     """
 
     max_sensors: int = MAX_SENSORS

@@ -191,7 +191,7 @@ class SaslAuthenticator:
         self.waits = False
 
     def refuse(self, why: str) -> None:
-        """Count and log a failure. The client is told less."""
+        """Count and log a failure. The answer to the client has fewer details."""
         self.failed()
         log.info(
             "authentication failed: %s",

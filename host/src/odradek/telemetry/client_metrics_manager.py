@@ -301,10 +301,10 @@ class ClientMetricsManager:
         return AcceptedPush(instance, context, payload, request.compression_type, False, opened_ns)
 
     def settle(self, push: AcceptedPush, kept: bool) -> PushTelemetryResponse:
-        """Give a push that was kept to the plugins.
+        """Pass a stored push to the plugins.
 
         Returns:
-            The response. A client whose push could not be kept is told to come again later.
+            The response. If the push could not be stored, it throttles the client, which tries again later.
         """
         self.accounts.waiting -= 1
         instance = push.instance
@@ -334,7 +334,7 @@ class ClientMetricsManager:
         """The error code for a payload that could not be opened.
 
         A failure of the host (a worker died, too many payloads wait) is no reason for INVALID_RECORD, which
-        ends a client's telemetry for good. With the client-safe policy the client is told to try again later.
+        ends a client's telemetry for good. With the client-safe policy the client tries again later.
         """
         if isinstance(failure, TooLarge):
             return ErrorCode.TELEMETRY_TOO_LARGE

@@ -1,7 +1,7 @@
 """One record inside a batch of magic 2: zig-zag varints, nullable key and value, headers.
 
 After org.apache.kafka.common.record.DefaultRecord and utils.ByteUtils (Kafka 4.3). Every length is checked
-against the bytes that are left before it is used; one that does not fit is a ``WireError``.
+against the remaining bytes before it is used; a length that does not fit is a ``WireError``.
 """
 
 from __future__ import annotations

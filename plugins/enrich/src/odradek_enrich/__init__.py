@@ -13,7 +13,7 @@ def odradek_enricher(config: PluginConfig) -> ContextEnricher | None:
     """Read ``labels`` and ``static.<name>``; None if they leave no label to set.
 
     Raises:
-        ConfigError: A label does not exist, or a static label has the name of one that the host sets.
+        ConfigError: A label does not exist, or a static label has the name of a label that the host sets.
     """
     names = label_names(config)
     static = config.table("static")

@@ -25,7 +25,7 @@ unpack_api = struct.Struct(">hh").unpack_from
 unpack_header = REQUEST_HEADER.unpack_from
 
 Answer = bytes | Throttled | Deferred[Any] | None
-"""A response frame, one that throttles its client, a deferred of either, or None where the protocol has no
+"""A response frame, a frame that throttles its client, a deferred of either, or None if the protocol has no
 answer. A deferred frame may be empty: there is no response, so close the connection."""
 
 

@@ -51,7 +51,7 @@ class Route:
     advertised: Versions
     """The versions that ApiVersions lists. May be wider: clients infer features from it."""
     charge: Charge
-    """What a request costs while quotas are set."""
+    """How a request is charged while quotas are set."""
 
     def at(self, version: int) -> CompiledRoute:
         """The route at one of its versions."""

@@ -156,7 +156,7 @@ class Draft(NamedTuple):
     """A Fetch response that takes effect only if it is sent."""
 
     response: Any
-    """A response of the same size as the one that will be sent."""
+    """A response of the same size as the final one."""
     settle: Callable[[], Any]
     """Makes the response that is sent, and remembers what the client knows from it."""
     throttled: Callable[[], Any]

@@ -76,7 +76,7 @@ class Commit:
     version: int
     check: PartitionCheck | None
     offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
-    """What is to be stored."""
+    """The offsets to store."""
 
     def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
         """Collect the offsets that may be stored. Returns an answer for each partition."""

@@ -1,1 +1,1 @@
-"""What handlers share about transactions."""
+"""Code about transactions that several handlers share."""

@@ -54,7 +54,7 @@ class Turns(Protocol):
 
 
 class ChannelOwner(Protocol):
-    """What a channel needs of its listener."""
+    """The part of a listener that a channel uses."""
 
     @property
     def dispatcher(self) -> Answers: ...

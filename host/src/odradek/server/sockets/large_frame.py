@@ -49,7 +49,7 @@ class LargeFrame(asyncio.BufferedProtocol):
         self.missing_bytes = frame_bytes - len(beginning)
 
     def take_over(self, transport: asyncio.Transport) -> None:
-        """Receive in place of the channel."""
+        """Receive the connection's data instead of the channel."""
         switch(transport, self)
 
     def get_buffer(self, sizehint: int) -> memoryview:

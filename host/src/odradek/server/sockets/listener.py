@@ -179,5 +179,5 @@ class Listener:
             await asyncio.sleep(0.01)
         for channel in list(self.channels):
             channel.abort()
-        await asyncio.sleep(0)  # the aborted channels are told in the next turn
+        await asyncio.sleep(0)  # aborted channels close in the next turn
         self.quotas.remove_listener(self.address.name)

@@ -88,7 +88,8 @@ class Subject:
     Args:
         make: Creates a new object each time, as the hook returns it (for receivers the provider or the
             receiver itself).
-        far_side: The system that the plugin talks to; None if there is none or the test cannot control it.
+        far_side: The destination of the plugin, controlled by the test; None if there is none or the
+            test cannot control it.
         accounts: Returns the outcomes of pushes for an object that ``make`` returned; None if it does not
             count.
         declares: Names of the declared capabilities.

@@ -43,7 +43,7 @@ class Reader:
             self.connection.execute(f"CREATE VIEW {name} AS {query}")
 
     def add(self, table: Table, since: datetime | None, until: datetime | None) -> None:
-        """Add a table; one that no job has created yet is empty."""
+        """Add a table; a table that no job has created yet is empty."""
         found = self.dataset.open(table)
         files = [] if found is None else file_paths(found, days(table, since, until))
         add_table(self.connection, self.dataset.root, table, files)

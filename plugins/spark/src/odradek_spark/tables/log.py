@@ -33,7 +33,7 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """A file with new rows that a version added; not one that only replaces others."""
+    """A file with new rows that a version added, unlike files that only replace others."""
 
     path: str
     rows: int
