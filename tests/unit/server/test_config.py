@@ -206,6 +206,8 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
         ("advertised.listeners=PLAINTEXT_B://a:1", "advertised.listeners", "no listener has the name"),
         ("listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners", "PLAINTEXT://0.0.0.0:9092"),
         ("subscriptions.x=5", "subscriptions.x", "expected a table"),
+        ("subscriptions.x.interval.ms=5", "subscriptions.x.interval.ms", "from 100 to 3600000, found '5'"),
+        ("subscriptions.a.b.interval.ms=x", "subscriptions.a.b.interval.ms", "expected a whole number"),
         ("subscriptions.x.intervall.ms=5", "subscriptions.x.intervall.ms", "did you mean interval.ms?"),
         ("subscriptions.team.a.metric=*", "subscriptions.team.a.metric", "did you mean metrics?"),
         ("subscriptions.x.foo=5", "subscriptions.x.foo", "unknown key; all keys: host/docs/reference"),

@@ -44,7 +44,7 @@ from odradek.wire.config_resource import ConfigType
 TABLES = ("plugins", "subscriptions")
 """Tables with a name, not a key, at the next level."""
 REFERENCE = "host/docs/reference/configuration.md"
-SUBSCRIPTION_KEYS = tuple(key.name for key in CONFIG_KEYS)
+SUBSCRIPTION_KEYS = {key.name: key.kind for key in CONFIG_KEYS}
 DEFAULT_DATA_DIR = Path("odradek-data")
 
 
@@ -266,7 +266,9 @@ def read_subscriptions(values: Mapping[str, object]) -> dict[str, dict[str, str]
             raise ConfigError(path, f"expected a table with {', '.join(SUBSCRIPTION_KEYS)}, found {value!r}")
         if known is None:
             raise ConfigError(path, unknown_key(dotted_ends(name, key), SUBSCRIPTION_KEYS, REFERENCE))
-        subscriptions.setdefault(name, {})[known] = property_text(path, value)
+        text = property_text(path, value)
+        SUBSCRIPTION_KEYS[known].read(PluginConfig(f"subscriptions.{name}", {known: text}), known)
+        subscriptions.setdefault(name, {})[known] = text
     return subscriptions
 
 
