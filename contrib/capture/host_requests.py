@@ -1,5 +1,5 @@
-"""Requests of any API, written by the host's codec, whose bytes are held against kio's by
-``tests/conformance/test_kio_oracle.py``. What a node answers is recorded as bytes all the same.
+"""Requests of any API, written by the host's codec. ``tests/conformance/test_kio_oracle.py`` compares their
+bytes with kio's. The answers of a node are recorded as bytes.
 """
 
 from __future__ import annotations

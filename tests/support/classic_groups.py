@@ -65,12 +65,12 @@ class Parked(Generic[R]):
         return only
 
     def take(self, answer: R | Deferred[R]) -> None:
-        """Take an answer, at once or when it is there."""
+        """Take an answer, at once or when it is ready."""
         take(answer, self.answers.append)
 
 
 def take(answer: R | Deferred[R], receive: Callable[[R], None]) -> None:
-    """Call back with an answer, at once or when it is there."""
+    """Call back with an answer, at once or when it is ready."""
     if isinstance(answer, Deferred):
         answer.when_done(receive)
     else:

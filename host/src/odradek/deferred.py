@@ -29,7 +29,7 @@ def offload_inline(work: Callable[[], Any], done: Callable[[Any], None]) -> None
 class Deferred(Generic[R]):
     """The promise of one outcome: a response, or the exception that prevented it.
 
-    The next requests of the connection wait until the outcome is there, as in Kafka.
+    The next requests of the connection wait for the outcome, as in Kafka.
     """
 
     __slots__ = (
@@ -39,7 +39,7 @@ class Deferred(Generic[R]):
     def __init__(self) -> None:
         self.outcome: Any = None
         self.done = False
-        """The outcome is there."""
+        """Whether the outcome is known."""
         self.taken = False
         """`complete` was called; a step may still be waiting for a second deferred."""
         self.steps: list[Callable[[Any], Any]] | None = None
@@ -53,13 +53,13 @@ class Deferred(Generic[R]):
         self.around: Callable[[Callable[[], Any]], Any] | None = None
         """Set by the dispatcher: runs the rest of the handler and measures it."""
         self.gone: Callable[[], None] | None = None
-        """Set by the dispatcher: called when the connection is lost before the outcome is there."""
+        """Set by the dispatcher: called when the connection is lost before the outcome is known."""
 
     def then(self, step: Callable[[R], S | Deferred[S]]) -> Deferred[S]:
-        """Replace the outcome by what a step makes of it, at once if it is there.
+        """Replace the outcome with the result of a step, at once if the outcome is known.
 
         The step also runs after the connection is lost. It may return another deferred, whose outcome counts.
-        An exception skips the steps; what a step raises is the outcome.
+        An exception skips the steps; an exception in a step becomes the outcome.
         """
         if self.steps is None:
             self.steps = [step]
@@ -108,7 +108,7 @@ class Deferred(Generic[R]):
             self.report(self.callback)
 
     def when_done(self, callback: Callable[[Any], None]) -> None:
-        """Call back with the finished outcome; at once if it is there already."""
+        """Call back with the finished outcome; at once if it is already known."""
         if self.done:
             self.report(callback)
         else:
@@ -119,7 +119,7 @@ class Deferred(Generic[R]):
         callback(self.outcome if finish is None else finish(self.outcome))
 
     def lost(self) -> None:
-        """The connection is gone. Nobody is called back; the steps still run if the outcome comes."""
+        """The connection is lost. The callback is not called; the steps still run if an outcome follows."""
         abandon, gone = self.abandon, self.gone
         self.callback = self.finish = self.abandon = self.hurry = self.gone = None
         if not self.done:

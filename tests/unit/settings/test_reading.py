@@ -15,7 +15,7 @@ from odradek.settings.start_values import start_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Windows:
-    """A section that is there twice."""
+    """A section that occurs twice."""
 
     count: int = setting("window.num", Whole(INT, 1), 11, "Windows of {subject}.")
 

@@ -154,7 +154,7 @@ class TelemetrySpool:
     # Writing
 
     def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
-        """Keep a push. The outcome is there once its batch is written, or on the disk."""
+        """Store a push. The outcome follows when its batch is written or, with ``fsync``, on disk."""
         index = partition_of(push.payload.client_instance_id, len(self.topic.partitions))
         return self.writer.append(index, push.context.received_ms, record_parts(push))
 

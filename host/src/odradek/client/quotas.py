@@ -24,7 +24,7 @@ from odradek.wire.messages.describe_client_quotas import (
 
 
 class AnyName(Enum):
-    """Matches every entity that has the type, whatever its name."""
+    """Matches every entity of the type, with any name."""
 
     ANY = "any"
 

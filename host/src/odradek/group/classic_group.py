@@ -49,7 +49,7 @@ class ClassicGroup:
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
         self.pending_members: dict[str, TimerTask] = {}
-        """Member ids that were given out with MEMBER_ID_REQUIRED and not used yet, with their session
+        """Member ids that were assigned with MEMBER_ID_REQUIRED but not used yet, with their session
         timers.
         """
         self.protocol_support: Counter[str] = Counter()

@@ -60,7 +60,7 @@ class ClassicJoin:
         return max(self.request.rebalance_timeout_ms, 0)
 
     def run(self) -> Answer:
-        """Answer now, or park until the generation is there.
+        """Answer now, or park the request until the next generation begins.
 
         Raises:
             ApiError: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,

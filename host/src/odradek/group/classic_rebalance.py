@@ -250,7 +250,7 @@ class ClassicRebalance:
         group.remove(member.member_id)
 
     def arm_pending(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """Start the session timer of a member id that was given out."""
+        """Start the session timer of a member id that was assigned but not used yet."""
         group.pending_members[member_id] = self.timer.schedule(
             self.clock.now_ms() + timeout_ms, partial(self.end_pending, group, member_id)
         )

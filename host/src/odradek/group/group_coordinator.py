@@ -189,7 +189,7 @@ class GroupCoordinator:
             self.save_if_possible(group)
 
     def save_if_possible(self, group: Group) -> None:
-        """Store a changed group, or log why it cannot be stored. Its members go on in either case.
+        """Store a changed group, or log why it cannot be stored. Its members continue in either case.
 
         A restart would only lose the latest generation, or the time when the group became empty.
         """

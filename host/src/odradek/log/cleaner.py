@@ -118,7 +118,7 @@ class Cleaner:
                 if header.last_offset < self.first_dirty_offset:
                     continue
                 if not self.offsets.has_room_for(header.record_count):
-                    return  # the next round goes on from here
+                    return  # the next round continues from here
                 yield from self._note(segment, position, header, transactions)
                 self.offsets.end_offset = header.next_offset
                 yield None

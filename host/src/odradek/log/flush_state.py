@@ -27,7 +27,7 @@ class FlushState:
 
     def __init__(self, recovery_point: int) -> None:
         self.recovery_point = recovery_point
-        """Everything before this offset has been flushed, or was there when the log was opened."""
+        """Everything before this offset has been flushed, or existed when the log was opened."""
         self._due_ms = NEVER_MS
         self._waiters: deque[tuple[int, FlushWaiter]] = deque()
 

@@ -135,7 +135,7 @@ class PartitionLog:
 
     @property
     def recovery_point(self) -> int:
-        """Everything before this offset has been flushed, or was there when the log was opened."""
+        """Everything before this offset has been flushed, or existed when the log was opened."""
         return self._flush.recovery_point
 
     @property
@@ -358,8 +358,8 @@ class PartitionLog:
 
         Args:
             offset: The new first dirty offset.
-            discarded: Markers of aborted transactions that have no records left. Consumers must not hear of
-                these transactions any more: once the marker is gone, too, they would skip later records of
+            discarded: Markers of aborted transactions that have no records left. Consumers must not get
+                these transactions any more: when the marker is removed too, they would skip later records of
                 the producer.
 
         Raises:

@@ -172,7 +172,7 @@ class ReplicaMove:
             if self._missing_bytes() <= CHUNK_BYTES:
                 if flushed or flushes >= FLUSHES:
                     # All but the last piece is on the disk, so the flush after the takeover is short. Appends
-                    # may have rolled the log meanwhile, so go on through new segments.
+                    # may have rolled the log meanwhile, so continue with new segments.
                     while self._copy_piece() or self._next_source() is not None:
                         pass
                     return

@@ -152,7 +152,7 @@ class Segment:
         return fsync
 
     def bury(self) -> Path:
-        """Close the segment and rename its file, which is fast whatever its size.
+        """Close the segment and rename its file, which is fast for any size.
 
         Returns:
             The renamed file. It remains to be unlinked, which may take long.

@@ -9,7 +9,7 @@ Guarantees of the host, for every kind:
 3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop,
    one call at a time: they must not block. Calls longer than ``plugin.slow.ms`` are counted under the
    plugin's name.
-4. A `Forwarder` runs on an event loop and a thread of its own, so it delays nothing else.
+4. A `Forwarder` runs on its own event loop and thread, so it delays nothing else.
 """
 
 from __future__ import annotations

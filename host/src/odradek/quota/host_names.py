@@ -42,8 +42,8 @@ class HostNames:
         self.runs = False
 
     def addresses(self, host: str, looked_up: Callable[[str], None]) -> tuple[str, ...]:
-        """The addresses of a host; an address stands for itself. Empty for a name that is not cached: then
-        ``looked_up`` is called once the lookup is done.
+        """The addresses of a host; for an address, the address itself. Empty for a name that is not cached:
+        then ``looked_up`` is called once the lookup is done.
         """
         address = plain_address(host)
         if address is not None:

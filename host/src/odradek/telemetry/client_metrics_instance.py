@@ -27,7 +27,7 @@ class ClientMetricsInstance:
     """A client under one version of its subscription.
 
     A change of the subscriptions replaces the object by a new one, with its gates wide open. ``metadata``,
-    ``stats`` and ``labels`` go on.
+    ``stats`` and ``labels`` are kept.
     """
 
     metadata: ClientMetricsInstanceMetadata

@@ -141,7 +141,7 @@ class PatternSet:
         return [index for index, whole in self.single.items() if whole(text)]
 
     def abandon_scan(self) -> None:
-        """Match each pattern by itself from now on: together they are too large for one automaton."""
+        """Match each pattern separately from now on: together they are too large for one automaton."""
         self.scan = None
         self.single = {index: fullmatch(pattern) for index, pattern in enumerate(self.patterns)}
 

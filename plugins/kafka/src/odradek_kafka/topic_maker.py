@@ -21,7 +21,7 @@ NOT_OURS_TO_MAKE = frozenset(
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
     }
 )
-"""Errors after which the topic may exist all the same; producing to it shows whether it does."""
+"""Errors after which the topic may exist anyway; producing to it shows whether it does."""
 
 
 class TopicMaker:

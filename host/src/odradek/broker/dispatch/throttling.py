@@ -145,7 +145,7 @@ def longer(own: Throttle, time: Throttle) -> Throttle:
 
 
 def charge_produce(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
-    """Charge for the bytes of the request, whatever its outcome. With acks=0 its time is exempt."""
+    """Charge for the bytes of the request, even if it fails. With acks=0 its time is exempt."""
     time_ms = quotas.produce.record_and_throttle_ms(*exchange.client, exchange.request_bytes, exchange.now_ms)
     bandwidth = Throttle(quotas.produce, time_ms)
     charge = charge_exempt if exchange.request.acks == 0 else charge_time
@@ -198,14 +198,14 @@ def fetch_limit_bytes(context: RequestContext, broker: Broker) -> int:
 
 
 class Mutated(NamedTuple):
-    """A response together with the quota that its topics were held to."""
+    """A response with the quota that was applied to its topics."""
 
     response: Any
     quota: ControllerMutationQuota
 
 
 def mutation_quota(context: RequestContext, broker: Broker, strict_from: int) -> ControllerMutationQuota:
-    """The quota that the topics of one request are held to.
+    """The quota that applies to the topics of one request.
 
     Args:
         context: The request.

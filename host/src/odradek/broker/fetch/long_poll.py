@@ -84,7 +84,7 @@ class LongPoll:
             self.deferred.complete_by(lambda: self.respond(found))
 
     def finish(self) -> None:
-        """Answer with the bytes that are there now."""
+        """Answer with the bytes that are available now."""
         self.stop()
         self.deferred.complete_by(lambda: self.respond(self.again()))
 

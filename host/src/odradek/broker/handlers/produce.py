@@ -12,7 +12,7 @@ Behavior:
       partition must be in the producer's transaction, which is checked for the first batch: otherwise
       INVALID_TXN_STATE up to v10, TRANSACTION_ABORTABLE from v11 on. A fenced producer gets
       INVALID_PRODUCER_EPOCH. A batch outside its producer's open transaction is INVALID_TXN_STATE.
-    * The bytes of a request are charged to the producer quota, whatever its outcome.
+    * The bytes of a request are charged to the producer quota, even if it fails.
 Versions:
     * v12: the first batch adds the partition to the transaction (KIP-890), and a producer that is new to the
       partition must begin with sequence 0, else OUT_OF_ORDER_SEQUENCE_NUMBER.

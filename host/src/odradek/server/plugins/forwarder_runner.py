@@ -1,4 +1,4 @@
-"""Run one forwarder on a thread and an event loop of its own, fed from the log or through a bounded queue.
+"""Run one forwarder on its own thread and event loop, fed from the log or through a bounded queue.
 
 A plugin that raises, hangs, ignores its cancellation or blocks its thread hurts only itself: every call has a
 time limit, and every failure is counted.

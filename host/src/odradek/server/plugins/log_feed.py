@@ -1,8 +1,8 @@
-"""Carry records from the log, which belongs to the host's loop, to a forwarder on a thread of its own.
+"""Carry records from the log, which belongs to the host's loop, to a forwarder on its own thread.
 
 The forwarder asks with its positions; the host answers with raw bytes of the log, at once or when records
 arrive. The forwarder decodes them. There is one request at a time, so read-ahead is bounded, and a forwarder
-that hangs costs nothing but its own lag.
+that hangs only delays itself.
 """
 
 from __future__ import annotations

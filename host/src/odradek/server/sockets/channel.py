@@ -47,7 +47,7 @@ class Answers(Protocol):
 
 
 class Turns(Protocol):
-    """The event loop, as far as a channel uses it."""
+    """The part of the event loop that a channel uses."""
 
     def call_soon(self, callback: Callable[[], Any]) -> object:
         """Call in the next turn."""
@@ -76,7 +76,7 @@ class ChannelOwner(Protocol):
     """Connections closed because their bytes made no sense; the channel adds to it."""
 
     def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
-        """The transport is there. Returns the description of the connection."""
+        """Use a new transport. Returns the description of the connection."""
 
     def closed(self, channel: Channel) -> None:
         """The connection is gone."""
@@ -262,7 +262,7 @@ class Channel(asyncio.Protocol):
             self.transport.resume_reading()
 
     def wait_for(self, answer: Deferred[Any]) -> None:
-        """Mute the channel until the answer is there."""
+        """Mute the channel until the answer is sent."""
         self.pending = answer
         answer.when_done(self.resume)
 

@@ -1,9 +1,8 @@
 """A large frame that is still arriving.
 
-Chunks of a frame arrive as ``bytes``, each in memory of its own, and have to be copied together. For Produce
-requests of a megabyte that costs as much as the CRC and the write to the log. So the rest of such a frame is
-received into a buffer that all connections of a listener share, and appended to the part that is already
-there.
+Chunks of a frame arrive as separate ``bytes`` objects and must be joined. For Produce requests of a megabyte
+the copying costs as much as the CRC and the write to the log. So the rest of such a frame is received into a
+buffer that all connections of a listener share, and appended to the part that has arrived.
 
 An announced length reserves no memory: a frame takes the bytes that have arrived and an eighth more.
 """

@@ -77,7 +77,7 @@ class LogUpkeep:
         self.offload = offload
         self.runner = StepRunner(timer, clock, offload)
         self.flusher = StepRunner(timer, clock, flush_offload or offload)
-        """Separate from `runner`, on a thread of its own: producers wait for flushes, and deleting a topic
+        """Separate from `runner`, on its own thread: producers wait for flushes, and deleting a topic
         may take seconds."""
         self.due_flushes: dict[PartitionLog, TimerTask] = {}
         self.flushing: set[PartitionLog] = set()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from odradek_spark.ingest.run import Watch
 
 RUN_LINE_S = 60.0
-"""Seconds between the progress lines of ``run``, which goes on for days."""
+"""Seconds between the progress lines of ``run``, which runs for days."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

@@ -103,7 +103,7 @@ def contradictions(
 
     Args:
         points: The table ``points``, up to the end of ``pushes``.
-        histograms: The table ``histograms``, likewise.
+        histograms: The table ``histograms``, up to the end of ``pushes``.
         pushes: The table ``pushes``.
         dead_letter: The table ``dead_letter``.
 
