@@ -92,7 +92,7 @@ def test_a_log_that_does_not_reach_back_far_enough_is_reported(dataset: Dataset)
     Path(f"{dataset.uri(POINTS)}/_delta_log/{1:020d}.json").unlink()
 
     with pytest.raises(
-        DatasetError, match="version 1 is not in the log any more: the last run of job was too long ago"
+        DatasetError, match="version 1 is no longer in the log: the last run of job was too long ago"
     ):
         news(dataset, POINTS, ROLLUP_5M, JOB)
 

@@ -50,7 +50,7 @@ def test_a_name_that_is_not_a_package_name_is_refused(name: str, capsys: pytest.
     status = run(["new-plugin", name])
 
     assert status == UNUSABLE
-    assert "expected a name of words of a-z and 0-9" in capsys.readouterr().err
+    assert "expected lower-case words (a-z, 0-9) joined by -" in capsys.readouterr().err
 
 
 def test_underscores_of_a_name_become_hyphens(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 The server calls it with open files and the real clock, tests with stores in memory and a virtual clock. A
 part gets everything it needs when it is made. Only `Topics.listeners` is filled later: groups read topics,
-and must also be told when topics change.
+and must be notified of changes to topics.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def new_plugin(name: str, directory: Path | None) -> None:
     """
     name = name.replace("_", "-").removeprefix("odradek-")  # the distribution name gets the prefix below
     if not NAME.fullmatch(name):
-        raise click.UsageError(f"expected a name of words of a-z and 0-9, joined by -, found {name!r}")
+        raise click.UsageError(f"expected lower-case words (a-z, 0-9) joined by -, found {name!r}")
     folder = directory or Path(f"odradek-{name}")
     if folder.exists() and any(folder.iterdir()):
         raise CommandFailed(f"{folder} exists and is not empty; choose another --directory")

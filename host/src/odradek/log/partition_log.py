@@ -358,8 +358,8 @@ class PartitionLog:
 
         Args:
             offset: The new first dirty offset.
-            discarded: Markers of aborted transactions that have no records left. Consumers must not get
-                these transactions any more: when the marker is removed too, they would skip later records of
+            discarded: Markers of aborted transactions that have no records left. Consumers must no longer
+                get these transactions: when the marker is removed too, they would skip later records of
                 the producer.
 
         Raises:

@@ -148,7 +148,7 @@ class SaslAuthenticator:
     def evaluate(
         self, token: bytes, accepted: Callable[[bytes], R], refused: Callable[[SaslFailure], R]
     ) -> Deferred[R]:
-        """Let the mechanism judge a token.
+        """Let the mechanism check a token.
 
         Args:
             token: The client's bytes.

@@ -333,7 +333,7 @@ class ClientMetricsManager:
     def blame(self, failure: BaseException) -> ErrorCode:
         """The error code for a payload that could not be opened.
 
-        A failure of the host (a worker died, too many payloads wait) is no reason for INVALID_RECORD, which
+        A failure of the host (a worker died, too many payloads wait) must not become INVALID_RECORD, which
         ends a client's telemetry for good. With the client-safe policy the client tries again later.
         """
         if isinstance(failure, TooLarge):

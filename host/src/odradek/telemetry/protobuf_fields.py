@@ -31,7 +31,7 @@ Field = tuple[int, int, int, int]
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """A number of at most ten bytes, and where it ends.
+    """A number of at most ten bytes, and its end.
 
     Raises:
         IndexError: The data end first.

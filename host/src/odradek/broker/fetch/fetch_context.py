@@ -66,7 +66,7 @@ class FullContext:
         return FetchResponse()
 
     def respond(self, answers: Answers, now_ms: int) -> FetchResponse:
-        """The response with all partitions; opens a session if one is wanted."""
+        """The response with all partitions; opens a session if the client asks for one."""
         session_id = NO_SESSION
         if self.cache is not None:
             for _, partition, answer in answers:

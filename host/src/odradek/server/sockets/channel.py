@@ -70,7 +70,7 @@ class ChannelOwner(Protocol):
 
     @property
     def draining(self) -> bool:
-        """The host stops: close as soon as no answer is owed."""
+        """The host stops: close as soon as no answer is outstanding."""
 
     refused: int
     """Connections closed because their bytes made no sense; the channel adds to it."""

@@ -77,7 +77,7 @@ class Listener:
         self.refused = 0
         """Connections closed because of bytes that made no sense."""
         self.draining = False
-        """The host stops: channels close as soon as no answer is owed."""
+        """The host stops: channels close as soon as no answer is outstanding."""
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
         """Receives the rest of large frames; see `LargeFrame`."""
         self.serial = count()

@@ -99,7 +99,7 @@ class LogUpkeep:
             self.later(self.settings.cleaner_backoff_ms, self.compact)
 
     def stop(self) -> None:
-        """Abandon all background work where it is."""
+        """Abandon all background work."""
         self.stopped = True
         self.runner.stop()
         self.flusher.stop()

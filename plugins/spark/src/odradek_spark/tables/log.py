@@ -120,7 +120,7 @@ def version(system: fs.FileSystem, base: str, number: int) -> Version:
         with system.open_input_stream(f"{base}/_delta_log/{number:020d}.json") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]
     except FileNotFoundError as error:
-        raise LogGone(f"{base}: version {number} is not in the log any more") from error
+        raise LogGone(f"{base}: version {number} is no longer in the log") from error
     return Version(
         number=number,
         added=tuple(
