@@ -34,7 +34,7 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
     """The log for pushes; None if they are not kept.
 
     Raises:
-        ConfigError: A topic cannot be made.
+        ConfigError: A topic cannot be created.
     """
     if config.spool.durability is Durability.MEMORY:
         return None

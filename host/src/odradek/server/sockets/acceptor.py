@@ -98,7 +98,7 @@ class Acceptor:
     Args:
         listener: The name that the quotas know.
         sockets: Listening sockets; closed with the acceptor.
-        connected: Takes a connection that was counted. Whoever takes it calls ``quotas.dec`` in the end.
+        connected: Takes a connection that was counted, and must call ``quotas.dec`` when it ends.
     """
 
     def __init__(
