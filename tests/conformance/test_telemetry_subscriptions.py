@@ -15,7 +15,7 @@ from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscr
 
 def state(broker: TelemetryBroker) -> tuple[int, int]:
     """The number of subscriptions, and the version of the set."""
-    return len(broker.manager.subscription_names()), broker.manager.subscriptions.version
+    return len(broker.manager.subscriptions.by_name), broker.manager.subscriptions.version
 
 
 def test_adding_a_subscription_changes_the_version() -> None:
@@ -24,7 +24,10 @@ def test_adding_a_subscription_changes_the_version() -> None:
     broker.update("sub-1", DEFAULT_PROPERTIES)
 
     subscription = broker.manager.subscriptions.by_name["sub-1"]
-    assert (broker.manager.subscription_names(), broker.manager.subscriptions.version) == (["sub-1"], 1)
+    assert (list(broker.manager.subscriptions.by_name), broker.manager.subscriptions.version) == (
+        ["sub-1"],
+        1,
+    )
     assert set(subscription.metrics) == set(PREFIXES)
     assert subscription.interval_ms == 30_000
     assert subscription.match_pattern == {
@@ -118,7 +121,7 @@ def test_names_of_all_subscriptions_are_listed(names: list[str]) -> None:
     for name in names:
         broker.update(name, DEFAULT_PROPERTIES)
 
-    listed = broker.manager.subscription_names()
+    listed = list(broker.manager.subscriptions.by_name)
 
     assert listed == names
 

@@ -83,7 +83,7 @@ def test_subscriptions_survive_a_restart(tmp_path: Path) -> None:
 
     with running_host(tmp_path / "data") as second:
         listed = tool(second.bootstrap, "--list")
-        in_force = second.call(second.host.telemetry.subscription_names)
+        in_force = second.call(lambda: list(second.host.telemetry.subscriptions.by_name))
 
     assert output(listed) == [name]
     assert in_force == [name]

@@ -136,7 +136,7 @@ def test_subscriptions_follow_the_configuration_and_keep_changes_over_the_networ
     with running_host(tmp_path, "subscriptions.kept.metrics=a", "subscriptions.dropped.metrics=b") as first:
         first.call(lambda: first.host.metadata.put_resource(16, "from-network", {"metrics": "c"}))
     with running_host(tmp_path, "subscriptions.kept.metrics=changed") as second:
-        names = second.call(lambda: sorted(second.host.telemetry.subscription_names()))
+        names = second.call(lambda: sorted(second.host.telemetry.subscriptions.by_name))
         kept = second.call(lambda: second.host.metadata.resource(16, "kept"))
 
     assert names == ["from-network", "kept"]

@@ -44,7 +44,7 @@ def test_replacing_with_no_keys_deletes_the_subscription() -> None:
     answer = ask(broker, replacement("sub-1", {}))
 
     assert answer == [OK]
-    assert broker.telemetry.subscription_names() == []
+    assert list(broker.telemetry.subscriptions.by_name) == []
 
 
 def test_an_identical_replacement_re_evaluates_no_client() -> None:
@@ -63,7 +63,7 @@ def test_a_repeated_resource_is_refused_although_kafka_does_not_answer() -> None
     answers = ask(broker, replacement("sub-1", {"metrics": "a"}), replacement("sub-1", {"metrics": "b"}))
 
     assert answers == [(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")] * 2
-    assert broker.telemetry.subscription_names() == []
+    assert list(broker.telemetry.subscriptions.by_name) == []
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_validate_only_stores_nothing() -> None:
     answer = ask(broker, replacement("sub-1", {"metrics": "a"}), validate_only=True)
 
     assert answer == [OK]
-    assert broker.telemetry.subscription_names() == []
+    assert list(broker.telemetry.subscriptions.by_name) == []
 
 
 def test_a_topics_configuration_is_replaced() -> None:

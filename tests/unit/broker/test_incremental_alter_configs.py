@@ -65,7 +65,7 @@ def test_a_subscription_is_stored_and_in_force_at_once() -> None:
 
     assert answer == [OK]
     assert stored(broker, "sub-1") == {"metrics": "a,b", "interval.ms": "1000"}
-    assert broker.telemetry.subscription_names() == ["sub-1"]
+    assert list(broker.telemetry.subscriptions.by_name) == ["sub-1"]
     assert broker.telemetry.subscriptions.by_name["sub-1"].interval_ms == 1000
 
 
@@ -86,7 +86,7 @@ def test_a_subscription_without_keys_is_deleted() -> None:
     answer = ask(broker, change("sub-1", ("metrics", DELETE, None)))
 
     assert answer == [OK]
-    assert broker.telemetry.subscription_names() == []
+    assert list(broker.telemetry.subscriptions.by_name) == []
     assert broker.metadata.resource_names(CLIENT_METRICS) == []
 
 
@@ -129,7 +129,7 @@ def test_one_bad_key_refuses_its_resource_and_no_other() -> None:
     assert bad[0] == ErrorCode.INVALID_REQUEST
     assert "interval must be between 100 and 3600000" in (bad[1] or "")
     assert good == OK
-    assert broker.telemetry.subscription_names() == ["good"]
+    assert list(broker.telemetry.subscriptions.by_name) == ["good"]
     assert stored(broker, "bad") == {}
 
 
@@ -152,7 +152,7 @@ def test_bad_values_are_refused_with_kafkas_messages(
 
     assert found == code
     assert message in (words or "")
-    assert broker.telemetry.subscription_names() == []
+    assert list(broker.telemetry.subscriptions.by_name) == []
 
 
 def test_metrics_can_be_empty_and_both_keys_deleted() -> None:
@@ -162,7 +162,7 @@ def test_metrics_can_be_empty_and_both_keys_deleted() -> None:
     deleted = ask(broker, change("sub-1", ("metrics", DELETE, None), ("interval.ms", DELETE, None)))
 
     assert empty == deleted == [OK]
-    assert broker.telemetry.subscription_names() == []
+    assert list(broker.telemetry.subscriptions.by_name) == []
 
 
 def test_a_repeated_resource_is_refused_and_its_sibling_is_not() -> None:
@@ -174,7 +174,7 @@ def test_a_repeated_resource_is_refused_and_its_sibling_is_not() -> None:
 
     refused = (ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     assert answers == [refused, OK, refused]
-    assert broker.telemetry.subscription_names() == ["sub"]
+    assert list(broker.telemetry.subscriptions.by_name) == ["sub"]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_validate_only_returns_the_result_and_stores_nothing() -> None:
 
     assert good == OK
     assert bad[0] == ErrorCode.INVALID_REQUEST
-    assert broker.telemetry.subscription_names() == []
+    assert list(broker.telemetry.subscriptions.by_name) == []
     assert broker.metadata.resource_names(CLIENT_METRICS) == []
 
 

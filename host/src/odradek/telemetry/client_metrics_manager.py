@@ -116,10 +116,6 @@ class ClientMetricsManager:
         """
         self.subscriptions.update(name, properties)
 
-    def subscription_names(self) -> list[str]:
-        """The names of all subscriptions, for ListConfigResources."""
-        return list(self.subscriptions.by_name)
-
     def instances(self) -> list[ClientMetricsInstance]:
         """The client instances in the cache, least recently used first."""
         return list(self.client_instances.cached.values())
