@@ -171,10 +171,10 @@ class Host:
         self.dispatcher = Dispatcher(self.broker, load_handlers())
         self.spool = make_spool(config, self.broker, self.file_threads.offload)
         self.forwarders = make_runners(self.plugins, self.spool)
-        self.broker.sink = sink_of(self.spool, self.forwarders)
+        self.broker.sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
         self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
         self.listeners = [self.make_listener(address) for address in config.listeners]
-        limits.over_limit = partial(displace, limits, self.listeners)
+        limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
         self.companions = Companions(self.plugins, self.clock)
         self.driver: TimerDriver | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
