@@ -43,16 +43,16 @@ class SpoolReader(Protocol):
         """Something was appended."""
 
     def recreated(self, old_ends: Mapping[int, int], new_ends: Mapping[int, int]) -> None:
-        """The topic was deleted and made again."""
+        """The topic was deleted and created again."""
 
 
 class TelemetrySpool:
     """Keeps pushes in the telemetry topic: the `TelemetrySink` of pushes and the `FeedLog` of forwarders.
 
-    Whoever makes one adds `topics_changed` to the listeners of the topics.
+    The composition root adds `topics_changed` to the listeners of the topics.
 
     Raises:
-        ConfigError: A topic cannot be made.
+        ConfigError: A topic cannot be created.
     """
 
     def __init__(
@@ -130,21 +130,21 @@ class TelemetrySpool:
     def topics_changed(self) -> None:
         """Make a topic again if it was deleted: pushes need it."""
         try:
-            topic = self.still_there(self.topic, self.settings.partitions)
+            topic = self.kept_or_created(self.topic, self.settings.partitions)
             if topic is not self.topic:  # making it has already called this once
-                self.go_on_in(topic)
-            self.dead_letters = self.still_there(self.dead_letters, 1)
+                self.continue_in(topic)
+            self.dead_letters = self.kept_or_created(self.dead_letters, 1)
         except ApiError as error:
-            log.error("topic cannot be made", extra={"problem": str(error)})
+            log.error("telemetry topic cannot be created again", extra={"problem": str(error)})
 
-    def go_on_in(self, topic: Topic) -> None:
-        """Continue in a telemetry topic that was made again."""
+    def continue_in(self, topic: Topic) -> None:
+        """Continue in a telemetry topic that was created again."""
         before, self.topic = self.topic, topic
         self.begun_at -= sum(ends_of(before).values())
         for reader in self.readers:
             reader.recreated(ends_of(before), self.ends())
 
-    def still_there(self, topic: Topic, partitions: int) -> Topic:
+    def kept_or_created(self, topic: Topic, partitions: int) -> Topic:
         """The topic, or a new one of its name."""
         if self.topics.named(topic.name) is topic:
             return topic

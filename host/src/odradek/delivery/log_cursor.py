@@ -112,7 +112,7 @@ class LogCursor:
             count(self.dropped, SKIPPED, -back)
 
     def start_over(self, old_ends: Mapping[int, int], positions: Mapping[int, int], withdrawn: int) -> None:
-        """Begin in a topic that was deleted and made again.
+        """Begin in a topic that was deleted and created again.
 
         Args:
             old_ends: Of the topic that is gone.
