@@ -148,7 +148,7 @@ class TelemetrySpool:
         """The topic, or a new one of its name."""
         if self.topics.named(topic.name) is topic:
             return topic
-        log.warning("topic was deleted, making it again", extra={"topic": topic.name})
+        log.warning("telemetry topic was deleted, creating it again", extra={"topic": topic.name})
         return self.topics.named(topic.name) or self.topics.create(topic.name, partitions, self.properties())
 
     # Writing
