@@ -163,5 +163,5 @@ def test_a_connect_server_applies_settings_or_they_are_refused(remote: str, tmp_
 
     assert tried.stdout.splitlines() == [
         "3 UTC",
-        f"{remote} does not take the setting spark.executor.memory: give it to the server when that starts",
+        f"{remote} refuses the setting spark.executor.memory: set it when the server starts",
     ], tried.stderr[-3000:]

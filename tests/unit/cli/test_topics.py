@@ -69,7 +69,7 @@ def test_describe_prints_the_same_as_kafka_topics(admin: FakeAdmin, capsys: Capt
     assert status == 0
     assert capsys.readouterr().out == (
         f"Topic: orders\tTopicId: {TOPIC_ID}\tPartitionCount: 2\tReplicationFactor: 1\t"
-        "Configs: min.insync.replicas=1,cleanup.policy=delete\n"
+        "Configs: cleanup.policy=delete,min.insync.replicas=1\n"
         "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: \n"
         "\tTopic: orders\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1\tElr: \tLastKnownElr: \n"
     )

@@ -13,6 +13,8 @@ from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import uuid_text
 
 MIN_ISR = "min.insync.replicas"
+SMALLEST_MAP, LOAD_FACTOR = 16, 0.75
+"""A HashMap starts with so many buckets, and doubles them when more than this share is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,7 @@ class Report:
 
 def lines(topic: TopicDescription, entries: Sequence[ConfigEntry], report: Report) -> Iterator[str]:
     """Yield the lines of one topic."""
-    own = [entry for entry in entries if entry.source != ConfigSource.DEFAULT]
+    own = [entry for entry in in_map_order(entries) if entry.source != ConfigSource.DEFAULT]
     if not report.which and (own or not report.overridden_only):
         yield heading(topic, own)
     if not report.overridden_only:
@@ -47,6 +49,22 @@ def lines(topic: TopicDescription, entries: Sequence[ConfigEntry], report: Repor
         for partition in topic.partitions:
             if report.shows(partition, min_isr):
                 yield partition_line(topic.name, partition)
+
+
+def in_map_order(entries: Sequence[ConfigEntry]) -> list[ConfigEntry]:
+    """The entries in the order of a ``java.util.HashMap`` by name, in which kafka-topics.sh prints them."""
+    buckets = SMALLEST_MAP
+    while len(entries) > buckets * LOAD_FACTOR:
+        buckets *= 2
+    return sorted(entries, key=lambda entry: map_hash(entry.name) % buckets)
+
+
+def map_hash(name: str) -> int:
+    """The hash of a name in a HashMap: ``String.hashCode`` with its upper half folded into the lower one."""
+    code = 0
+    for character in name:
+        code = (31 * code + ord(character)) & 0xFFFFFFFF
+    return code ^ code >> 16
 
 
 def heading(topic: TopicDescription, own: Sequence[ConfigEntry]) -> str:
