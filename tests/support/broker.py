@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -183,15 +183,26 @@ class BrokerClient:
 
         A deferred answer must exist by the time the handler returns.
         """
+        pending = self.defer(request, version)
+        return pending()
+
+    def defer(self, request: Any, version: int | None = None) -> Callable[[], Any]:
+        """Send a request; the function returns its response once it is there, None if there is none.
+
+        It raises ``EOFError`` if the connection is closed instead.
+        """
         chosen: int = request.VERSIONS.last if version is None else version
         header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)
         frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
         answer = self.dispatcher.answer(frame, 0, self.connection)
-        written: list[bytes | Throttled] = []
+        written: list[bytes | Throttled | None] = []
         if isinstance(answer, Deferred):
             answer.when_done(written.append)
         elif answer is not None:
             written.append(answer)
+        return lambda: self.response(request, chosen, written)
+
+    def response(self, request: Any, chosen: int, written: list[bytes | Throttled | None]) -> Any:
         last = written[0] if written else None
         self.throttled = last if isinstance(last, Throttled) else None
         if self.throttled is not None:
@@ -199,5 +210,7 @@ class BrokerClient:
         response = last.frame if isinstance(last, Throttled) else last
         if response is None:
             return None
+        if not response:
+            raise EOFError
         _, start = read_response_header(response, 4, flexible_response_header(request, chosen))
         return decode(answer_type(type(request)), chosen, response, start)

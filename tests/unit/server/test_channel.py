@@ -172,6 +172,18 @@ def test_requests_after_a_pending_answer_wait_for_it(channel: Channel, listener:
     assert written(channel) == b"<a><later><b><c>"
 
 
+def test_requests_after_a_pending_one_without_an_answer_are_answered(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    receive(channel, framed(b"later", b"a"))
+
+    listener.dispatcher.deferred[0].complete(None)
+    listener.run_turns()
+
+    assert written(channel) == b"<a>"
+    assert not transport(channel).closed
+
+
 def test_an_answer_that_already_exists_is_sent_in_order(channel: Channel, listener: ScriptedListener) -> None:
     done = Deferred[bytes]()
     done.complete(b"<now>")

@@ -14,8 +14,9 @@ from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.topics import MAX_PARTITIONS, Topics
 from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred
+from odradek.deferred import Deferred, offload_inline
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.log.batch_work import BatchOffload
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
@@ -64,6 +65,16 @@ class BrokerSettings:
         "Fetch sessions that are remembered (KIP-227); other clients name all their partitions in each "
         "request.", unit="sessions",
     )
+    produce_inline_records: int = setting(
+        "produce.inline.records", Whole(INT), 10_000,
+        "Records and headers of one request that are validated on the event loop; a worker process validates "
+        "the other batches.", unit="records",
+    )
+    """Three to four milliseconds of work: the largest default batch of librdkafka passes without delay."""
+    produce_inline_bytes: int = setting(
+        "produce.inline.bytes", Whole(INT), 262_144,
+        "Bytes of one request, decompressed, that are validated on the event loop; likewise.", unit="bytes",
+    )
     # fmt: on
 
 
@@ -97,6 +108,8 @@ class Broker:
     credentials: Credentials
     features: Features
     config: DynamicConfig
+    offload: BatchOffload = offload_inline
+    """Validates large record batches."""
     sink: TelemetrySink | None = None
     """None if pushes only go to receivers."""
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)

@@ -23,9 +23,11 @@ from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topics import Topics
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.clock import Clock, Timer
+from odradek.deferred import offload_inline
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import GroupOffsets, OffsetStore
+from odradek.log.batch_work import BatchOffload
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
@@ -89,6 +91,7 @@ def compose_broker(
     connection_quotas: ConnectionQuotas,
     random_uuid: Callable[[], bytes],
     random_session_id: Callable[[], int],
+    offload: BatchOffload = offload_inline,
 ) -> Broker:
     """A broker in the state that its stores describe; the transaction coordinator is not started.
 
@@ -102,6 +105,7 @@ def compose_broker(
         connection_quotas: The limits of connections.
         random_uuid: Makes 16 random bytes.
         random_session_id: Makes ids of fetch sessions, from 1 on.
+        offload: Validates large record batches elsewhere.
     """
     metadata, node_id = stores.metadata, config.broker.node_id
     throttle_replicas = partial(mark_throttled, quotas, node_id)
@@ -138,6 +142,7 @@ def compose_broker(
         credentials=Credentials(metadata),
         features=stored_features(metadata),
         config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
+        offload=offload,
     )
     if metadata.resource_names(ResourceType.BROKER):
         broker.load_dynamic_config()

@@ -12,12 +12,20 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from odradek.log.batch_work import BatchWork
 from odradek.log.control_batch import TransactionMarker, marker_batch
 from odradek.log.flush_state import FlushState, FlushWaiter
 from odradek.log.log_config import LogConfig
 from odradek.log.log_loader import load_producers, load_segments, load_start_offset
 from odradek.log.log_segments import Grave, LogSegments
-from odradek.log.log_validator import LEADER_EPOCH, validated
+from odradek.log.log_validator import (
+    LEADER_EPOCH,
+    OpeningBudget,
+    PreparedBatch,
+    TooMuchWork,
+    prepared,
+    trusted,
+)
 from odradek.log.offset_checkpoint import CLEANER_OFFSET, LOG_START_OFFSET, read_offset, write_offset
 from odradek.log.offset_lookup import TimestampOffset, first_at_or_after, first_with_max_timestamp
 from odradek.log.open_files import OpenFiles
@@ -160,27 +168,75 @@ class PartitionLog:
         now_ms: int,
         api_version: int = INT32_MAX,
         join_transaction: Join | None = None,
+        trusted_records: bool = False,
     ) -> AppendInfo:
-        """Append the single batch in ``records``, as sent by a client.
+        """Prepare and append the single batch in ``records``, however long it takes.
 
         Args:
-            records: One partition's field of a Produce request.
+            records: The batch.
             now_ms: Log append time, and the reference for bounds on timestamps.
             api_version: The version of the Produce request.
-            join_transaction: Called before the first batch of a transaction; raises to refuse the batch. None
-                refuses all transactional batches.
+            join_transaction: As in `append_prepared`. None refuses all transactional batches.
+            trusted_records: The host has built the batch, so its records need no check.
 
         Raises:
             ApiError: The batch was refused; `InvalidRecords` if single records are invalid.
         """
-        config = self.config
-        header = check_batch(
+        header = self._checked(records, api_version, join_transaction is not None)
+        view = memoryview(records)[: header.size_bytes]
+        if trusted_records:
+            batch = trusted(view, header, self.config, now_ms)
+        else:
+            batch = prepared(view, header, self.config, now_ms, OpeningBudget.unlimited())
+        return self.append_prepared(batch, now_ms, join_transaction)
+
+    def prepare(
+        self, records: Buffer, now_ms: int, api_version: int, budget: OpeningBudget
+    ) -> PreparedBatch | BatchWork:
+        """Validate the single batch in ``records``, as sent by a client. The log does not change.
+
+        Args:
+            records: One partition's field of a Produce request.
+            now_ms: As in `append`.
+            api_version: As in `append`.
+            budget: How much may be done here.
+
+        Returns:
+            What `append_prepared` takes, or the work that makes it, if it exceeds the budget.
+
+        Raises:
+            ApiError: As in `append`.
+        """
+        header = self._checked(records, api_version, transactions=True)
+        view = memoryview(records)[: header.size_bytes]
+        try:
+            return prepared(view, header, self.config, now_ms, budget)
+        except TooMuchWork:
+            return BatchWork(bytes(view), self.config, now_ms)
+
+    def _checked(self, records: Buffer, api_version: int, transactions: bool) -> RecordBatchHeader:
+        return check_batch(
             records,
-            max_message_bytes=config.max_message_bytes,
-            segment_bytes=config.segment_bytes,
+            max_message_bytes=self.config.max_message_bytes,
+            segment_bytes=self.config.segment_bytes,
             produce_version=api_version,
-            transactions=join_transaction is not None,
+            transactions=transactions,
         )
+
+    def append_prepared(
+        self, prepared_batch: PreparedBatch, now_ms: int, join_transaction: Join | None = None
+    ) -> AppendInfo:
+        """Append a batch that was prepared for this log.
+
+        Args:
+            prepared_batch: The batch.
+            now_ms: The time of the append.
+            join_transaction: Called before the first batch of a transaction; raises to refuse the batch.
+
+        Raises:
+            ApiError: The producer may not append this batch, or KAFKA_STORAGE_ERROR.
+        """
+        config, header = self.config, prepared_batch.header
         if header.producer_id >= 0:
             duplicate = self.producers.duplicate_of(header)
             if duplicate is not None:
@@ -190,7 +246,7 @@ class PartitionLog:
             if join_transaction is not None and header.is_transactional:
                 self._join(header, join_transaction)
         base_offset = self._next_offset
-        batch = validated(memoryview(records)[: header.size_bytes], header, config, base_offset, now_ms)
+        batch = prepared_batch.at(base_offset)
         last_offset = base_offset + header.last_offset_delta
         if self._segments.must_roll(config, batch.size_bytes, last_offset, batch.max_timestamp_ms, now_ms):
             self.roll(now_ms)

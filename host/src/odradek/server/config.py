@@ -110,7 +110,8 @@ class HostConfig:
     )
     payload_workers: int = setting(
         "payload.workers", Whole(INT, 0, 64), 1,
-        "Processes for payloads above `telemetry.inline.bytes`; 0 opens them on the event loop.",
+        "Processes for payloads above `telemetry.inline.bytes`; 0 opens them on the event loop, and large "
+        "record batches too, which otherwise have one process.",
         unit="processes",
     )
     metrics_listener: Endpoint | None = setting(

@@ -130,6 +130,8 @@ class Host:
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
         self.register_plugins()
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
+        # Record batches have a process of their own, so that producers cannot hold up pushes.
+        self.batch_workers = PayloadWorkers(1) if config.payload_workers else None
         self.telemetry = ClientMetricsManager(
             config=config.telemetry,
             clock=self.clock,
@@ -149,6 +151,7 @@ class Host:
             connection_quotas=limits,
             random_uuid=random_uuid,
             random_session_id=random_session_id,
+            offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
         )
         self.file_threads = FileThreads()
         self.checkpoints = MetadataCheckpoints(
@@ -313,8 +316,9 @@ class Host:
             if self.metrics_push is not None:
                 closing.push_async_callback(asyncio.to_thread, self.metrics_push.close, timeout_s)
             closing.push_async_callback(self.stop_forwarders, timeout_s)
-            if self.workers is not None:
-                closing.push_async_callback(self.workers.close)
+            for workers in (self.workers, self.batch_workers):
+                if workers is not None:
+                    closing.push_async_callback(workers.close)
             listening = [listener for listener in self.listeners if listener.acceptor]
             await asyncio.gather(
                 self.companions.stop(timeout_s), *(listener.close(timeout_s) for listener in listening)

@@ -26,7 +26,7 @@ unpack_header = REQUEST_HEADER.unpack_from
 
 Answer = bytes | Throttled | Deferred[Any] | None
 """A response frame, one that throttles its client, a deferred of either, or None where the protocol has no
-answer. A deferred frame may be empty: there is no response, so close the connection."""
+answer. A deferred frame may be None for the same reason, or empty, which closes the connection."""
 
 
 class Dispatcher:
@@ -122,9 +122,9 @@ class Dispatcher:
         correlation_id: int,
         exchange: Exchange | None,
         outcome: Any,
-    ) -> bytes | Throttled:
-        """The frame of a deferred response, or of the refusal that an exception means. It is empty, which
-        closes the connection, if there can be neither.
+    ) -> bytes | Throttled | None:
+        """The frame of a deferred response, or of the refusal that an exception means. It is None if the
+        protocol has no answer, and empty, which closes the connection, if an exception has none.
 
         Never raises: the caller is a timer, or another client's append, and must not be hit by an exception.
         """
@@ -132,8 +132,8 @@ class Dispatcher:
             if isinstance(outcome, Exception):
                 outcome = self.refusal(route, request, outcome)
             if exchange is not None:
-                return self.charged(route, exchange, outcome) or b""
-            return self.frame(route, correlation_id, request, outcome)
+                return self.charged(route, exchange, outcome)
+            return None if outcome is None else self.frame(route, correlation_id, request, outcome)
         except CloseConnection:
             if exchange is not None:
                 self.charge(route, exchange, None)

@@ -266,10 +266,12 @@ class Channel(asyncio.Protocol):
         self.pending = answer
         answer.when_done(self.resume)
 
-    def resume(self, answer: bytes | Throttled) -> None:
-        """Write the pending answer and take the next requests; if it is empty, close."""
+    def resume(self, answer: bytes | Throttled | None) -> None:
+        """Write the pending answer, if there is one, and take the next requests; if it is empty, close."""
         self.pending = None
-        if not answer:
+        if answer is None:
+            self.go_on()
+        elif not answer:
             self.close()
         elif isinstance(answer, Throttled):
             self.throttle(answer)
