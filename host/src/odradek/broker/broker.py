@@ -66,11 +66,11 @@ class BrokerSettings:
         "request.", unit="sessions",
     )
     produce_inline_records: int = setting(
-        "produce.inline.records", Whole(INT), 10_000,
+        "produce.inline.records", Whole(INT), 5_000,
         "Records and headers of one request that are validated on the event loop; a worker process validates "
         "the other batches.", unit="records",
     )
-    """Three to four milliseconds of work: the largest default batch of librdkafka passes without delay."""
+    """Two to three milliseconds of work."""
     produce_inline_bytes: int = setting(
         "produce.inline.bytes", Whole(INT), 262_144,
         "Bytes of one request, decompressed, that are validated on the event loop; likewise.", unit="bytes",
