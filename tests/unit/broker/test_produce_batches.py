@@ -14,7 +14,6 @@ from odradek.broker.broker import BrokerSettings
 from odradek.broker.produce_batches import WORK_BYTES, ProduceBatches
 from odradek.log import log_validator
 from odradek.log.batch_work import BatchesWork
-from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import OpeningBudget, PreparedBatch
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
@@ -63,7 +62,7 @@ def elsewhere() -> Elsewhere:
 @pytest.fixture
 def client(elsewhere: Elsewhere) -> BrokerClient:
     """Topics ``t`` of 200 partitions and ``compacted``."""
-    client = BrokerClient(make_broker(log_defaults=LogConfig(batch_max_records=5_000_000)))
+    client = BrokerClient(make_broker(settings=BrokerSettings(produce_batch_max_records=5_000_000)))
     client.broker.topics.create("t", 200, {})
     client.broker.topics.create("compacted", 1, {"cleanup.policy": "compact"})
     client.broker.offload = elsewhere.offload

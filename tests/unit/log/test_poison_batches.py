@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from odradek.log import log_validator
-from odradek.log.log_config import LogConfig
+from odradek.log.log_validator import OpeningBudget
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, compress
@@ -78,7 +78,6 @@ def test_bytes_that_are_not_of_the_codec_are_refused(log: PartitionLog, codec: C
 def test_too_many_records_are_refused_by_the_header_alone(
     log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log.config = LogConfig(batch_max_records=1_000)
     body = compress(Codec.ZSTD, RECORD * 2_000_000)
     poison = altered(
         batch_of(b"a", codec=Codec.ZSTD), body=body, record_count=2_000_000, last_offset_delta=1_999_999
@@ -87,7 +86,7 @@ def test_too_many_records_are_refused_by_the_header_alone(
     monkeypatch.setattr(log_validator, "decompress", lambda codec, *_: opened.append(codec))
 
     with pytest.raises(ApiError) as refusal:
-        log.append(poison, NOW_MS)
+        log.prepare(poison, NOW_MS, 13, OpeningBudget(5_000, 1_000_000, batch_records=100_000))
 
     assert len(poison) < 1_500
     assert refusal.value.code == ErrorCode.MESSAGE_TOO_LARGE

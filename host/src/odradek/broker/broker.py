@@ -65,6 +65,12 @@ class BrokerSettings:
         "Fetch sessions that are remembered (KIP-227); other clients name all their partitions in each "
         "request.", unit="sessions",
     )
+    produce_batch_max_records: int = setting(
+        "produce.batch.max.records", Whole(INT, 1), 100_000,
+        "Most records in one batch of a producer; more are refused as MESSAGE_TOO_LARGE, upon which Java "
+        "producers split the batch.", unit="records",
+    )
+    """Kafka has no bound. The default is ten times the largest default batch of librdkafka."""
     produce_inline_records: int = setting(
         "produce.inline.records", Whole(INT), 5_000,
         "Records and headers of one request that are validated on the event loop; a worker process validates "

@@ -184,12 +184,6 @@ class LogConfig:
         "Whether a replica that is not in sync may become leader; accepted and shown, but not used.",
         used=False,
     )
-    batch_max_records: int = setting(
-        "batch.max.records", Whole(_INT, 1), 100_000,
-        "Most records in one batch of a producer; more are refused as MESSAGE_TOO_LARGE, upon which Java "
-        "producers split the batch.", unit="records",
-    )
-    """Kafka has no bound. The default is ten times the largest default batch of librdkafka."""
     # fmt: on
 
     @property

@@ -3,7 +3,7 @@
 After org.apache.kafka.storage.internals.log.LogValidator (Kafka 4.3). What is checked when:
 
 1. The header, before anything is opened: its number of records must be possible for the bytes that follow,
-   and at most ``batch.max.records``, which Kafka does not bound.
+   and at most ``produce.batch.max.records``, which Kafka does not bound.
 2. The body is decompressed within a bound, for every codec.
 3. All records are scanned without making objects of them (`record_scan`): each must be well-formed, and they
    must be as many as the header says. The scan also finds what the topic's rules are about: the timestamps,
@@ -82,6 +82,8 @@ class OpeningBudget:
     """Records and headers."""
     decompressed_bytes: int
     """Of compressed batches only."""
+    batch_records: int = INT64_MAX
+    """The most records that one batch may have at all."""
 
     def charge(self, records: int) -> None:
         """Use up a part of the budget.
@@ -135,7 +137,7 @@ def prepared(
     """
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise ApiError(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set log append time")
-    check_count(header, config)
+    check_count(header, budget.batch_records)
     budget.charge(header.record_count)
     body = _opened(batch, header, config, budget)
     scan = _scanned(body, header, budget)
@@ -153,7 +155,7 @@ def trusted(batch: memoryview, header: RecordBatchHeader, config: LogConfig, now
     return _in_place(batch, header, config, now_ms, header.max_timestamp_ms)
 
 
-def check_count(header: RecordBatchHeader, config: LogConfig) -> None:
+def check_count(header: RecordBatchHeader, most: int) -> None:
     """Refuse a header that declares too many records.
 
     Raises:
@@ -164,10 +166,10 @@ def check_count(header: RecordBatchHeader, config: LogConfig) -> None:
     body_bytes = header.size_bytes - HEADER_BYTES
     if header.codec == Codec.NONE and count * MIN_RECORD_BYTES > body_bytes:
         raise ApiError(ErrorCode.INVALID_RECORD, f"{count} records in {body_bytes} bytes")
-    if count > config.batch_max_records:
+    if count > most:
         raise ApiError(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"batch of {count} records, at most {config.batch_max_records} allowed",
+            f"batch of {count} records, at most {most} allowed",
         )
 
 

@@ -4,7 +4,7 @@ Behavior:
     * Each partition's batch is checked and appended separately (``log/``) and is in the page cache before the
       answer. If ``flush.messages`` of the topic is reached, the answer waits for the disk.
     * All records are validated, as in Kafka. A request that is more than a few milliseconds of work waits for
-      a worker process. More records in a batch than ``batch.max.records`` are MESSAGE_TOO_LARGE.
+      a worker process. More records in a batch than ``produce.batch.max.records`` are MESSAGE_TOO_LARGE.
     * A batch with invalid records is refused completely; from v8 on the answer lists the first thousand of
       them (RecordErrors, KIP-467).
     * The last mention of a partition counts.
@@ -103,7 +103,9 @@ def produce(
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     settings = broker.settings
-    budget = OpeningBudget(settings.produce_inline_records, settings.produce_inline_bytes)
+    budget = OpeningBudget(
+        settings.produce_inline_records, settings.produce_inline_bytes, settings.produce_batch_max_records
+    )
     batches = ProduceBatches(broker.offload, budget)
     batches.prepare(request, context, broker.topics)
     if batches.waiting:
