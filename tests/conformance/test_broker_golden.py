@@ -78,7 +78,7 @@ FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
 FILES += [GOLDEN / f"{name}.hex" for name in CONFIGS]
 LISTENERS_KEY = "listener.name.plaintext.max.connections"
 ODRADEKS_OWN = re.compile(
-    r"data\.dir|metrics\.(listener|otlp\..*)|payload\.workers|plugin\.slow\.ms|shutdown\.timeout\.ms"
+    r"data\.dir|metrics\.(listener|otlp\..*)|payload\.workers|plugin\.slow\.ms|produce\..*|shutdown\.timeout\.ms"
     r"|telemetry\.(?!max\.bytes).*"
 )
 """Keys that Kafka does not have."""
