@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
-from odradek.broker.composition import CLUSTER_ID, compose_broker
+from odradek.broker.composition import compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
@@ -22,7 +22,7 @@ from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.metadata.offset_store import SqliteOffsetStore
-from odradek.metadata.store import MetadataStore
+from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.context import ConnectionContext
 from odradek.plugin.protocols import ClientQuotaCallback

@@ -30,7 +30,7 @@ from odradek.group.group_offsets import GroupOffsets, OffsetStore
 from odradek.log.batch_work import BatchOffload
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
-from odradek.metadata.store import MetadataStore
+from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.settings.start_values import StartValue
@@ -40,9 +40,6 @@ from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.transaction.transaction_log import TransactionStore
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.uuid_text import uuid_text
-
-CLUSTER_ID = "cluster.id"
-"""The metadata value that holds the id of the cluster."""
 
 
 class Configuration(Protocol):

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker import Broker, Endpoint
 from odradek.broker.composition import compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
@@ -95,12 +95,23 @@ def close_offers(plugin: ActivePlugin) -> None:
 class Host:
     """A host on the running event loop.
 
+    Args:
+        config: Its configuration.
+        clock: The time; by default the system's.
+        plugins: The plugins; by default those that are installed.
+        recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
+
     Raises:
         ConfigError: The data directory, a plugin or a subscription is not usable.
     """
 
     def __init__(
-        self, config: HostConfig, clock: Clock | None = None, plugins: HostPluginManager | None = None
+        self,
+        config: HostConfig,
+        clock: Clock | None = None,
+        plugins: HostPluginManager | None = None,
+        *,
+        recover_metadata: bool = False,
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
@@ -124,7 +135,13 @@ class Host:
             self.timer,
             limits.update_ip_rate,
         )
-        self.storage = Storage(config.data_dir, self.clock.now_ms(), config.log_dirs, quotas.alter_log_dirs)
+        self.storage = Storage(
+            config.data_dir,
+            self.clock.now_ms(),
+            config.log_dirs,
+            quotas.alter_log_dirs,
+            recover_metadata=recover_metadata,
+        )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
@@ -141,18 +158,7 @@ class Host:
             enrichers=self.enrichers,
             offload=offload_inline if self.workers is None else self.workers.offload,
         )
-        self.broker = compose_broker(
-            config,
-            self.storage,
-            clock=self.clock,
-            timer=self.timer,
-            telemetry=self.telemetry,
-            quotas=quotas,
-            connection_quotas=limits,
-            random_uuid=random_uuid,
-            random_session_id=random_session_id,
-            offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
-        )
+        self.broker = self.load_broker(quotas, limits)
         self.file_threads = FileThreads()
         self.checkpoints = MetadataCheckpoints(
             self.storage.metadata_path,
@@ -182,6 +188,30 @@ class Host:
         self.driver: TimerDriver | None = None
         self.metrics_endpoint: MetricsEndpoint | None = None
         self.metrics_push: MetricsPush | None = None
+
+    def load_broker(self, quotas: QuotaManagers, limits: ConnectionQuotas) -> Broker:
+        """Make the broker from the stored files; close them if that fails.
+
+        Raises:
+            ConfigError: A file is damaged, or cannot be read or written.
+        """
+        try:
+            with self.storage.loading():
+                return compose_broker(
+                    self.config,
+                    self.storage,
+                    clock=self.clock,
+                    timer=self.timer,
+                    telemetry=self.telemetry,
+                    quotas=quotas,
+                    connection_quotas=limits,
+                    random_uuid=random_uuid,
+                    random_session_id=random_session_id,
+                    offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
+                )
+        except BaseException:
+            self.storage.close()
+            raise
 
     def register_plugins(self) -> None:
         """Register the receivers and enrichers of all plugins."""
@@ -247,8 +277,9 @@ class Host:
             ConfigError: A listener's port is in use, or a subscription is not legal.
         """
         self.driver = TimerDriver(self.timer, self.clock)
-        self.reconcile_subscriptions()
-        self.broker.transactions.start()
+        with self.storage.loading():
+            self.reconcile_subscriptions()
+            self.broker.transactions.start()
         for runner in self.forwarders:
             runner.start()
         for listener in self.listeners:

@@ -16,7 +16,8 @@ from odradek.clock import Clock, Timer, TimerTask
 from odradek.deferred import Offload, offload_inline
 from odradek.log.cleanable import Cleanable, cleanable, filthiest
 from odradek.log.cleaner import DEDUPE_BUFFER_BYTES, Cleaner
-from odradek.log.log_manager import LogManager, Partition
+from odradek.log.log_manager import LogManager
+from odradek.log.partition_folder import Partition
 from odradek.log.partition_log import PartitionLog
 from odradek.log.replica_move import ReplicaMove
 from odradek.log.steps import Steps
