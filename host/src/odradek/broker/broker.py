@@ -139,11 +139,16 @@ class Broker:
         self.config.enforce(self.quotas, self.connection_quotas)
 
     def finalize(self, levels: Mapping[str, int]) -> None:
-        """Set the levels of features, for this run and those to come."""
+        """Set the levels of features, for this run and those to come.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; the levels are unchanged.
+        """
+        changed = replace(self.features, levels=dict(self.features.levels))
         for name, level in levels.items():
-            self.features.finalize(name, level)
-        stored = {"levels": self.features.levels, "epoch": self.features.epoch}
-        self.metadata.put_value(FEATURES, json.dumps(stored))
+            changed.finalize(name, level)
+        self.metadata.put_value(FEATURES, json.dumps({"levels": changed.levels, "epoch": changed.epoch}))
+        self.features.levels, self.features.epoch = changed.levels, changed.epoch
 
     def endpoint(self, connection: ConnectionContext) -> Endpoint:
         """The address to advertise on this connection."""
