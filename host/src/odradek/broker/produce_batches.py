@@ -13,12 +13,14 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from odradek.broker.topics import Topics
+from odradek.broker.topics import Topic, Topics
 from odradek.deferred import Deferred
 from odradek.log.batch_work import BatchesWork, BatchOffload, BatchWork, Prepared
-from odradek.log.log_validator import OpeningBudget
+from odradek.log.log_validator import OpeningBudget, PreparedBatch
+from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
+from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -61,9 +63,7 @@ class ProduceBatches:
                 if log is None:
                     continue
                 try:
-                    batch = log.prepare(
-                        partition.records or b"", context.received_ms, context.api_version, self.budget
-                    )
+                    batch = self.prepared(topic, log, partition.records or b"", context)
                 except ApiError as error:
                     # A copy, because the traceback would keep the request until the next collection.
                     self.outcomes[number, place] = copy(error)
@@ -72,6 +72,19 @@ class ProduceBatches:
                     self.waiting.append(((number, place), batch))
                 else:
                     self.outcomes[number, place] = batch
+
+    def prepared(
+        self, topic: Topic, log: PartitionLog, records: Buffer, context: RequestContext
+    ) -> PreparedBatch | BatchWork:
+        """Validate one batch."""
+        check, guard = None, topic.guard
+        if guard is not None:
+            if guard.closed:
+                raise ApiError(
+                    ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {topic.name}"
+                )
+            check = guard.check_record
+        return log.prepare(records, context.received_ms, context.api_version, self.budget, check)
 
     def finish(self) -> Deferred[None]:
         """Validate the rest elsewhere, one piece after the other."""

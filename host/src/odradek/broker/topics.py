@@ -15,6 +15,7 @@ from odradek.broker.throttled_replicas import THROTTLED_REPLICAS, check_throttle
 from odradek.clock import Clock
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
+from odradek.log.log_validator import RecordCheck
 from odradek.log.partition_log import PartitionLog
 from odradek.metadata.store import MetadataStore, StoreError, TopicRow
 from odradek.plugin.config import ConfigError
@@ -37,6 +38,18 @@ LEADER_EPOCH = 0
 NO_EPOCH = -1
 
 
+@dataclass(frozen=True, slots=True)
+class TopicGuard:
+    """What clients may do to a topic that the host needs."""
+
+    check_config: Callable[[LogConfig], None]
+    """Raises `ApiError` if the host could not work with this configuration."""
+    check_record: RecordCheck | None = None
+    """Clients may only write records that pass."""
+    closed: bool = False
+    """Clients may not write at all."""
+
+
 @dataclass(slots=True)
 class Topic:
     """One topic and its partitions' logs, by index."""
@@ -45,6 +58,7 @@ class Topic:
     id: bytes
     config: LogConfig
     partitions: list[PartitionLog] = field(default_factory=list)
+    guard: TopicGuard | None = None
 
     @property
     def is_internal(self) -> bool:

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from odradek.log.log_config import LogConfig
-from odradek.log.log_validator import STAMPED_BYTES, OpeningBudget, PreparedBatch, prepared
+from odradek.log.log_validator import (
+    STAMPED_BYTES,
+    OpeningBudget,
+    PreparedBatch,
+    RecordCheck,
+    prepared,
+)
 from odradek.wire.api_error import ApiError
 from odradek.wire.record_batch import parse_header
 
@@ -21,13 +27,19 @@ class BatchWork:
     data: bytes
     config: LogConfig
     now_ms: int
+    check: RecordCheck | None = None
 
     def __call__(self) -> Prepared:
         """The prepared batch, or its refusal. An unchanged body is left out, because the host has it."""
         header = parse_header(self.data)
         try:
             found = prepared(
-                memoryview(self.data), header, self.config, self.now_ms, OpeningBudget.unlimited()
+                memoryview(self.data),
+                header,
+                self.config,
+                self.now_ms,
+                OpeningBudget.unlimited(),
+                self.check,
             )
         except ApiError as error:
             return error

@@ -15,7 +15,7 @@ The cost of 2 to 4 is bounded by an `OpeningBudget`. A batch beyond it is `Batch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -46,6 +46,11 @@ bound.
 """
 LISTING: Final = 8
 """How many times as long as a scan it takes to make `Record` objects, and a batch of them."""
+CHECKING: Final = 50
+"""The same for a `RecordCheck`."""
+RecordCheck = Callable[[Record], str | None]
+"""A topic's own rule: returns what is wrong with a record, or None. Another process must be able to import the
+function."""
 STAMPED_BYTES: Final = 16
 """The bytes of a batch that an append changes."""
 MAX_RECORD_ERRORS: Final = 1_000
@@ -126,7 +131,12 @@ class ValidBatch:
 
 
 def prepared(
-    batch: memoryview, header: RecordBatchHeader, config: LogConfig, now_ms: int, budget: OpeningBudget
+    batch: memoryview,
+    header: RecordBatchHeader,
+    config: LogConfig,
+    now_ms: int,
+    budget: OpeningBudget,
+    check: RecordCheck | None = None,
 ) -> PreparedBatch:
     """Validate a batch, which has passed ``check_batch``, and give it its timestamps.
 
@@ -141,9 +151,9 @@ def prepared(
     budget.charge(header.record_count)
     body = _opened(batch, header, config, budget)
     scan = _scanned(body, header, budget)
-    if _breaks_rules(scan, config, now_ms):
-        budget.charge(LISTING * header.record_count)
-        _check_records(_listed(body, header), config, now_ms)
+    if check is not None or _breaks_rules(scan, config, now_ms):
+        budget.charge((LISTING if check is None else CHECKING) * header.record_count)
+        _check_records(_listed(body, header), config, now_ms, check)
     if _must_be_rebuilt(scan, header, config):
         budget.charge(LISTING * header.record_count)
         return _rebuilt(_listed(body, header), header, config, now_ms)
@@ -235,7 +245,9 @@ def _listed(body: bytes, header: RecordBatchHeader) -> Iterator[Record]:
     return parse_records(body, header.record_count, 0, header.base_timestamp_ms)
 
 
-def _check_records(found: Iterable[Record], config: LogConfig, now_ms: int) -> None:
+def _check_records(
+    found: Iterable[Record], config: LogConfig, now_ms: int, check: RecordCheck | None
+) -> None:
     """Refuse a batch, naming the records that the topic does not allow."""
     keyless = config.is_compacted
     bounded = config.message_timestamp_type is TimestampType.CREATE_TIME
@@ -245,15 +257,15 @@ def _check_records(found: Iterable[Record], config: LogConfig, now_ms: int) -> N
     untimely = False
     for index, record in enumerate(found):
         if keyless and record.key is None:
-            problem = "a compacted topic needs a key in every record"
+            problem: str | None = "a compacted topic needs a key in every record"
         elif bounded and not (
             record.timestamp_ms == NO_TIMESTAMP or late_ms <= record.timestamp_ms <= early_ms
         ):
             untimely = True
             problem = f"timestamp {record.timestamp_ms} is not within {late_ms} to {early_ms}"
         else:
-            continue
-        if len(errors) < MAX_RECORD_ERRORS:
+            problem = None if check is None else check(record)
+        if problem is not None and len(errors) < MAX_RECORD_ERRORS:
             errors.append(RecordError(index, problem))
     if errors:
         raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP if untimely else ErrorCode.INVALID_RECORD, errors)

@@ -22,6 +22,7 @@ from odradek.log.log_validator import (
     LEADER_EPOCH,
     OpeningBudget,
     PreparedBatch,
+    RecordCheck,
     TooMuchWork,
     prepared,
     trusted,
@@ -191,7 +192,12 @@ class PartitionLog:
         return self.append_prepared(batch, now_ms, join_transaction)
 
     def prepare(
-        self, records: Buffer, now_ms: int, api_version: int, budget: OpeningBudget
+        self,
+        records: Buffer,
+        now_ms: int,
+        api_version: int,
+        budget: OpeningBudget,
+        check: RecordCheck | None = None,
     ) -> PreparedBatch | BatchWork:
         """Validate the single batch in ``records``, as sent by a client. The log does not change.
 
@@ -200,6 +206,7 @@ class PartitionLog:
             now_ms: As in `append`.
             api_version: As in `append`.
             budget: How much may be done here.
+            check: The topic's own rule about records.
 
         Returns:
             What `append_prepared` takes, or the work that makes it, if it exceeds the budget.
@@ -210,9 +217,9 @@ class PartitionLog:
         header = self._checked(records, api_version, transactions=True)
         view = memoryview(records)[: header.size_bytes]
         try:
-            return prepared(view, header, self.config, now_ms, budget)
+            return prepared(view, header, self.config, now_ms, budget, check)
         except TooMuchWork:
-            return BatchWork(bytes(view), self.config, now_ms)
+            return BatchWork(bytes(view), self.config, now_ms, check)
 
     def _checked(self, records: Buffer, api_version: int, transactions: bool) -> RecordBatchHeader:
         return check_batch(
