@@ -49,7 +49,7 @@ LISTING: Final = 8
 CHECKING: Final = 50
 """The same for a `RecordCheck`."""
 RecordCheck = Callable[[Record], str | None]
-"""A topic's own rule: returns what is wrong with a record, or None. Another process must be able to import the
+"""A topic's own rule: what is wrong with a record, or None. Another process must be able to import the
 function."""
 STAMPED_BYTES: Final = 16
 """The bytes of a batch that an append changes."""
