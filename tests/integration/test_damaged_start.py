@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -137,6 +138,25 @@ def test_lost_metadata_is_refused_until_it_is_recovered(data: Path, damage: Call
     with running_host(data) as host:
         assert partitions_of(host.bootstrap) == TOPICS
         assert values_of(host.bootstrap, "orders") == [b"one", b"two", b"three"]
+
+
+def test_a_recovery_aborts_the_transactions_that_were_open(data: Path) -> None:
+    with running_host(data) as host:
+        producer = confluent_kafka.Producer(
+            {"bootstrap.servers": host.bootstrap, "transactional.id": "t", "log_level": 0}
+        )
+        producer.init_transactions(TIMEOUT_S)
+        producer.begin_transaction()
+        producer.produce("orders", b"open", partition=0)
+        producer.flush(TIMEOUT_S)
+        shutil.copytree(data / "logs", data / "before the abort")
+    shutil.rmtree(data / "logs")
+    (data / "before the abort").rename(data / "logs")
+    (data / "metadata.db").unlink()
+
+    with serving(data, "--recover-metadata") as serve:
+        produce(serve.bootstrap, "orders", b"three")
+        assert values_of(serve.bootstrap, "orders") == [b"one", b"two", b"three"]
 
 
 def test_a_damaged_schema_is_one_line(data: Path) -> None:

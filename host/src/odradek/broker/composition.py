@@ -21,6 +21,7 @@ from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topics import Topics
+from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.clock import Clock, Timer
 from odradek.deferred import offload_inline
@@ -107,6 +108,7 @@ def compose_broker(
     metadata, node_id = stores.metadata, config.broker.node_id
     throttle_replicas = partial(mark_throttled, quotas, node_id)
     topics = Topics(metadata, stores.logs, clock, random_uuid, config.log_defaults, throttle_replicas)
+    abort_lost(metadata, stores.logs, clock.now_ms())
     offsets = GroupOffsets(stores.offsets)
     groups = GroupCoordinator(config.groups, clock, timer, random_uuid, offsets, GroupTopics(topics))
     topics.listeners.append(groups.topics_changed)

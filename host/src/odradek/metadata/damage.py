@@ -43,8 +43,13 @@ def damage(path: Path) -> str | None:
         return f"its schema has bytes that are not UTF-8: {error.reason}"
     except sqlite3.DatabaseError as error:
         is_damage = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-        return str(error) if is_damage else None
-    return None if found == "ok" else " ".join(str(found).split())
+        return in_one_line(error) if is_damage else None
+    return None if found == "ok" else in_one_line(found)
+
+
+def in_one_line(text: object) -> str:
+    """A text of SQLite, which may quote a statement with line breaks."""
+    return " ".join(str(text).split())
 
 
 def set_aside(path: Path, suffix: str) -> list[Path]:

@@ -31,6 +31,8 @@ OWNER_ONLY = 0o600
 """File mode, because the file contains credentials."""
 CLUSTER_ID = "cluster.id"
 """The value of the host that holds the id of the cluster. Every host that has started has one."""
+TRANSACTIONS_LOST = "transactions.lost"
+"""The value of the host that says, if not empty, that the states of transactions are lost."""
 PRODUCER_ID_BLOCK = 1000  # ids per write, as Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 
 

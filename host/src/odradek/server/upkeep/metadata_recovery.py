@@ -21,7 +21,7 @@ from odradek.log.partition_folder import (
     was_used,
 )
 from odradek.metadata.damage import NEVER_USED, damage, loss, set_aside
-from odradek.metadata.store import MetadataStore, StoreError, TopicRow
+from odradek.metadata.store import TRANSACTIONS_LOST, MetadataStore, StoreError, TopicRow
 from odradek.wire.types import NIL_UUID
 from odradek.wire.uuid_text import uuid_text
 
@@ -116,6 +116,7 @@ def fill(metadata: MetadataStore, topics: Sequence[TopicRow], now_ms: int) -> No
         # The logs know producers of earlier ids, so a reused id would make new records look like duplicates.
         # A host gives out fewer than one id a millisecond, so none has reached the time.
         metadata.put_value("next.producer.id", str(now_ms))
+        metadata.put_value(TRANSACTIONS_LOST, "true")
     for topic in topics:
         log.warning(
             "recovered a topic; it keeps all records until its retention is configured",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from odradek.log.log_manager import LogManager
 from odradek.log.replica_move import MoveThrottle
+from odradek.metadata.damage import in_one_line
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import StoreError
 from odradek.metadata.transaction_store import SqliteTransactionStore
@@ -17,6 +18,7 @@ from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.data_dir import DataDir
 from odradek.server.upkeep.metadata_recovery import open_metadata
 from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 
 METADATA_FILE = "metadata.db"
 LOG_FOLDER = "logs"
@@ -86,13 +88,16 @@ class Storage:
         """
         try:
             yield
-        except (ApiError, OSError) as error:
-            raise ConfigError(self.logs_key, str(error)) from error
-        except (StoreError, sqlite3.Error, UnicodeError, json.JSONDecodeError) as error:
+        except (ApiError, OSError, StoreError, sqlite3.Error, UnicodeError, json.JSONDecodeError) as error:
+            # The transaction store reports errors of the metadata file by a code that clients retry.
+            coordinator = isinstance(error, ApiError) and error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            if isinstance(error, ApiError | OSError) and not coordinator:
+                raise ConfigError(self.logs_key, str(error)) from error
             raise ConfigError(
                 "data.dir",
-                f"{self.metadata_path} is damaged: {error}; restore the file from a backup, or move it away"
-                " and start once with --recover-metadata to rebuild the topics from their partitions",
+                f"{self.metadata_path} is damaged: {in_one_line(error)}; restore the file from a backup, or"
+                " move it away and start once with --recover-metadata to rebuild the topics from their"
+                " partitions",
             ) from error
 
     def close(self) -> None:
