@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 
 from crc32c import crc32c
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from odradek.wire.api_error import ApiError
@@ -135,3 +135,24 @@ def figures_or_none(body: bytes, count: int, base_timestamp_ms: int) -> RecordSc
         consecutive=[record.offset for record in found] == list(range(count)),
         headers=sum(len(record.headers) for record in found),
     )
+
+
+@given(
+    st.builds(Record, nullable_bytes, nullable_bytes, st.just(0)),
+    st.lists(st.sampled_from([0, 1, 63, 64, 70, 8_191, 9_000]), min_size=1, max_size=6),
+    st.integers(1, 300),
+    mutations,
+    st.integers(0, 10),
+)
+@example(Record(b"k", b"v" * 100), [0], 9_000, [], 0)
+@example(Record(b"k", b"v" * 9_000), [70], 100, [], 0)
+def test_a_scan_accepts_records_of_one_shape_if_they_can_be_read(
+    record: Record, times_ms: list[int], count: int, changes: list[tuple[int, int]], cut_bytes: int
+) -> None:
+    written = [record._replace(timestamp_ms=times_ms[index % len(times_ms)]) for index in range(count)]
+    whole = build_batch(written)[HEADER_BYTES:]
+    body = mutated(whole, changes, cut_bytes)
+
+    scans = [scan_or_none(each, count, 1_000) for each in (whole, body)]
+
+    assert scans == [figures_or_none(each, count, 1_000) for each in (whole, body)]

@@ -6,16 +6,29 @@ and values too. A record is accepted here if and only if `record.parse_records` 
 Every record of every client passes through this loop, so it is written for the usual shape: numbers of one or
 two bytes. Such a record takes about ten lookups, a third of the time that `Record` takes. `_skimmed` decides
 about all others, and about everything malformed.
+
+Producers often send records of one size. Several of those are checked together by `_run`: each field of all
+of them is one slice, so that the interpreter's work is per batch, and not per record.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.limits import INT64_MAX
 from odradek.wire.record import MIN_RECORD_BYTES, NO_TIMESTAMP, MalformedRecord, varint, varlong
 
+FIRST_RUN: Final = 16
+LONGEST_RUN: Final = 1_024
+"""How many records of the same shape are looked for at once, at first and after successes."""
+PAUSE: Final = 64
+"""How many records pass before the next attempt after one that failed."""
+_OFFSETS_OF_ONE_BYTE: Final = bytes(2 * index for index in range(64))
+_FIRST_BYTES: Final = bytes(2 * index & 0x7F | 0x80 for index in range(8_192))
+_SECOND_BYTES: Final = bytes(2 * index >> 7 for index in range(8_192))
+_BELOW_ALL: Final = -(1 << 65)
 _UNSEEN: Final = -1
 """Stands for the timestamp of no record: encoded numbers are positive."""
 
@@ -64,11 +77,12 @@ def _scan(  # noqa: C901  one loop without calls is what makes it fast
     """The figures, and the position after the last record."""
     size = len(body)
     index = position = 0
-    highest: int | None = None
+    highest = _BELOW_ALL
     lowest = INT64_MAX - base_timestamp_ms
     without_timestamp = NO_TIMESTAMP - base_timestamp_ms
     last_encoded = _UNSEEN
     has_null_key, consecutive, headers_left = False, True, max_headers
+    last_bytes, run, run_limit, try_run_at = 0, 0, FIRST_RUN, 0
     while True:
         try:
             for index in range(index, count):  # noqa: B020  goes on after an unusual record
@@ -139,30 +153,109 @@ def _scan(  # noqa: C901  one loop without calls is what makes it fast
                 if timestamp != last_encoded:
                     last_encoded = timestamp
                     delta = (timestamp >> 1) ^ -(timestamp & 1)
-                    if highest is None or delta > highest:
+                    if delta > highest:
                         highest = delta
                     if delta < lowest and delta != without_timestamp:
                         lowest = delta
+                if end - position == last_bytes and index >= try_run_at and not headers:
+                    position = end
+                    run, timestamps = _run(
+                        body, end, last_bytes, index + 1, min(run_limit, count - index - 1)
+                    )
+                    if run:
+                        run_limit = min(2 * run_limit, LONGEST_RUN)
+                        for timestamp in timestamps:
+                            delta = (timestamp >> 1) ^ -(timestamp & 1)
+                            if delta > highest:
+                                highest = delta
+                            if delta < lowest and delta != without_timestamp:
+                                lowest = delta
+                        break
+                    run_limit, try_run_at = FIRST_RUN, index + PAUSE
+                    continue
+                last_bytes = end - position
                 position = end
             else:
                 break
         except IndexError:
-            pass  # the record is unusual, or the body ends: the next lines find out
+            run = 0  # the record is unusual, or the body ends: the next lines find out
+        if run:
+            index += run + 1
+            position += run * last_bytes
+            run = 0
+            if index == count:
+                break
+            continue
         delta, offset_delta, is_null, headers, position = _skimmed(body, position, headers_left)
         headers_left -= headers
         has_null_key |= is_null
         consecutive &= offset_delta == index
-        if highest is None or delta > highest:
+        if delta > highest:
             highest = delta
         if delta < lowest and delta != without_timestamp:
             lowest = delta
         index += 1
         if index == count:
             break
-    assert highest is not None
     latest_ms, earliest_ms = base_timestamp_ms + highest, base_timestamp_ms + lowest
     headers = max_headers - headers_left
     return RecordScan(latest_ms, earliest_ms, has_null_key, consecutive, headers), position
+
+
+def _run(body: bytes, position: int, size: int, index: int, most: int) -> tuple[int, Collection[int]]:
+    """Check several records of the same shape as the one before them, each field of all of them at once.
+
+    Args:
+        body: The records.
+        position: Where the first of them begins. The record before it is well-formed and has no headers.
+        size: Bytes of each record, and of the one before.
+        index: The number of the first record.
+        most: How many records to check.
+
+    Returns:
+        How many records were checked: 0 if any of them differs. Their encoded timestamp deltas.
+    """
+    width_ends = 64 if index < 64 else 8_192  # the first number whose offset takes one byte more
+    most = min(most, width_ends - index, (len(body) - position) // size)
+    if most < FIRST_RUN:
+        return 0, ()
+    template = body[position - size : position]
+    time_at = 2 if template[0] < 0x80 else 3
+    offset_at = time_at + (1 if template[time_at] < 0x80 else 2)
+    key_at = offset_at + (1 if template[offset_at] < 0x80 else 2)
+    if key_at - offset_at != (1 if index < 64 else 2):
+        return 0, ()
+    key_length, value_at = varint(template, key_at)
+    value_at += max(0, key_length)
+    _, value = varint(template, value_at)
+    stop = position + most * size
+    lengths = (*range(time_at - 1), *range(key_at, value_at - max(0, key_length)), *range(value_at, value))
+    for at in (*lengths, size - 1):
+        if body[position + at : stop : size] != template[at : at + 1] * most:
+            return 0, ()
+    if index < 64:
+        expected = _OFFSETS_OF_ONE_BYTE[index : index + most]
+    else:
+        expected = _SECOND_BYTES[index : index + most]
+        if body[position + offset_at + 1 : stop : size] != expected:
+            return 0, ()
+        expected = _FIRST_BYTES[index : index + most]
+    if body[position + offset_at : stop : size] != expected:
+        return 0, ()
+    return _timestamps(body, position + time_at, stop, size, offset_at - time_at, most)
+
+
+def _timestamps(
+    body: bytes, position: int, stop: int, size: int, width: int, count: int
+) -> tuple[int, Collection[int]]:
+    first = body[position:stop:size]
+    if width == 1:
+        different = set(first)
+        return (count, different) if max(different) < 0x80 else (0, ())
+    second = body[position + 1 : stop : size]
+    if min(first) < 0x80 or max(second) > 0x7F:
+        return 0, ()
+    return count, {low & 0x7F | high << 7 for low, high in set(zip(first, second, strict=True))}
 
 
 def _skimmed(body: bytes, position: int, max_headers: int) -> tuple[int, int, bool, int, int]:
