@@ -51,6 +51,7 @@ CHECKING: Final = 50
 RecordCheck = Callable[[Record], str | None]
 """A topic's own rule: what is wrong with a record, or None. Another process must be able to import the
 function."""
+MAX_COPIED_BYTES: Final = 65_536
 STAMPED_BYTES: Final = 16
 """The bytes of a batch that an append changes."""
 MAX_RECORD_ERRORS: Final = 1_000
@@ -198,10 +199,14 @@ def _in_place(
     return PreparedBatch(parse_header(head), body, max_timestamp_ms)
 
 
-def _opened(batch: memoryview, header: RecordBatchHeader, config: LogConfig, budget: OpeningBudget) -> bytes:
+def _opened(
+    batch: memoryview, header: RecordBatchHeader, config: LogConfig, budget: OpeningBudget
+) -> bytes | memoryview:
     """The encoded records."""
     if header.codec == Codec.NONE:
-        return bytes(batch[HEADER_BYTES:])
+        # A view takes a third longer to index, but memory for a copy of a megabyte costs more than the rest.
+        view = batch[HEADER_BYTES:]
+        return view if len(view) > MAX_COPIED_BYTES else bytes(view)
     max_bytes = max(MIN_DECOMPRESSED_BYTES, DECOMPRESSED_RATIO * config.max_message_bytes)
     allowed_bytes = min(max_bytes, budget.decompressed_bytes)
     if header.size_bytes > allowed_bytes:
@@ -220,7 +225,7 @@ def _opened(batch: memoryview, header: RecordBatchHeader, config: LogConfig, bud
     return body
 
 
-def _scanned(body: bytes, header: RecordBatchHeader, budget: OpeningBudget) -> RecordScan:
+def _scanned(body: bytes | memoryview, header: RecordBatchHeader, budget: OpeningBudget) -> RecordScan:
     try:
         scan = scan_records(body, header.record_count, header.base_timestamp_ms, budget.records)
     except TooManyHeaders:
@@ -241,8 +246,8 @@ def _breaks_rules(scan: RecordScan, config: LogConfig, now_ms: int) -> bool:
     )
 
 
-def _listed(body: bytes, header: RecordBatchHeader) -> Iterator[Record]:
-    return parse_records(body, header.record_count, 0, header.base_timestamp_ms)
+def _listed(body: bytes | memoryview, header: RecordBatchHeader) -> Iterator[Record]:
+    return parse_records(bytes(body), header.record_count, 0, header.base_timestamp_ms)
 
 
 def _check_records(

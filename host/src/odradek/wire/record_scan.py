@@ -50,7 +50,9 @@ class RecordScan(NamedTuple):
     """The number of headers of all records together."""
 
 
-def scan_records(body: bytes, count: int, base_timestamp_ms: int, max_headers: int = INT64_MAX) -> RecordScan:
+def scan_records(
+    body: bytes | memoryview, count: int, base_timestamp_ms: int, max_headers: int = INT64_MAX
+) -> RecordScan:
     """Check the ``count`` records of ``body``, which must contain nothing else.
 
     Raises:
@@ -72,7 +74,7 @@ def scan_records(body: bytes, count: int, base_timestamp_ms: int, max_headers: i
 
 
 def _scan(  # noqa: C901  one loop without calls is what makes it fast
-    body: bytes, count: int, base_timestamp_ms: int, max_headers: int
+    body: bytes | memoryview, count: int, base_timestamp_ms: int, max_headers: int
 ) -> tuple[RecordScan, int]:
     """The figures, and the position after the last record."""
     size = len(body)
@@ -202,7 +204,9 @@ def _scan(  # noqa: C901  one loop without calls is what makes it fast
     return RecordScan(latest_ms, earliest_ms, has_null_key, consecutive, headers), position
 
 
-def _run(body: bytes, position: int, size: int, index: int, most: int) -> tuple[int, Collection[int]]:
+def _run(
+    body: bytes | memoryview, position: int, size: int, index: int, most: int
+) -> tuple[int, Collection[int]]:
     """Check several records of the same shape as the one before them, each field of all of them at once.
 
     Args:
@@ -219,7 +223,7 @@ def _run(body: bytes, position: int, size: int, index: int, most: int) -> tuple[
     most = min(most, width_ends - index, (len(body) - position) // size)
     if most < FIRST_RUN:
         return 0, ()
-    template = body[position - size : position]
+    template = bytes(body[position - size : position])
     time_at = 2 if template[0] < 0x80 else 3
     offset_at = time_at + (1 if template[time_at] < 0x80 else 2)
     key_at = offset_at + (1 if template[offset_at] < 0x80 else 2)
@@ -231,34 +235,34 @@ def _run(body: bytes, position: int, size: int, index: int, most: int) -> tuple[
     stop = position + most * size
     lengths = (*range(time_at - 1), *range(key_at, value_at - max(0, key_length)), *range(value_at, value))
     for at in (*lengths, size - 1):
-        if body[position + at : stop : size] != template[at : at + 1] * most:
+        if bytes(body[position + at : stop : size]) != template[at : at + 1] * most:
             return 0, ()
     if index < 64:
         expected = _OFFSETS_OF_ONE_BYTE[index : index + most]
     else:
         expected = _SECOND_BYTES[index : index + most]
-        if body[position + offset_at + 1 : stop : size] != expected:
+        if bytes(body[position + offset_at + 1 : stop : size]) != expected:
             return 0, ()
         expected = _FIRST_BYTES[index : index + most]
-    if body[position + offset_at : stop : size] != expected:
+    if bytes(body[position + offset_at : stop : size]) != expected:
         return 0, ()
     return _timestamps(body, position + time_at, stop, size, offset_at - time_at, most)
 
 
 def _timestamps(
-    body: bytes, position: int, stop: int, size: int, width: int, count: int
+    body: bytes | memoryview, position: int, stop: int, size: int, width: int, count: int
 ) -> tuple[int, Collection[int]]:
-    first = body[position:stop:size]
+    first = bytes(body[position:stop:size])
     if width == 1:
         different = set(first)
         return (count, different) if max(different) < 0x80 else (0, ())
-    second = body[position + 1 : stop : size]
+    second = bytes(body[position + 1 : stop : size])
     if min(first) < 0x80 or max(second) > 0x7F:
         return 0, ()
     return count, {low & 0x7F | high << 7 for low, high in set(zip(first, second, strict=True))}
 
 
-def _skimmed(body: bytes, position: int, max_headers: int) -> tuple[int, int, bool, int, int]:
+def _skimmed(body: bytes | memoryview, position: int, max_headers: int) -> tuple[int, int, bool, int, int]:
     """Timestamp delta, offset delta, whether the key is null, the number of headers, and the end."""
     length, position = varint(body, position)
     end = position + length
@@ -279,7 +283,7 @@ def _skimmed(body: bytes, position: int, max_headers: int) -> tuple[int, int, bo
     return timestamp_delta, offset_delta, key_length < 0, count, end
 
 
-def _headers_end(body: bytes, position: int, end: int, count: int) -> int:
+def _headers_end(body: bytes | memoryview, position: int, end: int, count: int) -> int:
     """The position after ``count`` headers."""
     for _ in range(count):
         length = body[position]
@@ -297,7 +301,7 @@ def _headers_end(body: bytes, position: int, end: int, count: int) -> int:
     return position
 
 
-def _skipped(body: bytes, position: int, end: int) -> tuple[int, int]:
+def _skipped(body: bytes | memoryview, position: int, end: int) -> tuple[int, int]:
     """Length of a nullable field, and the position after it."""
     length, position = varint(body, position)
     if length < 0:
