@@ -143,7 +143,7 @@ class Replay:
     def __post_init__(self) -> None:
         broker = make_broker()
         assert isinstance(broker.clock, MockClock)
-        broker.clock.time_ms = RECORDED_MS
+        broker.clock.jump(RECORDED_MS - broker.clock.now_ms())
         broker.topics.random_uuid = self.topic_ids.popleft
         broker.fetch_sessions.random_id = self.session_ids.popleft
         self.dispatcher = Dispatcher(broker, load_handlers())

@@ -77,6 +77,7 @@ def make_broker(
     given: frozenset[str] | None = None,
     offsets: SqliteOffsetStore | None = None,
     transactions: SqliteTransactionStore | None = None,
+    clock: MockClock | None = None,
 ) -> Broker:
     """An empty broker.
 
@@ -94,6 +95,7 @@ def make_broker(
         given: The keys of the configuration file; None for those that differ from their defaults.
         offsets: A store written by another broker; None for an empty one in memory.
         transactions: The same for transactional ids.
+        clock: A clock without tasks; None for a new one.
     """
     config = HostConfig(
         broker=settings or BrokerSettings(),
@@ -104,7 +106,7 @@ def make_broker(
         quotas=quotas or QuotaConfigs(),
         given=given,
     )
-    clock, uuids = MockClock(), numbered_uuids()
+    clock, uuids = clock or MockClock(), numbered_uuids()
     limits = ConnectionQuotas(clock, clock.timer, configured=config.connections)
     managers = QuotaManagers(
         config.quotas, clock, quota_callback, clock.timer, update_ip_rate=limits.update_ip_rate

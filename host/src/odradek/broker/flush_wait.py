@@ -25,9 +25,7 @@ class FlushWait:
         if log.must_flush:
             self.waiting.append((log, answer))
 
-    def answered(
-        self, response: ProduceResponse, now_ms: int
-    ) -> ProduceResponse | Deferred[ProduceResponse | None]:
+    def answered(self, response: ProduceResponse) -> ProduceResponse | Deferred[ProduceResponse | None]:
         """The response, deferred until everything is on the disk. A partition that cannot be flushed gets an
         error.
         """
@@ -35,7 +33,7 @@ class FlushWait:
             return response
         self.missing = len(self.waiting)
         for log, answer in self.waiting:
-            log.when_flushed(partial(self.flushed, response, answer), now_ms)
+            log.when_flushed(partial(self.flushed, response, answer))
         return self.deferred
 
     def flushed(

@@ -196,7 +196,7 @@ class TelemetrySpool:
 
     def when_flushed(self, index: int, callback: Callable[[ApiError | None], None]) -> None:
         """Call back once everything in a partition is on the disk, or with the error that prevented it."""
-        self.partition(index).when_flushed(callback, self.clock.now_ms())
+        self.partition(index).when_flushed(callback)
 
     def bury(self, batch: bytes) -> None:
         """Append dead letters."""

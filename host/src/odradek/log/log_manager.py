@@ -182,9 +182,9 @@ class LogManager:
         self._logs[topic, partition] = opened
         return opened
 
-    def _ask_for_flush(self, asking: PartitionLog, due_ms: int) -> None:
+    def _ask_for_flush(self, asking: PartitionLog, wait_ms: int) -> None:
         if self.flush_wanted is not None:
-            self.flush_wanted(asking, due_ms)
+            self.flush_wanted(asking, wait_ms)
         elif asking.must_flush:
             asking.flush()
 

@@ -264,7 +264,7 @@ class PartitionLog:
             self.producers.appended(header, base_offset, batch.max_timestamp_ms)
         self._tell(batch.size_bytes)
         if config.flushes:
-            self._ask_for_flush(now_ms)
+            self._ask_for_flush()
         append_time_ms = self._append_time_ms(batch.max_timestamp_ms)
         return AppendInfo(base_offset, last_offset, append_time_ms, self._log_start_offset)
 
@@ -288,7 +288,7 @@ class PartitionLog:
         self.producers.ended(marker, offset, now_ms)
         self._tell(len(batch))
         if self.config.flushes:
-            self._ask_for_flush(now_ms)
+            self._ask_for_flush()
         return offset
 
     def _duplicate_info(self, batch: AppendedBatch) -> AppendInfo:
@@ -373,7 +373,7 @@ class PartitionLog:
 
     # Deleting
 
-    def delete_records(self, offset: int, now_ms: int) -> int:
+    def delete_records(self, offset: int) -> int:
         """Delete the records before ``offset``; -1 stands for the high watermark.
 
         Returns:
@@ -393,7 +393,7 @@ class PartitionLog:
             except OSError as error:
                 raise storage_error("write the start offset of", self.directory, error) from error
             self._log_start_offset = wanted
-            self._bury(breached_by_start(self._segments.all, wanted), now_ms)
+            self._bury(breached_by_start(self._segments.all, wanted))
         return self._log_start_offset
 
     def delete_expired(self, now_ms: int, at_most: int = INT32_MAX) -> int:
@@ -407,13 +407,13 @@ class PartitionLog:
             # A log always has an active segment: give it an empty one before the last one goes.
             self.roll(now_ms)
         count = min(count, at_most)
-        self._bury(count, now_ms)
+        self._bury(count)
         return count
 
-    def _bury(self, count: int, now_ms: int) -> None:
+    def _bury(self, count: int) -> None:
         """Delete the oldest segments; the last one must stay."""
         for _ in range(count):
-            self._segments.bury_oldest(now_ms + self.config.file_delete_delay_ms)
+            self._segments.bury_oldest(self.config.file_delete_delay_ms)
             self._log_start_offset = max(self._log_start_offset, self._segments.all[0].base_offset)
 
     def cleaned_to(self, offset: int, discarded: Collection[int]) -> None:
@@ -437,7 +437,7 @@ class PartitionLog:
             raise storage_error("write the cleaner's offset of", self.directory, error) from error
         self.first_dirty_offset = offset
 
-    def replace(self, old: Sequence[Segment], compacted: Segment, now_ms: int) -> bool:
+    def replace(self, old: Sequence[Segment], compacted: Segment) -> bool:
         """Replace segments by the compacted one made from them, which is written and flushed.
 
         Returns:
@@ -448,7 +448,7 @@ class PartitionLog:
         """
         if self.closed or self.moving:
             return False
-        return self._segments.replace(old, compacted, now_ms + self.config.file_delete_delay_ms)
+        return self._segments.replace(old, compacted, self.config.file_delete_delay_ms)
 
     # Moving
 
@@ -484,7 +484,7 @@ class PartitionLog:
         """
         yield from self._flush.steps(self._segments, lambda: self._next_offset)
 
-    def when_flushed(self, callback: FlushWaiter, now_ms: int) -> None:
+    def when_flushed(self, callback: FlushWaiter) -> None:
         """Call back once the log up to its current end has been flushed, or with the error that prevented
         it.
         """
@@ -492,17 +492,17 @@ class PartitionLog:
             callback(None)
             return
         self._flush.wait(self._next_offset, callback)
-        self._ask_for_flush(now_ms)
+        self._ask_for_flush()
 
     @property
     def must_flush(self) -> bool:
         """Whether ``flush.messages`` requires a flush before the next response."""
         return self._next_offset - self.recovery_point >= self.config.flush_messages
 
-    def _ask_for_flush(self, now_ms: int) -> None:
-        due_ms = now_ms if self.must_flush else now_ms + self.config.flush_ms
-        if self.flush_wanted is not None and self._flush.hastens(due_ms):
-            self.flush_wanted(self, due_ms)
+    def _ask_for_flush(self) -> None:
+        wait_ms = 0 if self.must_flush else self.config.flush_ms
+        if self.flush_wanted is not None and self._flush.hastens(wait_ms):
+            self.flush_wanted(self, wait_ms)
 
     def close(self) -> None:
         """Save indexes and producers, so that the next start need not read the batches; then close the

@@ -235,7 +235,7 @@ class Host:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Everything the rooms count, as it is now."""
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
@@ -318,7 +318,7 @@ class Host:
     def sweep_idle(self) -> None:
         """Close what was idle for too long, now and again later."""
         max_idle_ms = self.config.connections_max_idle_ms
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         for listener in self.listeners:
             listener.close_idle(now_ms, max_idle_ms)
         self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)

@@ -38,6 +38,7 @@ class Dispatcher:
         self.compiled: dict[int, CompiledRoute] = {}
         """By API key and version, read from a request as one number."""
         self.now_ms = broker.clock.now_ms
+        self.monotonic_ms = broker.clock.monotonic_ms
         self.monotonic_ns = broker.clock.monotonic_ns
         self.quotas = broker.quotas
         self.unexpected_errors = 0
@@ -144,7 +145,7 @@ class Dispatcher:
 
     def charge(self, route: CompiledRoute, exchange: Exchange, response: Any) -> Throttle:
         """Charge a request for its cost."""
-        exchange.now_ms = self.now_ms()
+        exchange.now_ms = self.monotonic_ms()
         exchange.response = response
         return route.charge(exchange, self.quotas)
 

@@ -126,7 +126,7 @@ def append_all(
         ]
     )
     if request.acks != 0:
-        return flushes.answered(response, context.received_ms)
+        return flushes.answered(response)
     for topic in response.responses:
         for partition in topic.partition_responses:
             if partition.error_code:
