@@ -88,7 +88,7 @@ class Sender:
 
     def send(self) -> None:
         self.sent_bytes += REQUEST_BYTES
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         wait_ms = self.produce.record_and_throttle_ms(self.user, "app", REQUEST_BYTES, now_ms)
         self.clock.timer.schedule(now_ms + max(wait_ms, 10), self.send)
 

@@ -45,9 +45,11 @@ class JumpingClock:
     def __init__(self) -> None:
         self.latest_ms = time.time_ns() // 1_000_000
 
-    def now_ms(self) -> int:
+    def monotonic_ms(self) -> int:
         self.latest_ms += SHORTEST_INTERVAL_MS
         return self.latest_ms
+
+    now_ms = monotonic_ms
 
     monotonic_ns = staticmethod(time.monotonic_ns)
 

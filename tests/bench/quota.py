@@ -53,8 +53,8 @@ def managers(
     for entity in entities:
         made.apply(entity, {"producer_byte_rate": bound, "request_percentage": bound})
     for _ in range(12):
-        made.produce.record_and_throttle_ms("u", "c", 1000, clock.now_ms())
-        made.request.record_ns_and_throttle_ms("u", "c", 1000, clock.now_ms())
+        made.produce.record_and_throttle_ms("u", "c", 1000, clock.monotonic_ms())
+        made.request.record_ns_and_throttle_ms("u", "c", 1000, clock.monotonic_ms())
         clock.advance(1000)
     return made, clock
 
@@ -63,7 +63,7 @@ def many_clients() -> Call:
     """A thousand clients with a budget each, in turn."""
     produce = managers(ONE_LEVEL)[0].produce
     clients = [f"client-{number}" for number in range(1000)]
-    now_ms = MockClock().now_ms()
+    now_ms = MockClock().monotonic_ms()
 
     def call(number: int) -> object:
         return produce.record_and_throttle_ms("u", clients[number % 1000], 1000, now_ms)
@@ -74,14 +74,14 @@ def many_clients() -> Call:
 def bandwidth(entities: tuple[ClientQuotaEntity, ...], bound: float = ENOUGH) -> Call:
     """The records of one produce request."""
     made, clock = managers(entities, bound)
-    record, now_ms = made.produce.record_and_throttle_ms, clock.now_ms()
+    record, now_ms = made.produce.record_and_throttle_ms, clock.monotonic_ms()
     return lambda number: record("u", "c", 1000, now_ms)
 
 
 def bandwidth_and_time(entities: tuple[ClientQuotaEntity, ...]) -> Call:
     """Both quotas of a produce request."""
     made, clock = managers(entities)
-    size, spent, now_ms = made.produce, made.request, clock.now_ms()
+    size, spent, now_ms = made.produce, made.request, clock.monotonic_ms()
     return lambda number: max(
         size.record_and_throttle_ms("u", "c", 1000, now_ms),
         spent.record_ns_and_throttle_ms("u", "c", 50_000, now_ms),

@@ -68,7 +68,7 @@ class Clients:
             else:
                 assert isinstance(answer, bytes)
                 answered(answer)
-        self.host.timer.run_due(self.host.clock.now_ms())
+        self.host.timer.run_due(self.host.clock.monotonic_ms())
 
 
 def connection(number: int) -> ConnectionContext:

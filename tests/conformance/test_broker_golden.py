@@ -78,7 +78,7 @@ FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
 FILES += [GOLDEN / f"{name}.hex" for name in CONFIGS]
 LISTENERS_KEY = "listener.name.plaintext.max.connections"
 ODRADEKS_OWN = re.compile(
-    r"data\.dir|metrics\.(listener|otlp\..*)|payload\.workers|plugin\.slow\.ms|shutdown\.timeout\.ms"
+    r"data\.dir|metrics\.(listener|otlp\..*)|payload\.workers|plugin\.slow\.ms|produce\..*|shutdown\.timeout\.ms"
     r"|telemetry\.(?!max\.bytes).*"
 )
 """Keys that Kafka does not have."""
@@ -143,7 +143,7 @@ class Replay:
     def __post_init__(self) -> None:
         broker = make_broker()
         assert isinstance(broker.clock, MockClock)
-        broker.clock.time_ms = RECORDED_MS
+        broker.clock.jump(RECORDED_MS - broker.clock.now_ms())
         broker.topics.random_uuid = self.topic_ids.popleft
         broker.fetch_sessions.random_id = self.session_ids.popleft
         self.dispatcher = Dispatcher(broker, load_handlers())

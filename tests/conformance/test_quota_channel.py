@@ -138,7 +138,7 @@ class LimitedConnection:
 
     @property
     def queue_size(self) -> int:
-        return self.broker.quotas.produce.queue_size(self.clock.now_ms())
+        return self.broker.quotas.produce.queue_size(self.clock.monotonic_ms())
 
 
 @pytest.fixture
@@ -227,13 +227,13 @@ def test_a_throttled_channel_is_not_idle(connection: LimitedConnection) -> None:
     connection.advance(throttle_ms)
 
     assert meanwhile is None
-    assert connection.channel.idle_since_ms() == connection.clock.now_ms()
+    assert connection.channel.idle_since_ms() == connection.clock.monotonic_ms()
 
 
 def test_a_throttled_channel_that_is_not_read_counts_as_idle(connection: LimitedConnection) -> None:
     throttled(connection)
     connection.receive(connection.producing(size=READ_AHEAD_BYTES))
-    sent_ms = connection.clock.now_ms()
+    sent_ms = connection.clock.monotonic_ms()
 
     connection.advance(1000)
 

@@ -74,13 +74,13 @@ class ThreeListeners:
     def blocked(self, listener: str) -> float:
         """The share of time that an acceptor was blocked."""
         rates = self.quotas.rates.listeners[listener]
-        return rates.blocked.measure(self.clock.now_ms())
+        return rates.blocked.measure(self.clock.monotonic_ms())
 
     def measured(self, name: str, **tags: str) -> float:
         """The value of a metric, by name and tags."""
         found = {
             (metric.name.name, metric.name.tags): metric.value
-            for metric in self.quotas.measured(self.clock.now_ms())
+            for metric in self.quotas.measured(self.clock.monotonic_ms())
         }
         return found[name, tuple(tags.items())]
 
@@ -133,7 +133,7 @@ class Load:
     ) -> None:
         self.listeners, self.listener, self.address = listeners, listener, address
         self.left, self.interval_ms = count, interval_ms
-        self.next_ms = self.start_ms = listeners.clock.now_ms()
+        self.next_ms = self.start_ms = listeners.clock.monotonic_ms()
         self.accepted = self.turned_away = 0
         self.done = False
         self.end_ms = 0
@@ -146,7 +146,7 @@ class Load:
     def attempt(self) -> None:
         if self.left == 0:
             self.done = True
-            self.end_ms = self.listeners.clock.now_ms()
+            self.end_ms = self.listeners.clock.monotonic_ms()
             return
         self.left -= 1
         self.next_ms += self.interval_ms
@@ -159,7 +159,9 @@ class Load:
     def go_on(self, entry: Entry) -> None:
         self.turned_away += entry.error is not None
         self.accepted += entry.error is None
-        self.listeners.clock.timer.schedule(max(self.next_ms, self.listeners.clock.now_ms()), self.attempt)
+        self.listeners.clock.timer.schedule(
+            max(self.next_ms, self.listeners.clock.monotonic_ms()), self.attempt
+        )
 
 
 def no_listener_was_blocked(listeners: ThreeListeners) -> bool:

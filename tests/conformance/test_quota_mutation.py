@@ -41,7 +41,7 @@ class MutatingClient:
         return self.manager.quota_for(USER, CLIENT_ID, strict)
 
     def mutate(self, permits: float) -> int:
-        return self.manager.record_and_throttle_ms(USER, CLIENT_ID, permits, self.clock.now_ms())
+        return self.manager.record_and_throttle_ms(USER, CLIENT_ID, permits, self.clock.monotonic_ms())
 
     def tokens(self) -> KafkaMetric | None:
         found = [m for name, m in self.manager.metrics.metrics.items() if name.name == "tokens"]
@@ -73,17 +73,17 @@ def test_a_strict_quota_refuses_once_the_bucket_is_overdrawn() -> None:
     quota = client.quota(strict=True)
     quota.record(90)
     quota.record(90)
-    before_ms = quota.throttle_ms(client.clock.now_ms())
+    before_ms = quota.throttle_ms(client.clock.monotonic_ms())
 
     with pytest.raises(ApiError) as caught:
         quota.record(90)
 
-    refused_ms = quota.throttle_ms(client.clock.now_ms())
+    refused_ms = quota.throttle_ms(client.clock.monotonic_ms())
     client.clock.advance(5000)
     assert before_ms == 0
     assert caught.value.code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
     assert caught.value.message == "The throttling quota has been exceeded."
-    assert (refused_ms, quota.throttle_ms(client.clock.now_ms())) == (8000, 3000)
+    assert (refused_ms, quota.throttle_ms(client.clock.monotonic_ms())) == (8000, 3000)
 
 
 def test_a_permissive_quota_throttles_and_never_refuses() -> None:
@@ -93,11 +93,11 @@ def test_a_permissive_quota_throttles_and_never_refuses() -> None:
     throttles = []
     for _ in range(3):
         quota.record(90)
-        throttles.append(quota.throttle_ms(client.clock.now_ms()))
+        throttles.append(quota.throttle_ms(client.clock.monotonic_ms()))
     client.clock.advance(5000)
 
     assert throttles == [0, 8000, 17_000]
-    assert quota.throttle_ms(client.clock.now_ms()) == 12_000
+    assert quota.throttle_ms(client.clock.monotonic_ms()) == 12_000
 
 
 def test_the_throttle_time_is_never_negative() -> None:
@@ -107,7 +107,7 @@ def test_the_throttle_time_is_never_negative() -> None:
 
     client.clock.advance(60_000)
 
-    assert quota.throttle_ms(client.clock.now_ms()) == 0
+    assert quota.throttle_ms(client.clock.monotonic_ms()) == 0
 
 
 def overdrawn() -> tuple[MutatingClient, list[int]]:
@@ -124,19 +124,19 @@ def test_the_quota_is_checked_before_it_is_charged() -> None:
 
     assert throttles == [0] * 10 + [0, 1000]
     assert metric is not None
-    assert metric.value(client.clock.now_ms()) == -10
+    assert metric.value(client.clock.monotonic_ms()) == -10
 
 
 def test_after_the_throttle_the_client_is_admitted() -> None:
     client, _ = overdrawn()
     ended: list[str] = []
     client.manager.throttled(USER, CLIENT_ID, 1000, on_end=lambda: ended.append("end"))
-    queued = (client.manager.queue_size(client.clock.now_ms()), list(ended))
+    queued = (client.manager.queue_size(client.clock.monotonic_ms()), list(ended))
 
     client.clock.advance(1000)
 
     assert queued == (1, [])
-    assert (client.manager.queue_size(client.clock.now_ms()), ended) == (0, ["end"])
+    assert (client.manager.queue_size(client.clock.monotonic_ms()), ended) == (0, ["end"])
     assert client.mutate(110) == 0
 
 
@@ -148,7 +148,7 @@ def test_without_any_quota_nothing_is_recorded(strict: bool) -> None:
 
     quota.record(1_000_000)
     assert isinstance(quota, UnboundedControllerMutationQuota)
-    assert (quota.throttle_ms(client.clock.now_ms()), client.tokens()) == (0, None)
+    assert (quota.throttle_ms(client.clock.monotonic_ms()), client.tokens()) == (0, None)
 
 
 def test_the_request_version_selects_strict_or_permissive() -> None:

@@ -24,7 +24,7 @@ class ThrottledLeader:
 
     def record_at(self, elapsed_ms: int, *values: float) -> bool:
         """Record values this long after the start; return whether the quota is then exceeded."""
-        now_ms = MockClock().now_ms() + elapsed_ms
+        now_ms = MockClock().monotonic_ms() + elapsed_ms
         for value in values:
             self.manager.record(value, now_ms)
         return self.manager.is_quota_exceeded(now_ms)
@@ -117,7 +117,8 @@ def test_a_later_rate_counts_earlier_copies(leader: ThrottledLeader) -> None:
 
     assert leader.record_at(0)
     rows = [
-        (row.name.name, row.name.group, row.value) for row in leader.manager.measured(leader.clock.now_ms())
+        (row.name.name, row.name.group, row.value)
+        for row in leader.manager.measured(leader.clock.monotonic_ms())
     ]
     assert rows == [("byte-rate", "LeaderReplication", 1000)]
 

@@ -23,7 +23,7 @@ class BusyClient:
     def spend(self, spent_ms: float) -> int:
         """Record one request of this length; return the throttle time in ms."""
         spent_ns = round(spent_ms * 1_000_000)
-        return self.manager.record_ns_and_throttle_ms(*CLIENT, spent_ns, self.clock.now_ms())
+        return self.manager.record_ns_and_throttle_ms(*CLIENT, spent_ns, self.clock.monotonic_ms())
 
     def spend_each_second(self, spent_ms: float, times: int) -> list[int]:
         throttles = []
@@ -33,7 +33,7 @@ class BusyClient:
         return throttles
 
     def measured(self) -> dict[str, float]:
-        return {row.name.name: row.value for row in self.manager.measured(self.clock.now_ms())}
+        return {row.name.name: row.value for row in self.manager.measured(self.clock.monotonic_ms())}
 
 
 @pytest.fixture
@@ -100,13 +100,13 @@ def test_a_spike_throttles_until_its_window_expires(after_the_spike: tuple[BusyC
 
 def test_exempt_time_is_measured_only_while_quotas_exist() -> None:
     manager = ClientRequestQuotaManager(QuotaConfig(), clock := MockClock())
-    manager.record_exempt_ns(1_000_000_000, clock.now_ms())
-    before = [row.name.name for row in manager.measured(clock.now_ms())]
+    manager.record_exempt_ns(1_000_000_000, clock.monotonic_ms())
+    before = [row.name.name for row in manager.measured(clock.monotonic_ms())]
 
     manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 1)
-    manager.record_exempt_ns(1_500_000_000, clock.now_ms())
+    manager.record_exempt_ns(1_500_000_000, clock.monotonic_ms())
 
-    rows = {row.name: row.value for row in manager.measured(clock.now_ms())}
+    rows = {row.name: row.value for row in manager.measured(clock.monotonic_ms())}
     assert before == ["queue-size"]
     assert {(name.name, name.group, name.tags): value for name, value in rows.items()} == {
         ("queue-size", "Request", ()): 0,
@@ -115,7 +115,7 @@ def test_exempt_time_is_measured_only_while_quotas_exist() -> None:
 
 
 def test_network_time_counts_but_does_not_throttle(client: BusyClient) -> None:
-    client.manager.record_network_ns(*CLIENT, 200_000_000, client.clock.now_ms())
+    client.manager.record_network_ns(*CLIENT, 200_000_000, client.clock.monotonic_ms())
 
     throttle_ms = client.spend(0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBroker, metrics_with
+from odradek.telemetry.client_metrics_instance import NEVER_MS
 from odradek.wire.error_code import ErrorCode
 
 FAST = {"metrics": "*", "interval.ms": "100"}
@@ -106,7 +107,7 @@ def test_new_instance_starts_unthrottled_and_keeps_its_attributes() -> None:
     instance = broker.known(told)
     assert (instance.terminating, instance.last_push_ms, instance.last_known_error) == (
         False,
-        0,
+        NEVER_MS,
         ErrorCode.NONE,
     )
     assert instance.metadata is attributes

@@ -46,6 +46,15 @@ def test_first_get_returns_the_matching_subscription() -> None:
     assert broker.never_timed(told)
 
 
+def test_first_requests_pass_on_a_machine_that_has_just_started() -> None:
+    broker = TelemetryBroker()
+    broker.clock.time_ms = 0  # the monotonic clock
+
+    told = broker.get()
+
+    assert (told.error_code, broker.push(told)) == (NONE, NONE)
+
+
 def test_without_subscriptions_a_get_returns_the_defaults() -> None:
     broker = TelemetryBroker()
 

@@ -30,7 +30,7 @@ def labels(name: str) -> set[str]:
 def quota_metrics() -> Iterator[MetricRow]:
     """The metric rows of quotas that were used."""
     clock = MockClock()
-    quotas, now_ms = QuotaManagers(QuotaConfigs(), clock), clock.now_ms()
+    quotas, now_ms = QuotaManagers(QuotaConfigs(), clock), clock.monotonic_ms()
     for key in quotas.by_key:
         quotas.apply(ClientQuotaEntity(user="u", client_id="c"), {key: 1.0})
     for manager in quotas.clients:
@@ -48,7 +48,7 @@ def connection_metrics() -> Iterator[MetricRow]:
     quotas.add_listener("PLAINTEXT")
     quotas.update_ip_rate(None, 5)
     quotas.enter(quotas.arrive("PLAINTEXT", "10.0.0.1"))
-    yield from connection_rows(quotas, clock.now_ms())
+    yield from connection_rows(quotas, clock.monotonic_ms())
 
 
 def test_every_instrument_has_its_kind_and_unit() -> None:

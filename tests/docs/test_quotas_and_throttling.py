@@ -20,16 +20,16 @@ class QuotaExample:
 
     def __init__(self, **quota: float) -> None:
         self.clock = MockClock()
-        self.begin_ms = self.clock.now_ms()
+        self.begin_ms = self.clock.monotonic_ms()
         self.quotas = QuotaManagers(QuotaConfigs(), self.clock, timer=self.clock.timer)
         self.quotas.apply(DEFAULT_USER, quota)
 
     def at(self, at_ms: int) -> int:
-        self.clock.advance(self.begin_ms + at_ms - self.clock.now_ms())
-        return self.clock.now_ms()
+        self.clock.advance(self.begin_ms + at_ms - self.clock.monotonic_ms())
+        return self.clock.monotonic_ms()
 
     def measured(self, manager: ClientQuotaManager, name: str) -> float:
-        (value,) = [row.value for row in manager.measured(self.clock.now_ms()) if row.name.name == name]
+        (value,) = [row.value for row in manager.measured(self.clock.monotonic_ms()) if row.name.name == name]
         return value
 
 

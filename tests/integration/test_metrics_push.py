@@ -87,7 +87,7 @@ def push_to(endpoint: str, interval_ms: int = 100) -> tuple[str, ...]:
 
 def use_quotas(host: ThreadedHost) -> None:
     """Three quotas whose tags differ."""
-    quotas, now_ms = host.host.broker.quotas, host.host.clock.now_ms()
+    quotas, now_ms = host.host.broker.quotas, host.host.clock.monotonic_ms()
     for entity in ENTITIES:
         quotas.apply(entity, {"producer_byte_rate": 1.0})
     for user, client_id in CLIENTS:

@@ -91,7 +91,7 @@ def fill(host: ThreadedHost, megabytes: int) -> None:
 
 def metric(host: ThreadedHost, name: str, group: str) -> dict[tuple[tuple[str, str], ...], float]:
     """The values of every budget of a group, by tags."""
-    rows: Any = host.call(lambda: list(host.host.broker.quotas.measured(host.host.clock.now_ms())))
+    rows: Any = host.call(lambda: list(host.host.broker.quotas.measured(host.host.clock.monotonic_ms())))
     return {row.name.tags: row.value for row in rows if (row.name.name, row.name.group) == (name, group)}
 
 

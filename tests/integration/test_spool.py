@@ -290,7 +290,7 @@ def test_a_full_topic_throttles_clients_until_retention_makes_room(tmp_path: Pat
 
         def expire() -> None:
             partition.roll(host.host.clock.now_ms())
-            partition.delete_records(-1, host.host.clock.now_ms())
+            partition.delete_records(-1)
 
         host.call(expire)
         far.behavior = lambda batch: None
@@ -315,7 +315,7 @@ def test_records_that_expire_before_delivery_are_counted(tmp_path: Path) -> None
         spool = host.host.spool
         assert spool is not None
         partition = spool.topic.partitions[0]
-        host.call(lambda: partition.delete_records(290, host.host.clock.now_ms()))
+        host.call(lambda: partition.delete_records(290))
         far.behavior = lambda batch: None
         until(host, lambda: far.names[-1:] == ["push.299"])
         stats = host.host.forwarders[0].stats()

@@ -114,7 +114,7 @@ class LifeOfAGroup:
         consumer.says_all = bool(lost)
         if lost == "request":
             return
-        consumer.heard_ms = self.groups.clock.now_ms()
+        consumer.heard_ms = self.groups.clock.monotonic_ms()
         try:
             response = self.groups.send(request)
         except ApiError as error:

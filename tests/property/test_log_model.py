@@ -154,7 +154,7 @@ class LogAsAList(LogMachine):
     def delete(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(-1, self.end))
 
-        low_watermark = self.log.delete_records(offset, self.clock.now_ms())
+        low_watermark = self.log.delete_records(offset)
 
         self.start = max(self.start, self.end if offset == -1 else offset)
         assert low_watermark == self.start

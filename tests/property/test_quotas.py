@@ -51,13 +51,13 @@ class WaitingClient:
         self.clock = MockClock()
         self.manager = ClientQuotaManager(ClientQuotaType.PRODUCE, QuotaConfig(), self.clock)
         self.manager.update_quota(DEFAULT_CLIENT, QUOTA)
-        self.start_ms = self.clock.now_ms()
+        self.start_ms = self.clock.monotonic_ms()
         self.sent_bytes = 0.0
         self.waited_ms = 0
         self.requests = 0
 
     def send(self, size_bytes: float, pause_ms: int) -> None:
-        throttle_ms = self.manager.record_and_throttle_ms("u", "c", size_bytes, self.clock.now_ms())
+        throttle_ms = self.manager.record_and_throttle_ms("u", "c", size_bytes, self.clock.monotonic_ms())
         self.sent_bytes += size_bytes
         self.waited_ms += throttle_ms
         self.requests += 1
@@ -70,7 +70,7 @@ class WaitingClient:
 
     @property
     def elapsed_s(self) -> float:
-        return (self.clock.now_ms() - self.start_ms) / 1000
+        return (self.clock.monotonic_ms() - self.start_ms) / 1000
 
 
 class LimitedClient(WaitingClient):
@@ -131,19 +131,19 @@ def test_a_client_of_a_strict_quota_that_waits_is_never_refused_twice(load: list
     rate, clock = 5.0, MockClock()
     manager = ControllerMutationQuotaManager(QuotaConfig(), clock)
     manager.update_quota(DEFAULT_CLIENT, rate)
-    start_ms, admitted, largest = clock.now_ms(), 0, max(permits for permits, _ in load)
+    start_ms, admitted, largest = clock.monotonic_ms(), 0, max(permits for permits, _ in load)
 
     for permits, pause_ms in load:
         quota = manager.quota_for("u", "c", strict=True)
         try:
             quota.record(permits)
         except ApiError:
-            clock.advance(quota.throttle_ms(clock.now_ms()) + 1)
+            clock.advance(quota.throttle_ms(clock.monotonic_ms()) + 1)
             quota.record(permits)
         admitted += permits
         clock.advance(pause_ms)
 
-        elapsed_s = (clock.now_ms() - start_ms) / 1000
+        elapsed_s = (clock.monotonic_ms() - start_ms) / 1000
         assert admitted <= rate * (elapsed_s + QuotaConfig().samples) + largest
 
 
@@ -157,9 +157,9 @@ def test_a_client_of_a_permissive_quota_that_waits_has_no_debt_left(load: list[t
     for permits, pause_ms in load:
         quota = manager.quota_for("u", "c", strict=False)
         quota.record(permits)
-        clock.advance(quota.throttle_ms(clock.now_ms()) + 1)
+        clock.advance(quota.throttle_ms(clock.monotonic_ms()) + 1)
 
-        assert manager.record_and_throttle_ms("u", "c", 0, clock.now_ms()) == 0
+        assert manager.record_and_throttle_ms("u", "c", 0, clock.monotonic_ms()) == 0
         clock.advance(pause_ms)
 
 
@@ -189,7 +189,7 @@ def test_a_rate_with_cached_windows_measures_the_same(
 ) -> None:
     config = MetricConfig(samples=samples, time_window_ms=1000)
     rates = [kind(WindowedSum(config)), kind(PlainSum(config))]
-    now_ms = MockClock().now_ms()
+    now_ms = MockClock().monotonic_ms()
 
     for step_ms, value, what in steps:
         now_ms += step_ms

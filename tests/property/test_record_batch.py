@@ -7,14 +7,16 @@ from __future__ import annotations
 import struct
 
 from crc32c import crc32c
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, compress, decompress
 from odradek.wire.errors import WireError
-from odradek.wire.record import Record
+from odradek.wire.limits import INT64_MAX
+from odradek.wire.record import NO_TIMESTAMP, Record, parse_records
 from odradek.wire.record_batch import HEADER_BYTES, build_batch, check_batch, records
+from odradek.wire.record_scan import RecordScan, scan_records
 
 MAX_BYTES = 1 << 20
 nullable_bytes = st.none() | st.binary(max_size=80)
@@ -98,3 +100,59 @@ def content_bytes_or_none(codec: Codec, data: bytes, max_bytes: int) -> int | No
         return len(decompress(codec, data, max_bytes))
     except WireError:
         return None
+
+
+@given(record_lists, mutations, st.integers(0, 40), st.integers(-1, 1), st.integers(-1, 1 << 62))
+def test_a_scan_accepts_what_can_be_read_and_nothing_else(
+    written: list[Record], changes: list[tuple[int, int]], cut_bytes: int, more: int, base_timestamp_ms: int
+) -> None:
+    body = mutated(build_batch(written)[HEADER_BYTES:], changes, cut_bytes)
+    count = max(1, len(written) + more)
+
+    scan = scan_or_none(body, count, base_timestamp_ms)
+
+    assert scan == figures_or_none(body, count, base_timestamp_ms)
+
+
+def scan_or_none(body: bytes | memoryview, count: int, base_timestamp_ms: int) -> RecordScan | None:
+    try:
+        return scan_records(body, count, base_timestamp_ms)
+    except WireError:
+        return None
+
+
+def figures_or_none(body: bytes, count: int, base_timestamp_ms: int) -> RecordScan | None:
+    """The figures of a scan, computed from the records themselves."""
+    try:
+        found = list(parse_records(body, count, 0, base_timestamp_ms))
+    except WireError:
+        return None
+    times_ms = [record.timestamp_ms for record in found]
+    return RecordScan(
+        max_timestamp_ms=max(times_ms),
+        min_timestamp_ms=min((each for each in times_ms if each != NO_TIMESTAMP), default=INT64_MAX),
+        has_null_key=any(record.key is None for record in found),
+        consecutive=[record.offset for record in found] == list(range(count)),
+        headers=sum(len(record.headers) for record in found),
+    )
+
+
+@given(
+    st.builds(Record, nullable_bytes, nullable_bytes, st.just(0)),
+    st.lists(st.sampled_from([0, 1, 63, 64, 70, 8_191, 9_000]), min_size=1, max_size=6),
+    st.integers(1, 300),
+    mutations,
+    st.integers(0, 10),
+)
+@example(Record(b"k", b"v" * 100), [0], 9_000, [], 0)
+@example(Record(b"k", b"v" * 9_000), [70], 100, [], 0)
+def test_a_scan_accepts_records_of_one_shape_if_they_can_be_read(
+    record: Record, times_ms: list[int], count: int, changes: list[tuple[int, int]], cut_bytes: int
+) -> None:
+    written = [record._replace(timestamp_ms=times_ms[index % len(times_ms)]) for index in range(count)]
+    whole = build_batch(written)[HEADER_BYTES:]
+    body = mutated(whole, changes, cut_bytes)
+
+    scans = [scan_or_none(each, count, 1_000) for each in (whole, body, memoryview(body))]
+
+    assert scans == [figures_or_none(each, count, 1_000) for each in (whole, body, body)]

@@ -116,21 +116,21 @@ class Transactions(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="odradek-transactions-"))
-        self.broker = self.opened(MetadataStore(self.folder / "metadata.db"))
+        self.broker = self.opened(MockClock())
         self.written: list[list[tuple[bytes, Transaction | None]]] = [[] for _ in range(PARTITIONS)]
         self.producers: dict[str, Producer] = {}
         self.zombies: list[Producer] = []
         self.count = 0
 
-    def opened(self, metadata: MetadataStore) -> Broker:
+    def opened(self, clock: MockClock) -> Broker:
         self.stores = (
-            metadata,
+            MetadataStore(self.folder / "metadata.db"),
             SqliteOffsetStore(self.folder / "metadata.db"),
             SqliteTransactionStore(self.folder / "metadata.db"),
         )
-        _, offsets, transactions = self.stores
+        metadata, offsets, transactions = self.stores
         broker = make_broker(
-            self.folder / "logs", metadata=metadata, offsets=offsets, transactions=transactions
+            self.folder / "logs", metadata=metadata, offsets=offsets, transactions=transactions, clock=clock
         )
         self.disk = Disk(broker.transactions.participants)
         broker.transactions.participants = self.disk
@@ -252,10 +252,8 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(closed=st.booleans())
     def restart(self, closed: bool) -> None:
-        now_ms = self.clock.now_ms()
         self.stop(closed)
-        self.broker = self.opened(MetadataStore(self.folder / "metadata.db"))
-        self.clock.advance(now_ms - self.clock.now_ms())
+        self.broker = self.opened(MockClock(self.clock.time_ms))
 
     def stop(self, closed: bool) -> None:
         self.broker.transactions.close()

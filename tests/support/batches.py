@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+
+from crc32c import crc32c
+
 from odradek.log.partition_log import PartitionLog
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
-from odradek.wire.record_batch import build_batch, record_batches, records
+from odradek.wire.record_batch import HEADER_BYTES, build_batch, parse_header, record_batches, records
 
 NOW_MS = 1_700_000_000_000
 
@@ -28,6 +32,15 @@ def batch_of(
         base_sequence=base_sequence,
         transactional=transactional,
     )
+
+
+def altered(batch: bytes, body: bytes | None = None, **fields: int) -> bytes:
+    """The batch with other header fields or another body, and a correct CRC."""
+    body = batch[HEADER_BYTES:] if body is None else body
+    header = parse_header(batch)._replace(batch_length=HEADER_BYTES - 12 + len(body), **fields)
+    data = bytearray(struct.pack(">qiibIhiqqqhii", *header) + body)
+    data[17:21] = crc32c(bytes(data[21:])).to_bytes(4, "big")
+    return bytes(data)
 
 
 def values_from(log: PartitionLog, offset: int = 0) -> list[tuple[int, bytes | None]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
-from odradek.broker.composition import CLUSTER_ID, compose_broker
+from odradek.broker.composition import compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
@@ -22,7 +22,7 @@ from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.metadata.offset_store import SqliteOffsetStore
-from odradek.metadata.store import MetadataStore
+from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.context import ConnectionContext
 from odradek.plugin.protocols import ClientQuotaCallback
@@ -77,6 +77,7 @@ def make_broker(
     given: frozenset[str] | None = None,
     offsets: SqliteOffsetStore | None = None,
     transactions: SqliteTransactionStore | None = None,
+    clock: MockClock | None = None,
 ) -> Broker:
     """An empty broker.
 
@@ -94,6 +95,7 @@ def make_broker(
         given: The keys of the configuration file; None for those that differ from their defaults.
         offsets: A store written by another broker; None for an empty one in memory.
         transactions: The same for transactional ids.
+        clock: A clock without tasks; None for a new one.
     """
     config = HostConfig(
         broker=settings or BrokerSettings(),
@@ -104,7 +106,7 @@ def make_broker(
         quotas=quotas or QuotaConfigs(),
         given=given,
     )
-    clock, uuids = MockClock(), numbered_uuids()
+    clock, uuids = clock or MockClock(), numbered_uuids()
     limits = ConnectionQuotas(clock, clock.timer, configured=config.connections)
     managers = QuotaManagers(
         config.quotas, clock, quota_callback, clock.timer, update_ip_rate=limits.update_ip_rate
@@ -183,15 +185,26 @@ class BrokerClient:
 
         A deferred answer must exist by the time the handler returns.
         """
+        pending = self.defer(request, version)
+        return pending()
+
+    def defer(self, request: Any, version: int | None = None) -> Callable[[], Any]:
+        """Send a request; the function returns its response once it is there, None if there is none.
+
+        It raises ``EOFError`` if the connection is closed instead.
+        """
         chosen: int = request.VERSIONS.last if version is None else version
         header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)
         frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
         answer = self.dispatcher.answer(frame, 0, self.connection)
-        written: list[bytes | Throttled] = []
+        written: list[bytes | Throttled | None] = []
         if isinstance(answer, Deferred):
             answer.when_done(written.append)
         elif answer is not None:
             written.append(answer)
+        return lambda: self.response(request, chosen, written)
+
+    def response(self, request: Any, chosen: int, written: list[bytes | Throttled | None]) -> Any:
         last = written[0] if written else None
         self.throttled = last if isinstance(last, Throttled) else None
         if self.throttled is not None:
@@ -199,5 +212,7 @@ class BrokerClient:
         response = last.frame if isinstance(last, Throttled) else last
         if response is None:
             return None
+        if not response:
+            raise EOFError
         _, start = read_response_header(response, 4, flexible_response_header(request, chosen))
         return decode(answer_type(type(request)), chosen, response, start)

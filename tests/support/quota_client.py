@@ -93,7 +93,7 @@ class QuotaClient:
         """A metric of the only budget."""
         found = [
             row.value
-            for row in self.quotas.measured(self.clock.now_ms())
+            for row in self.quotas.measured(self.clock.monotonic_ms())
             if (row.name.name, row.name.group) == (name, group)
         ]
         (value,) = found or [0.0]

@@ -1,6 +1,8 @@
 """Time for all code below the server's floor: a clock to read and a timer to wait with.
 
-Nothing here reads the wall clock except `SystemClock`. The timer never sleeps: its owner asks for the next
+Wall time is for timestamps that are stored, sent, or compared with such timestamps. Everything else,
+deadlines and intervals alike, uses the monotonic clock: the wall clock may be set back or forward at any
+moment. Nothing here reads either except `SystemClock`. The timer never sleeps: its owner asks for the next
 deadline, waits by its own means (an event loop, or a test that sets the time) and runs the tasks that are
 due.
 """
@@ -20,10 +22,13 @@ COMPACT_FROM = 64
 
 
 class Clock(Protocol):
-    """Wall-clock time; the gates of KIP-714 compare epoch milliseconds."""
+    """Wall time, and a monotonic clock for deadlines, intervals and durations."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Wall time in milliseconds since the epoch, for timestamps only: it jumps when the clock is set."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since an arbitrary moment. Never goes back; use it for deadlines and intervals."""
 
     def monotonic_ns(self) -> int:
         """Nanoseconds since an arbitrary moment. Never goes back; use it to measure durations."""
@@ -35,12 +40,15 @@ class SystemClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
     monotonic_ns = staticmethod(time.monotonic_ns)
 
 
 @dataclass(slots=True, eq=False)
 class TimerTask:
-    """One action at one deadline; live until it has run or was cancelled."""
+    """One action at one deadline on the monotonic clock; live until it has run or was cancelled."""
 
     timer: Timer
     deadline_ms: int
@@ -68,7 +76,7 @@ class Timer:
     serial: count[int] = field(default_factory=count)
 
     def schedule(self, deadline_ms: int, action: Callable[[], None]) -> TimerTask:
-        """Run ``action`` once ``deadline_ms`` is reached."""
+        """Run ``action`` once `Clock.monotonic_ms` reaches ``deadline_ms``."""
         task = TimerTask(self, deadline_ms, action)
         earliest = not self.heap or deadline_ms < self.heap[0][0]
         heapq.heappush(self.heap, (deadline_ms, next(self.serial), task))

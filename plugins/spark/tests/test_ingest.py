@@ -61,7 +61,7 @@ def delete_until(host: RunningHost, partition: int, offset: int) -> None:
 
     def delete() -> None:
         log.roll(host.host.clock.now_ms())
-        log.delete_records(offset, host.host.clock.now_ms())
+        log.delete_records(offset)
 
     host.call(delete)
 

@@ -165,7 +165,7 @@ def test_records_lost_to_retention_are_named(
 
     def delete() -> None:
         log.roll(host.host.clock.now_ms())
-        log.delete_records(4, host.host.clock.now_ms())
+        log.delete_records(4)
 
     host.call(delete)
 

@@ -68,7 +68,7 @@ class LocalAcceptor:
         return clients
 
     def throttled(self) -> int:
-        return self.acceptor.throttled.size(self.clock.now_ms())
+        return self.acceptor.throttled.size(self.clock.monotonic_ms())
 
 
 @pytest.fixture

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
+from odradek.log.batch_work import BatchesWork, BatchWork
+from odradek.log.log_config import LogConfig
+from odradek.log.log_validator import InvalidRecords
 from odradek.server.plugins import payload_workers
-from odradek.server.plugins.payload_workers import PayloadWorkers, WorkerFailed
+from odradek.server.plugins.payload_workers import PayloadWorkers, Work, WorkerFailed
 from odradek.telemetry.payload import PayloadLimits, PayloadWork
-from odradek.wire.compression import CorruptData, TooLarge
+from odradek.wire.compression import Codec, CorruptData, TooLarge
+from odradek.wire.error_code import ErrorCode
+from support.batches import NOW_MS, batch_of
 
 LARGE = MetricsData()
 LARGE.resource_metrics.add().scope_metrics.add().metrics.add(name="x" * 200_000)
@@ -22,11 +28,11 @@ def work(data: bytes, codec: int = 0, max_bytes: int = 1 << 20) -> PayloadWork:
     return PayloadWork(codec=codec, data=data, labels=None, limits=PayloadLimits(max_bytes=max_bytes))
 
 
-async def outcomes(workers: PayloadWorkers, *works: PayloadWork) -> list[bytes | Exception]:
+async def outcomes(workers: PayloadWorkers, *works: Work) -> list[Any]:
     loop = asyncio.get_running_loop()
-    futures: list[asyncio.Future[bytes | Exception]] = []
+    futures: list[asyncio.Future[Any]] = []
 
-    def settle(future: asyncio.Future[bytes | Exception]) -> Callable[[bytes | Exception], None]:
+    def settle(future: asyncio.Future[Any]) -> Callable[[Any], None]:
         return future.set_result
 
     for each in works:
@@ -35,7 +41,7 @@ async def outcomes(workers: PayloadWorkers, *works: PayloadWork) -> list[bytes |
     return await asyncio.wait_for(asyncio.gather(*futures), 20)
 
 
-def run(*works: PayloadWork) -> list[bytes | Exception]:
+def run(*works: Work) -> list[Any]:
     async def scenario() -> list[bytes | Exception]:
         workers = PayloadWorkers(1)
         try:
@@ -60,6 +66,20 @@ def test_payloads_come_back_decompressed_and_errors_as_they_were_raised() -> Non
     assert packed == good
     assert isinstance(too_large, TooLarge)
     assert isinstance(corrupt, CorruptData)
+
+
+def test_batches_come_back_prepared_and_refusals_as_they_were_raised() -> None:
+    config = LogConfig(cleanup_policy=frozenset({"compact"}), compression_type=Codec.LZ4)
+    batches = batch_of(b"a"), batch_of(b"a", codec=Codec.LZ4), batch_of(b"b", key=None), batch_of(b"c")[:-1]
+    works = tuple(BatchWork(batch, config, NOW_MS) for batch in batches)
+
+    (found,) = run(BatchesWork(works))
+
+    rebuilt, unchanged, refused, cut = found
+    assert (rebuilt.header.codec, unchanged.body) == (Codec.LZ4, b"")
+    assert isinstance(refused, InvalidRecords)
+    assert [error.batch_index for error in refused.record_errors] == [0]
+    assert cut.code == ErrorCode.INVALID_RECORD
 
 
 def test_a_worker_that_dies_fails_its_payload_and_is_replaced() -> None:

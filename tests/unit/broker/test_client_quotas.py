@@ -84,7 +84,7 @@ def test_quotas_of_a_newer_version_are_kept_shown_and_logged(caplog: pytest.LogC
 
 def test_a_change_keeps_the_recorded_usage(admin: QuotaAdmin) -> None:
     admin.alter(USER, producer_byte_rate=100)
-    manager, now_ms = admin.broker.quotas.produce, admin.broker.clock.now_ms()
+    manager, now_ms = admin.broker.quotas.produce, admin.broker.clock.monotonic_ms()
     before_ms = manager.record_and_throttle_ms("u", "c", 2_000, now_ms)
 
     throttles_ms = []
@@ -165,7 +165,7 @@ def test_an_empty_request_has_an_empty_answer(admin: QuotaAdmin) -> None:
 def test_an_infinite_percentage_is_no_limit(admin: QuotaAdmin) -> None:
     answer = admin.alter(USER, request_percentage=float("inf"), controller_mutation_rate=float("inf"))
 
-    quotas, now_ms = admin.broker.quotas, admin.broker.clock.now_ms()
+    quotas, now_ms = admin.broker.quotas, admin.broker.clock.monotonic_ms()
     assert answer == (ErrorCode.NONE, None)
     assert quotas.request.record_and_throttle_ms("u", "c", 1e9, now_ms) == 0
     assert quotas.controller_mutation.record_and_throttle_ms("u", "c", 1e9, now_ms) == 0

@@ -42,7 +42,7 @@ def produce(client: BrokerClient, topic: str) -> Any:
 
 def test_the_answer_comes_after_the_flush(client: BrokerClient) -> None:
     asked: list[PartitionLog] = []
-    client.broker.logs.flush_wanted = lambda log, _due_ms: asked.append(log)
+    client.broker.logs.flush_wanted = lambda log, _wait_ms: asked.append(log)
 
     answer = produce(client, "a")
 
@@ -51,7 +51,7 @@ def test_the_answer_comes_after_the_flush(client: BrokerClient) -> None:
 
 
 def test_a_flush_that_is_not_due_delays_no_answer(client: BrokerClient) -> None:
-    client.broker.logs.flush_wanted = lambda _log, _due_ms: None
+    client.broker.logs.flush_wanted = lambda _log, _wait_ms: None
 
     answers = [produce(client, "b"), produce(client, "b")]
 
@@ -75,7 +75,7 @@ def test_a_failed_flush_is_a_storage_error(client: BrokerClient, monkeypatch: py
     def failing(_descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 
-    def flush(log: PartitionLog, _due_ms: int) -> None:
+    def flush(log: PartitionLog, _wait_ms: int) -> None:
         client.broker.timer.schedule(0, lambda: flush_and_fail(log))
 
     def flush_and_fail(log: PartitionLog) -> None:
@@ -89,9 +89,9 @@ def test_a_failed_flush_is_a_storage_error(client: BrokerClient, monkeypatch: py
     response = ProduceResponse()
     wait, answer = FlushWait(), PartitionProduceResponse(base_offset=0)
     wait.appended(log, answer)
-    promised = wait.answered(response, NOW_MS)
+    promised = wait.answered(response)
 
-    client.broker.timer.run_due(NOW_MS)
+    client.broker.timer.run_due(client.broker.clock.monotonic_ms())
 
     assert isinstance(promised, Deferred)
     assert promised.outcome is response

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from odradek.broker.dispatch.routes import CloseConnection
-from odradek.wire.compression import Codec
+from odradek.wire.compression import Codec, compress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
 from odradek.wire.messages.produce import (
@@ -16,7 +16,7 @@ from odradek.wire.messages.produce import (
 )
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
-from support.batches import NOW_MS, batch_of, values_from
+from support.batches import NOW_MS, altered, batch_of, values_from
 from support.broker import BrokerClient
 
 VERSIONS = range(ProduceRequest.VERSIONS.first, ProduceRequest.VERSIONS.last + 1)
@@ -270,3 +270,19 @@ def test_of_a_repeated_partition_the_last_counts(client: BrokerClient) -> None:
 
     assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0)]
     assert values_from(client.broker.topics.log("t", 0)) == [(0, b"last")]
+
+
+def test_a_batch_of_too_many_records_is_too_large(client: BrokerClient) -> None:
+    most = client.broker.settings.produce_batch_max_records
+    count = most + 1
+    claim = altered(
+        batch_of(b"a", codec=Codec.ZSTD),
+        body=compress(Codec.ZSTD, b"\x0c\x00\x00\x00\x01\x01\x00" * count),
+        record_count=count,
+        last_offset_delta=count - 1,
+    )
+
+    refusal = outcome(client, claim)
+
+    assert (refusal.error_code, refusal.base_offset) == (TOO_LARGE, -1)
+    assert refusal.error_message == f"batch of {count} records, at most {most} allowed"

@@ -196,6 +196,19 @@ def test_a_deferred_answer_can_refuse_with_an_error_code() -> None:
     assert dispatcher.unexpected_errors == 0
 
 
+def test_a_deferred_request_without_an_answer_has_no_frame() -> None:
+    deferred = Deferred[Any]()
+    dispatcher = dispatcher_with(InitProducerIdRequest.API_KEY, lambda *_: deferred)
+    answer = dispatcher.answer(frame_of(InitProducerIdRequest(), 4), 0, make_connection())
+    frames: list[bytes | None] = []
+    assert isinstance(answer, Deferred)
+    answer.when_done(frames.append)
+
+    deferred.complete(None)
+
+    assert frames == [None]
+
+
 @pytest.mark.parametrize("error", [CloseConnection("why"), ZeroDivisionError()])
 def test_a_deferred_answer_without_a_refusal_closes_only_its_connection(error: Exception) -> None:
     deferred, key = Deferred[Any](), InitProducerIdRequest.API_KEY

@@ -199,7 +199,7 @@ def test_api_versions_may_be_requested_before() -> None:
 def test_no_quota_is_charged_before_authentication() -> None:
     gate = Gate()
     gate.client.connection.security_protocol = "SASL_PLAINTEXT"
-    quotas, now_ms = gate.client.broker.quotas, gate.clock.now_ms()
+    quotas, now_ms = gate.client.broker.quotas, gate.clock.monotonic_ms()
     quotas.apply(ClientQuotaEntity(user="ANONYMOUS"), {"request_percentage": 0.01})
     quotas.request.record_without_throttle("ANONYMOUS", "elsewhere", 1000, now_ms)
 

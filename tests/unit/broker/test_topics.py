@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from odradek.broker.topics import (
     check_partitions,
 )
 from odradek.log.log_manager import LogManager
-from odradek.metadata.store import MetadataStore
+from odradek.metadata.store import MetadataStore, StoreError, TopicRow
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -86,6 +87,56 @@ def test_topics_and_their_records_survive_a_restart(broker: Broker, tmp_path: Pa
     assert (again.id, again.config.retention_ms, len(again.partitions)) == (topic.id, 1000, 2)
     assert values_from(again.partitions[1]) == [(0, b"hello")]
     topics.logs.close()
+
+
+def test_a_start_sets_aside_what_no_topic_explains(
+    broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("kept", "lost"):
+        broker.topics.create(name, 2, {}).partitions[1].append(batch_of(b"hello"), now_ms=NOW_MS)
+    broker.metadata.delete_topic("lost")
+
+    topics = reopened(broker, tmp_path / "logs")
+
+    names = sorted(each.name.partition(".")[0] for each in (tmp_path / "logs").iterdir())
+    assert names == ["kept-0", "kept-1", "lost-1"]  # lost-0 held nothing
+    [line] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert vars(line)["folder"].endswith("lost-1")
+    assert topics.create("lost", 2, {}).partitions[1].log_end_offset == 0
+    topics.logs.close()
+
+
+@pytest.mark.parametrize("lost", ["folder", "segments"])
+def test_a_partition_whose_files_are_lost_is_an_error(
+    broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture, lost: str
+) -> None:
+    broker.topics.create("t", 2, {}).partitions[1].append(batch_of(b"hello"), now_ms=NOW_MS)
+    broker.logs.close()
+    folder = tmp_path / "logs" / "t-1"
+    if lost == "folder":
+        shutil.rmtree(folder)
+    else:
+        for path in folder.glob("0*"):
+            path.unlink()
+
+    topics = reopened(broker, tmp_path / "logs")
+
+    [line] = caplog.records
+    assert (line.levelname, vars(line)["folder"]) == ("ERROR", str(folder))
+    assert topics.log("t", 1).log_end_offset == 0
+    topics.logs.close()
+
+
+@pytest.mark.parametrize(("name", "partitions"), [("/etc", 1), ("..", 1), ("", 1), ("t", 0), ("t", 10**9)])
+def test_a_stored_topic_that_makes_no_sense_is_not_opened(
+    broker: Broker, tmp_path: Path, name: str, partitions: int
+) -> None:
+    broker.metadata.put_topic(TopicRow(name, b"x" * 16, partitions))
+
+    with pytest.raises(StoreError):
+        reopened(broker, tmp_path / "logs")
+
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 def test_a_deleted_topic_leaves_nothing_behind(broker: Broker, tmp_path: Path) -> None:

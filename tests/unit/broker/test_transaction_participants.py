@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
 
 from odradek.broker.transactions.transaction_participants import (
@@ -73,7 +71,7 @@ def test_offsets_that_cannot_be_stored_are_tried_again(monkeypatch: pytest.Monke
     everywhere.offsets.open_transactions["g"] = {1: {}}
 
     def full(*_: object) -> None:
-        raise sqlite3.OperationalError("disk full")
+        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     monkeypatch.setattr(GroupOffsets, "complete", full)
 

@@ -102,3 +102,13 @@ def test_one_bad_update_refuses_all(wanted: FeatureUpdateKey, words: str) -> Non
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_empty_update_succeeds(version: int) -> None:
     assert ask(make_broker(), version=version) == (0, None)
+
+
+def test_a_level_that_cannot_be_stored_is_not_in_force() -> None:
+    broker = make_broker()
+    broker.metadata.connection.execute("pragma query_only = on")
+
+    code, _ = ask(broker, update(0, upgrade_type=SAFE_DOWNGRADE))
+
+    assert code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert (broker.features.level(GROUP), broker.features.epoch) == (LEVEL, 0)

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from odradek.delivery import log_cursor
 from odradek.delivery.dead_letter import dead_letters
-from odradek.delivery.log_cursor import Chunk, LogCursor
+from odradek.delivery.log_cursor import MAX_MALFORMED, Chunk, LogCursor
 from odradek.delivery.spool_writer import BATCH_BYTES
-from odradek.delivery.spooled_record import spooled
+from odradek.delivery.spooled_record import SpooledRecord, spooled
 from odradek.plugin import TelemetryRecord, encode_headers, record_key
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record
@@ -192,3 +193,40 @@ def test_many_dead_letters_fit_the_limits_of_their_topic(record_of: RecordOf) ->
     offsets = [dict(letter.headers)["dead_letter_offset"] for batch in batches for letter in records(batch)]
     assert offsets == [b"%d" % offset for offset in range(5)]
     assert max(map(len, batches)) < BATCH_BYTES
+
+
+def test_junk_is_skipped_after_some_dead_letters(
+    batch_of: BatchOf, record_of: RecordOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoded: list[Record] = []
+
+    def noting(partition: int, record: Record) -> SpooledRecord:
+        decoded.append(record)
+        return spooled(partition, record)
+
+    monkeypatch.setattr(log_cursor, "spooled", noting)
+    push = record_of(10)
+    good = Record(record_key(bytes(16)), push.payload.data, 0, tuple(encode_headers(push)))
+    junk = [Record(None, b"junk"), Record(b"k", b"junk"), Record(b"k", None)] * 10_000
+    batch = build_batch([good, *junk, good, *junk, good], codec=Codec.ZSTD)
+    cursor = LogCursor({0: 0})
+
+    found = cursor.take(Chunk(0, 0, batch))
+
+    good_ones = [record.original.offset for record in found if record.fault is None]
+    assert good_ones == [0, 30_001, 60_002]
+    assert len(found) == 3 + MAX_MALFORMED
+    assert cursor.dropped == {"malformed": 60_000 - MAX_MALFORMED}
+    assert cursor.expected == {0: 60_003}
+    assert len(decoded) == len(found)
+
+
+def test_skipped_junk_at_the_end_of_a_batch_is_counted_once(batch_of: BatchOf) -> None:
+    cursor = LogCursor({0: 0})
+    chunk = Chunk(0, 0, build_batch([Record(None, b"junk")] * (MAX_MALFORMED + 50)))
+
+    first, again = cursor.take(chunk), cursor.take(chunk)
+
+    assert (len(first), again) == (MAX_MALFORMED, [])
+    assert cursor.dropped == {"malformed": 50}
+    assert cursor.expected == {0: MAX_MALFORMED + 50}

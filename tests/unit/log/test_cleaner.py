@@ -402,7 +402,7 @@ def test_deleting_records_ends_the_round(open_log: OpenLog) -> None:
     for _ in range(70):
         next(steps)
 
-    log.delete_records(50, NOW_MS)
+    log.delete_records(50)
     run_steps(steps)
 
     assert [offset for offset, _, _ in entries(log)][-10:] == list(range(50, 60))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -151,6 +153,121 @@ def test_records_of_a_deleted_topic_do_not_appear_in_the_next_one(
     log = manager_of(tmp_path).open("pushes", 0, CONFIG, second_id)
 
     assert log.log_end_offset == (1 if kept else 0)
+
+
+STRAY = r"pushes-0\.[0-9a-f]{32}-stray"
+
+
+def strays(directory: Path) -> list[Path]:
+    return [each for each in directory.iterdir() if each.name.endswith("-stray")]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODg\n",
+        b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0OD\xd7\n",
+        b"version: 0\n",
+    ],
+    ids=["one bit of the id", "not UTF-8", "no id"],
+)
+def test_a_folder_that_belongs_to_another_topic_is_set_aside(
+    tmp_path: Path, damage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    manager = manager_of(tmp_path)
+    manager.open("pushes", 0, CONFIG, ONE).append(batch_of(b"x"), NOW_MS)
+    manager.close()
+    (tmp_path / "pushes-0" / "partition.metadata").write_bytes(damage)
+
+    log = manager_of(tmp_path).open("pushes", 0, CONFIG, ONE)
+
+    [stray] = strays(tmp_path)
+    assert re.fullmatch(STRAY, stray.name)
+    assert (log.log_end_offset, log.directory) == (0, tmp_path / "pushes-0")
+    [line] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert (vars(line)["folder"], vars(line)["set_aside"]) == (str(tmp_path / "pushes-0"), str(stray))
+    assert "partition.metadata" in vars(line)["way_back"]
+
+
+def test_the_way_back_of_a_folder_that_was_set_aside(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    manager.open("pushes", 0, CONFIG, ONE).append(batch_of(b"x"), NOW_MS)
+    manager.close()
+    again = manager_of(tmp_path)
+    again.open("pushes", 0, CONFIG, TWO)
+    again.close()
+    [stray] = strays(tmp_path)
+    shutil.rmtree(tmp_path / "pushes-0")
+    stray.rename(tmp_path / "pushes-0")
+    (tmp_path / "pushes-0" / "partition.metadata").unlink()
+
+    log = manager_of(tmp_path).open("pushes", 0, CONFIG, TWO)
+
+    assert values_from(log) == [(0, b"x")]
+
+
+def test_an_empty_metadata_file_contradicts_nothing(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    manager.open("pushes", 0, CONFIG, ONE).append(batch_of(b"x"), NOW_MS)
+    manager.close()
+    (tmp_path / "pushes-0" / "partition.metadata").write_bytes(b"")
+
+    log = manager_of(tmp_path).open("pushes", 0, CONFIG, ONE)
+
+    assert log.log_end_offset == 1
+    assert (tmp_path / "pushes-0" / "partition.metadata").stat().st_size > 0
+
+
+def test_unknown_partitions_are_set_aside(tmp_path: Path) -> None:
+    manager = manager_of(tmp_path)
+    for topic in ("known", "pushes"):
+        manager.open(topic, 0, CONFIG, ONE).append(batch_of(b"x"), NOW_MS)
+    manager.open("empty", 0, CONFIG, ONE)
+    manager.close()
+    for name in ("backup-2024", "notes", "known-0.x-stray"):
+        (tmp_path / name).mkdir()
+    again = manager_of(tmp_path)
+    again.open("known", 0, CONFIG, ONE)
+
+    again.discard_unknown()
+
+    names = sorted(re.sub("[0-9a-f]{32}", "ID", each.name) for each in tmp_path.iterdir())
+    assert names == ["backup-2024", "known-0", "known-0.x-stray", "notes", "pushes-0.ID-stray"]
+
+
+def test_the_longest_topic_name_can_be_set_aside(tmp_path: Path) -> None:
+    name = "x" * 249
+    manager = manager_of(tmp_path)
+    manager.open(name, 12345, CONFIG, ONE).append(batch_of(b"x"), NOW_MS)
+    manager.close()
+
+    manager_of(tmp_path).open(name, 12345, CONFIG, TWO)
+
+    [stray] = strays(tmp_path)
+    assert len(stray.name) == 255
+    assert stray.name.startswith("xxx")
+
+
+def test_a_partition_can_be_set_aside_again_and_again(tmp_path: Path) -> None:
+    for topic_id in (ONE, TWO, ONE, TWO):
+        manager = manager_of(tmp_path)
+        manager.open("pushes", 0, CONFIG, topic_id).append(batch_of(b"x"), NOW_MS)
+        manager.close()
+
+    assert len(strays(tmp_path)) == 3
+
+
+def test_a_copy_is_deleted_only_if_the_original_exists(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    manager = LogManager(one, two, now_ms=NOW_MS)
+    manager.open("pushes", 0, CONFIG, ONE).append(batch_of(b"x"), NOW_MS)
+    manager.close()
+    (one / "pushes-0").rename(two / f"pushes-0.{ONE.hex()}-future")
+
+    LogManager(one, two, now_ms=NOW_MS)
+
+    [stray] = two.iterdir()
+    assert re.fullmatch(STRAY, stray.name)
 
 
 def test_open_descriptors_are_bounded_over_all_logs(tmp_path: Path) -> None:

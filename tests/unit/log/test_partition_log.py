@@ -387,7 +387,7 @@ def test_a_timestamp_lookup_decompresses_few_batches_with_a_wrong_max_timestamp(
         promising = restamped(
             batch, parse_header(batch), 0, -1, TimestampType.CREATE_TIME, max_timestamp_ms=NOW_MS + 1_000
         )
-        log.append(promising + batch[HEADER_BYTES:], NOW_MS)
+        log.append(promising + batch[HEADER_BYTES:], NOW_MS, trusted_records=True)
     opened: list[int] = []
     read_batch = Segment.read_batch
 
@@ -407,7 +407,7 @@ def test_a_batch_that_cannot_be_decompressed_is_found_by_its_header(log: Partiti
     junk = bytearray(batch_of(b"x" * 50))
     junk[61:] = b"\xff" * (len(junk) - 61)
     junk[17:21] = crc32c(bytes(junk[21:])).to_bytes(4, "big")
-    log.append(bytes(junk), NOW_MS)
+    log.append(bytes(junk), NOW_MS, trusted_records=True)
 
     found = log.offset_for_time(NOW_MS)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,3 +176,80 @@ def test_unknown_files_in_the_folder_are_ignored(open_log: OpenLog, folder: Path
     again = open_log(SMALL)
 
     assert numbers(again) == list(range(5))
+
+
+def damaged_log(open_log: OpenLog, *, segments: int = 3) -> list[Path]:
+    """A log that was closed properly, as paths of its segments."""
+    log = open_log(SMALL)
+    while len(log.segments) < segments:
+        log.append(batch_of(b"1"), NOW_MS)
+    log.append(batch_of(b"1"), NOW_MS)
+    log.close()
+    return [each.path for each in log.segments]
+
+
+def test_a_healthy_log_reports_nothing(open_log: OpenLog, caplog: pytest.LogCaptureFixture) -> None:
+    damaged_log(open_log)
+
+    open_log(SMALL).release()
+
+    assert caplog.records == []
+
+
+def test_a_missing_segment_is_logged(open_log: OpenLog, caplog: pytest.LogCaptureFixture) -> None:
+    first, middle, last = damaged_log(open_log)
+    middle.unlink()
+
+    log = open_log(SMALL)
+
+    missing, gap = caplog.records
+    assert (missing.levelname, gap.levelname) == ("WARNING", "WARNING")
+    assert vars(missing)["segment"] == str(middle)
+    assert (vars(gap)["first"], vars(gap)["last"]) == (int(middle.stem), int(last.stem) - 1)
+    assert [each.path for each in log.segments] == [first, last]
+    assert not middle.with_suffix(".index").exists()
+
+
+def test_a_missing_newest_segment_is_logged(open_log: OpenLog, caplog: pytest.LogCaptureFixture) -> None:
+    *_, last = damaged_log(open_log)
+    last.unlink()
+
+    open_log(SMALL)
+
+    [missing] = caplog.records
+    assert vars(missing)["segment"] == str(last)
+
+
+@pytest.mark.parametrize("which", [0, 1, -1])
+def test_an_emptied_segment_is_logged(
+    open_log: OpenLog, caplog: pytest.LogCaptureFixture, which: int
+) -> None:
+    emptied = damaged_log(open_log)[which]
+    emptied.write_bytes(b"")
+
+    open_log(SMALL)
+
+    assert vars(caplog.records[0])["segment"] == str(emptied)
+    assert "empty" in caplog.records[0].message
+
+
+def test_gaps_of_a_compacted_log_are_not_logged(open_log: OpenLog, caplog: pytest.LogCaptureFixture) -> None:
+    _, middle, _ = damaged_log(open_log)
+    for path in (middle, middle.with_suffix(".index"), middle.with_suffix(".timeindex")):
+        path.unlink()
+
+    open_log(replace(SMALL, cleanup_policy=frozenset({"compact"})))
+
+    assert caplog.records == []
+
+
+def test_the_index_of_a_deleted_segment_is_removed_silently(
+    open_log: OpenLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, *_ = damaged_log(open_log)
+    first.rename(first.with_name(first.name + ".deleted"))
+
+    log = open_log(SMALL)
+
+    assert caplog.records == []
+    assert log.log_start_offset > 0

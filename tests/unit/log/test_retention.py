@@ -126,8 +126,8 @@ def test_the_file_of_a_deleted_segment_stays_until_its_delay_is_over(open_log: O
 
     log.delete_expired(NOW_MS + 1_001)
 
-    assert [(grave.due_ms, grave.path.name) for grave in log.graves] == [
-        (NOW_MS + 6_001, "00000000000000000000.log.deleted")
+    assert [(grave.delay_ms, grave.path.name) for grave in log.graves] == [
+        (5_000, "00000000000000000000.log.deleted")
     ]
     assert sorted(path.name for path in folder.glob("*0.*") if "snapshot" not in path.name) == [
         "00000000000000000000.log.deleted"
@@ -162,7 +162,7 @@ def test_records_before_an_offset_are_deleted(open_log: OpenLog, offset: int, st
     log = open_log(CONFIG)
     fill(log, 5)
 
-    low_watermark = log.delete_records(offset, NOW_MS)
+    low_watermark = log.delete_records(offset)
 
     assert (low_watermark, log.log_start_offset, bases(log)[0]) == (start, start, first)
 
@@ -173,7 +173,7 @@ def test_records_cannot_be_deleted_to_an_offset_outside_the_log(open_log: OpenLo
     fill(log, 5)
 
     with pytest.raises(ApiError) as refusal:
-        log.delete_records(offset, NOW_MS)
+        log.delete_records(offset)
 
     assert refusal.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
@@ -181,9 +181,9 @@ def test_records_cannot_be_deleted_to_an_offset_outside_the_log(open_log: OpenLo
 def test_the_start_offset_never_goes_back(open_log: OpenLog) -> None:
     log = open_log(CONFIG)
     fill(log, 5)
-    log.delete_records(4, NOW_MS)
+    log.delete_records(4)
 
-    low_watermark = log.delete_records(1, NOW_MS)
+    low_watermark = log.delete_records(1)
 
     assert low_watermark == log.log_start_offset == 4
 
@@ -192,7 +192,7 @@ def test_the_start_offset_never_goes_back(open_log: OpenLog) -> None:
 def test_a_start_offset_inside_a_batch_survives_a_restart(open_log: OpenLog, clean: bool) -> None:
     log = open_log()
     log.append(batch_of(b"a", b"b", b"c", timestamp_ms=NOW_MS), NOW_MS)
-    log.delete_records(2, NOW_MS)
+    log.delete_records(2)
     if clean:
         log.close()
     else:
@@ -209,7 +209,7 @@ def test_a_start_offset_inside_a_batch_survives_a_restart(open_log: OpenLog, cle
 def test_a_log_that_lost_more_than_was_deleted_continues_at_its_start_offset(open_log: OpenLog) -> None:
     log = open_log()
     fill(log, 5)
-    log.delete_records(5, NOW_MS)
+    log.delete_records(5)
     log.release()
     os.truncate(log.segments[0].path, 10)
 
@@ -227,12 +227,12 @@ def test_a_checkpoint_that_cannot_be_written_changes_nothing(open_log: OpenLog, 
     (folder / "log-start-offset-checkpoint.tmp").mkdir()
 
     with pytest.raises(ApiError) as refusal:
-        log.delete_records(2, NOW_MS)
+        log.delete_records(2)
 
     assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert log.log_start_offset == 0
     (folder / "log-start-offset-checkpoint.tmp").rmdir()
-    assert log.delete_records(2, NOW_MS) == 2
+    assert log.delete_records(2) == 2
 
 
 @pytest.mark.parametrize("text", ["", "1\n5\n", "0\nmany\n", "\x00" * 20])

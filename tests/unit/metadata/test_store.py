@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from odradek.metadata.store import PRODUCER_ID_BLOCK, SCHEMA_VERSION, MetadataStore, StoreError, TopicRow
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+from support.failing_connection import FailingConnection
 
 SUBSCRIPTION, TOPIC = 16, 2
 ID_1, ID_2 = bytes(15) + b"\x02", bytes(15) + b"\x03"
@@ -172,25 +175,6 @@ def test_parts_of_parts_can_fail_alone(store: MetadataStore) -> None:
     assert [store.value(key) for key in ("part", "part of part")] == ["1", None]
 
 
-class FailingConnection:
-    """A connection on which one statement fails, as on a full disk."""
-
-    def __init__(self, connection: sqlite3.Connection, failing: str, *, rolls_back: bool) -> None:
-        self.connection = connection
-        self.failing = failing
-        self.rolls_back = rolls_back
-
-    def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
-        if statement == self.failing:
-            if self.rolls_back:
-                self.connection.execute("rollback")
-            raise sqlite3.OperationalError("database or disk is full")
-        return self.connection.execute(statement, *parameters)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.connection, name)
-
-
 @pytest.mark.parametrize("statement", ["commit", "release part"])
 @pytest.mark.parametrize("rolls_back", [True, False])
 def test_a_transaction_that_cannot_be_committed_is_rolled_back(
@@ -206,12 +190,44 @@ def test_a_transaction_that_cannot_be_committed_is_rolled_back(
             with store.transaction():
                 store.put_value("part", "1")
 
-    with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+    with pytest.raises(ApiError, match="disk is full") as refusal:
         write()
 
     store.connection = connection
+    assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert not connection.in_transaction
     assert (store.value("k"), store.value("part")) == (None, None)
+
+
+def test_a_part_after_the_disk_was_full_is_not_stored_alone(store: MetadataStore) -> None:
+    connection = store.connection
+
+    def write() -> None:
+        with store.transaction():
+            failing: Any = FailingConnection(connection, "release part", rolls_back=True)
+            store.connection = failing
+            with pytest.raises(ApiError):
+                store.put_value("first part", "1")
+            store.connection = connection
+            with pytest.raises(ApiError, match="rolled back"):
+                store.put_value("second part", "1")
+
+    with pytest.raises(ApiError) as refusal:
+        write()
+
+    assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert (store.value("first part"), store.value("second part")) == (None, None)
+    store.put_value("later", "1")
+    assert store.value("later") == "1"
+
+
+def test_a_value_that_cannot_be_written_is_a_storage_error(store: MetadataStore) -> None:
+    store.connection.execute("pragma query_only = on")
+
+    with pytest.raises(ApiError) as refusal:
+        store.put_value("k", "1")
+
+    assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_the_store_continues_after_a_failed_transaction(store: MetadataStore) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from odradek.metadata.store import MetadataStore, StoreError
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from support.failing_connection import FailingConnection
 
 
 def test_a_stored_transaction_is_read_back(tmp_path: Path) -> None:
@@ -49,6 +51,25 @@ def test_an_error_of_the_file_is_retriable(action: str) -> None:
 
     assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert not store.connection.in_transaction
+    store.close()
+
+
+def test_ids_that_cannot_be_deleted_leave_no_transaction_open(tmp_path: Path) -> None:
+    store = SqliteTransactionStore(tmp_path / "metadata.db")
+    store.put_transaction("one", "state")
+    connection = store.connection
+    failing: Any = FailingConnection(connection, "commit", rolls_back=False)
+    store.connection = failing
+
+    with pytest.raises(ApiError) as refused:
+        store.delete_transactions(["one"])
+
+    store.connection = connection
+    assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not connection.in_transaction
+    assert store.transactions() == [("one", "state")]
+    store.delete_transactions(["one"])
+    assert store.transactions() == []
     store.close()
 
 

@@ -27,14 +27,14 @@ def make(callback: Any = None) -> tuple[ClientQuotaManager, MockClock]:
 def rows(
     manager: ClientQuotaManager, clock: MockClock
 ) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    return {(row.name.name, row.name.tags): row.value for row in manager.measured(clock.now_ms())}
+    return {(row.name.name, row.name.tags): row.value for row in manager.measured(clock.monotonic_ms())}
 
 
 def test_without_quotas_nothing_is_measured() -> None:
     manager, clock = make()
 
-    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e12, clock.now_ms())
-    manager.record_without_throttle("u", "c", 1e12, clock.now_ms())
+    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e12, clock.monotonic_ms())
+    manager.record_without_throttle("u", "c", 1e12, clock.monotonic_ms())
 
     assert (throttle_ms, manager.is_enabled, manager.metrics.sensors) == (0, False, {})
     assert manager.max_value_in_quota_window("u", "c") == UNBOUNDED
@@ -43,28 +43,28 @@ def test_without_quotas_nothing_is_measured() -> None:
 def test_unrecording_restores_the_usage_before() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)
-    before = manager.record_and_throttle_ms("u", "c", 5000, clock.now_ms())
+    before = manager.record_and_throttle_ms("u", "c", 5000, clock.monotonic_ms())
 
-    manager.unrecord("u", "c", 5000, clock.now_ms())
+    manager.unrecord("u", "c", 5000, clock.monotonic_ms())
 
     assert before == 40_000
-    assert manager.record_and_throttle_ms("u", "c", 0, clock.now_ms()) == 0
+    assert manager.record_and_throttle_ms("u", "c", 0, clock.monotonic_ms()) == 0
 
 
 def test_a_client_without_an_id_shares_the_quota_of_the_empty_id() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)
 
-    manager.record_without_throttle("u", None, 5000, clock.now_ms())
+    manager.record_without_throttle("u", None, 5000, clock.monotonic_ms())
 
-    assert manager.record_and_throttle_ms("u", "", 0, clock.now_ms()) == 40_000
+    assert manager.record_and_throttle_ms("u", "", 0, clock.monotonic_ms()) == 40_000
 
 
 def test_the_user_in_a_tag_is_url_encoded() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="a b"), 100)
 
-    manager.record_without_throttle("a b", "c", 500, clock.now_ms())
+    manager.record_without_throttle("a b", "c", 500, clock.monotonic_ms())
 
     assert rows(manager, clock)["byte-rate", (("user", "a%20b"), ("client-id", ""))] == 50
     assert manager.limit("a b", "c") == 100
@@ -81,20 +81,20 @@ def test_sanitized_names_equal_javas(user: str, written: str) -> None:
 def test_an_hour_of_silence_forgets_the_usage() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user=DEFAULT), 100)
-    manager.record_without_throttle("u", "c", 10, clock.now_ms())
+    manager.record_without_throttle("u", "c", 10, clock.monotonic_ms())
     clock.advance(HOUR_MS + 1000)
 
-    expired = manager.expire(clock.now_ms())
+    expired = manager.expire(clock.monotonic_ms())
 
     assert (expired, manager.metrics.sensors) == (2, {})
-    assert manager.record_and_throttle_ms("u", "c", 10, clock.now_ms()) == 0
+    assert manager.record_and_throttle_ms("u", "c", 10, clock.monotonic_ms()) == 0
     assert list(manager.metrics.sensors) == ["Produce-u:", "ProduceThrottleTime-u:"]
 
 
 def test_a_client_that_was_never_throttled_has_no_throttle_time() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)
-    manager.record_without_throttle("u", "c", 10, clock.now_ms())
+    manager.record_without_throttle("u", "c", 10, clock.monotonic_ms())
 
     manager.throttled("u", "c", 0)
 
@@ -110,7 +110,7 @@ def test_throttles_without_a_channel_leave_the_queue() -> None:
 
     sizes = []
     for _ in range(4):
-        sizes.append(manager.queue_size(clock.now_ms()))
+        sizes.append(manager.queue_size(clock.monotonic_ms()))
         clock.advance(100)
 
     assert sizes == [3, 2, 1, 0]
@@ -126,14 +126,14 @@ def test_the_end_of_a_throttle_is_called_even_if_the_channel_is_closed() -> None
     clock.advance(100)
 
     assert events == ["start", "end"]
-    assert manager.queue_size(clock.now_ms()) == 0
+    assert manager.queue_size(clock.monotonic_ms()) == 0
 
 
 def test_a_throttle_time_is_capped_at_the_largest_int32() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 1e-9)
 
-    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e18, clock.now_ms())
+    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e18, clock.monotonic_ms())
 
     assert throttle_ms == INT32_MAX
 
@@ -145,7 +145,7 @@ def test_the_number_of_remembered_clients_is_bounded(monkeypatch: pytest.MonkeyP
     manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 100)
 
     for number in range(200):
-        manager.record_and_throttle_ms("u", f"c{number}", 1, clock.now_ms())
+        manager.record_and_throttle_ms("u", f"c{number}", 1, clock.monotonic_ms())
 
     assert len(manager.resolved) <= 10
     assert len(manager.metrics.sensors) == 20
@@ -156,7 +156,7 @@ def test_clients_with_long_names_are_not_remembered() -> None:
     manager.update_quota(ClientQuotaEntity(client_id=DEFAULT), 100)
 
     for number in range(600):
-        manager.record_and_throttle_ms("u", f"{number:032000}", 1, clock.now_ms())
+        manager.record_and_throttle_ms("u", f"{number:032000}", 1, clock.monotonic_ms())
 
     assert manager.resolved == {}
     assert manager.metrics.name_chars < 8_400_000
@@ -165,20 +165,21 @@ def test_clients_with_long_names_are_not_remembered() -> None:
 def test_a_change_of_another_level_resets_a_clients_budget() -> None:
     manager, clock = make()
     manager.update_quota(ClientQuotaEntity(user="u"), 100)
-    manager.record_without_throttle("u", "c", 5000, clock.now_ms())
+    manager.record_without_throttle("u", "c", 5000, clock.monotonic_ms())
 
     manager.update_quota(ClientQuotaEntity(user="u", client_id="c"), 100)
 
-    assert manager.record_and_throttle_ms("u", "c", 0, clock.now_ms()) == 0
-    assert manager.record_and_throttle_ms("u", "other", 0, clock.now_ms()) == 40_000
+    assert manager.record_and_throttle_ms("u", "c", 0, clock.monotonic_ms()) == 0
+    assert manager.record_and_throttle_ms("u", "other", 0, clock.monotonic_ms()) == 40_000
 
 
 def test_a_callback_decides_which_clients_share_a_budget() -> None:
     manager, clock = make(TenantQuotas({"acme": 100}))
-    manager.record_without_throttle("acme-1", "x", 3000, clock.now_ms())
+    manager.record_without_throttle("acme-1", "x", 3000, clock.monotonic_ms())
 
     throttles_ms = {
-        user: manager.record_and_throttle_ms(user, "y", 1000, clock.now_ms()) for user in ("acme-2", "free-1")
+        user: manager.record_and_throttle_ms(user, "y", 1000, clock.monotonic_ms())
+        for user in ("acme-2", "free-1")
     }
 
     assert throttles_ms == {"acme-2": 30_000, "free-1": 0}
@@ -201,14 +202,14 @@ def test_a_callback_is_told_of_configured_quotas() -> None:
 def test_limits_changed_by_a_callback_take_effect_when_it_reports_them() -> None:
     callback = TenantQuotas({"acme": 1000})
     manager, clock = make(callback)
-    manager.record_without_throttle("acme-1", "x", 5000, clock.now_ms())
+    manager.record_without_throttle("acme-1", "x", 5000, clock.monotonic_ms())
     callback.limits["acme"] = 100
-    before_ms = manager.record_and_throttle_ms("acme-1", "x", 0, clock.now_ms())
+    before_ms = manager.record_and_throttle_ms("acme-1", "x", 0, clock.monotonic_ms())
 
     callback.reset_required = True
 
     assert before_ms == 0
-    assert manager.record_and_throttle_ms("acme-1", "x", 0, clock.now_ms()) == 40_000
+    assert manager.record_and_throttle_ms("acme-1", "x", 0, clock.monotonic_ms()) == 40_000
 
 
 def test_a_limit_is_asked_for_once_per_budget() -> None:
@@ -216,7 +217,7 @@ def test_a_limit_is_asked_for_once_per_budget() -> None:
     manager, clock = make(callback)
 
     for number in range(10):
-        manager.record_and_throttle_ms(f"acme-{number}", "x", 1, clock.now_ms())
+        manager.record_and_throttle_ms(f"acme-{number}", "x", 1, clock.monotonic_ms())
 
     assert callback.lookups == [(PRODUCE, "acme")]
 
@@ -255,7 +256,7 @@ def test_a_failing_callback_limits_no_client_and_is_named(
     manager = ClientQuotaManager(PRODUCE, QuotaConfig(), clock, guarded)
 
     manager.update_quota(ClientQuotaEntity(user="u"), 1)
-    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e9, clock.now_ms())
+    throttle_ms = manager.record_and_throttle_ms("u", "c", 1e9, clock.monotonic_ms())
 
     assert throttle_ms == 0
     assert guarded.failed >= 2

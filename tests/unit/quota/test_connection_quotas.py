@@ -157,6 +157,23 @@ def test_a_higher_limit_admits_waiting_connections(quotas: ConnectionQuotas) -> 
     assert entered == ["one"]
 
 
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000], ids=["back", "forward"])
+def test_a_wait_keeps_its_length_when_the_clock_is_set(
+    quotas: ConnectionQuotas, clock: MockClock, jump_ms: int
+) -> None:
+    quotas.reconfigure("max.connection.creation.rate", "1", INTERNAL)
+    arrivals = [quotas.arrive(INTERNAL, ADDRESS) for _ in range(12)]
+    entered: list[str] = []
+    clock.jump(jump_ms)
+    quotas.wait(arrivals[-1], lambda: entered.append("one"))
+
+    clock.advance(999)
+    early = list(entered)
+    clock.advance(1)
+
+    assert (early, entered) == ([], ["one"])
+
+
 def test_a_higher_rate_does_not_shorten_a_wait(quotas: ConnectionQuotas, clock: MockClock) -> None:
     quotas.reconfigure("max.connection.creation.rate", "1", INTERNAL)
     arrivals = [quotas.arrive(INTERNAL, ADDRESS) for _ in range(12)]
@@ -285,10 +302,10 @@ def test_addresses_without_connections_for_an_hour_are_forgotten(
     enter(quotas)
     clock.advance(3_600_001)
 
-    forgotten = quotas.expire(clock.now_ms())
+    forgotten = quotas.expire(clock.monotonic_ms())
 
     assert forgotten == 1
-    names = [(metric.name.name, dict(metric.name.tags)) for metric in quotas.measured(clock.now_ms())]
+    names = [(metric.name.name, dict(metric.name.tags)) for metric in quotas.measured(clock.monotonic_ms())]
     assert ("connection-accept-rate", {"ip": ADDRESS}) not in names
     assert ("connection-accept-rate", {"listener": INTERNAL}) in names
     assert ("broker-connection-accept-rate", {}) in names

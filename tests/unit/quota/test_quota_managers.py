@@ -80,7 +80,7 @@ def test_one_callback_serves_all_types() -> None:
     managers = QuotaManagers(QuotaConfigs(), clock := MockClock(), callback)
 
     for manager in managers.clients:
-        manager.record_and_throttle_ms("acme-1", "c", 1, clock.now_ms())
+        manager.record_and_throttle_ms("acme-1", "c", 1, clock.monotonic_ms())
 
     assert {quota_type for quota_type, _ in callback.lookups} == set(ClientQuotaType)
 
@@ -90,11 +90,11 @@ def test_metrics_of_all_managers_have_kafkas_names() -> None:
     keys = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
     managers.apply(USER, dict.fromkeys(keys, 100))
     for manager in managers.clients:
-        manager.record_and_throttle_ms("u", "c", 1, clock.now_ms())
+        manager.record_and_throttle_ms("u", "c", 1, clock.monotonic_ms())
     for replication in managers.replications:
         replication.record(1)
 
-    names = {(row.name.group, row.name.name) for row in managers.measured(clock.now_ms())}
+    names = {(row.name.group, row.name.name) for row in managers.measured(clock.monotonic_ms())}
 
     clients = {(kind.value, name) for kind in ClientQuotaType for name in ("queue-size", "throttle-time")}
     assert names == clients | {
@@ -108,8 +108,8 @@ def test_metrics_of_all_managers_have_kafkas_names() -> None:
         ("AlterLogDirsReplication", "byte-rate"),
     }
     sensors = 2 * len(list(managers.clients)) + len(list(managers.replications))
-    assert managers.expire(clock.now_ms() + 3_600_001) == sensors
-    assert {row.name.name for row in managers.measured(clock.now_ms())} == {"queue-size"}
+    assert managers.expire(clock.monotonic_ms() + 3_600_001) == sensors
+    assert {row.name.name for row in managers.measured(clock.monotonic_ms())} == {"queue-size"}
 
 
 @pytest.mark.parametrize(

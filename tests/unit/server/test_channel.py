@@ -172,6 +172,18 @@ def test_requests_after_a_pending_answer_wait_for_it(channel: Channel, listener:
     assert written(channel) == b"<a><later><b><c>"
 
 
+def test_requests_after_a_pending_one_without_an_answer_are_answered(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    receive(channel, framed(b"later", b"a"))
+
+    listener.dispatcher.deferred[0].complete(None)
+    listener.run_turns()
+
+    assert written(channel) == b"<a>"
+    assert not transport(channel).closed
+
+
 def test_an_answer_that_already_exists_is_sent_in_order(channel: Channel, listener: ScriptedListener) -> None:
     done = Deferred[bytes]()
     done.complete(b"<now>")
@@ -286,8 +298,19 @@ def test_a_channel_that_waits_for_an_answer_is_not_idle(channel: Channel, listen
     idle_since_ms = channel.idle_since_ms()
     channel.data_received(framed(b"later"))
 
-    assert idle_since_ms == listener.clock.now_ms()
+    assert idle_since_ms == listener.clock.monotonic_ms()
     assert channel.idle_since_ms() is None
+
+
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000], ids=["back", "forward"])
+def test_a_channel_is_idle_since_its_last_bytes_when_the_clock_is_set(
+    channel: Channel, listener: ScriptedListener, jump_ms: int
+) -> None:
+    listener.clock.jump(jump_ms)
+    channel.data_received(framed(b"a"))
+    listener.clock.advance(10)
+
+    assert channel.idle_since_ms() == listener.clock.monotonic_ms() - 10
 
 
 def test_the_answers_to_a_chunk_are_written_together_up_to_a_bound(channel: Channel) -> None:

@@ -14,7 +14,7 @@ def test_many_idle_clients_are_forgotten_a_few_at_a_time() -> None:
     quotas = QuotaManagers(QuotaConfigs(), clock, timer=clock.timer)
     quotas.apply(ClientQuotaEntity(client_id=DEFAULT), {"request_percentage": 100})
     for number in range(CLIENTS):
-        quotas.request.record_without_throttle("u", str(number), 1, clock.now_ms())
+        quotas.request.record_without_throttle("u", str(number), 1, clock.monotonic_ms())
     clock.advance(HOUR_MS + 1)
 
     forget_idle(quotas, clock, clock.timer)
@@ -31,7 +31,7 @@ def test_idle_clients_are_looked_for_every_thirty_seconds() -> None:
     quotas.apply(ClientQuotaEntity(client_id=DEFAULT), {"request_percentage": 100})
 
     forget_idle(quotas, clock, clock.timer)
-    quotas.request.record_without_throttle("u", "c", 1, clock.now_ms())
+    quotas.request.record_without_throttle("u", "c", 1, clock.monotonic_ms())
     clock.advance(HOUR_MS)
     after_an_hour = quotas.sensors
     clock.advance(30_000)

@@ -22,6 +22,7 @@ from odradek.wire.record_batch import build_batch
 from support.batches import batch_of, values_from
 
 COMPACT = LogConfig(segment_bytes=500, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.1)
+HOUR_MS = 3_600_000
 
 
 class MaintainedLogs:
@@ -83,6 +84,38 @@ def test_files_of_removed_segments_are_deleted_later(maintained: MaintainedLogs)
     assert buried == 1
     assert not list(log.directory.glob("*.deleted"))
     assert not log.graves
+
+
+@pytest.mark.parametrize("jump_ms", [-HOUR_MS, HOUR_MS], ids=["back", "forward"])
+def test_files_of_removed_segments_outlive_their_delay_when_the_clock_is_set(
+    maintained: MaintainedLogs, jump_ms: int
+) -> None:
+    log = maintained.log(LogConfig(retention_ms=1_000, file_delete_delay_ms=60_000))
+    maintained.put(log, "a")
+    maintained.clock.advance(300_000)
+    left = []
+
+    for wait_ms in (59_999, 1 + GRAVES_MS):
+        maintained.clock.jump(jump_ms)
+        maintained.clock.advance(wait_ms)
+        left.append(len(list(log.directory.glob("*.deleted"))))
+
+    assert left == [1, 0]
+
+
+@pytest.mark.parametrize("jump_ms", [-HOUR_MS, HOUR_MS], ids=["back", "forward"])
+def test_a_flush_by_time_comes_in_time_when_the_clock_is_set(
+    maintained: MaintainedLogs, jump_ms: int
+) -> None:
+    log = maintained.log(LogConfig(flush_ms=1_000))
+    maintained.clock.jump(jump_ms)
+    maintained.put(log, "a")
+
+    maintained.clock.advance(999)
+    before = log.recovery_point
+    maintained.clock.advance(1)
+
+    assert (before, log.recovery_point) == (0, 1)
 
 
 def test_a_log_whose_retention_fails_does_not_affect_the_others(
@@ -241,7 +274,7 @@ def test_waiters_for_a_flush_are_told(maintained: MaintainedLogs) -> None:
     log = maintained.log(LogConfig(flush_messages=1))
     told: list[ApiError | None] = []
     maintained.put(log, "a")
-    log.when_flushed(told.append, maintained.clock.now_ms())
+    log.when_flushed(told.append)
     before = list(told)
 
     maintained.clock.advance(0)
@@ -260,7 +293,7 @@ def test_waiters_for_a_failed_flush_get_the_reason(
 
     monkeypatch.setattr("os.fsync", failing)
     maintained.put(log, "a")
-    log.when_flushed(told.append, maintained.clock.now_ms())
+    log.when_flushed(told.append)
 
     maintained.clock.advance(0)
 
@@ -297,9 +330,9 @@ def test_a_waiter_just_before_a_flush_starts_is_included(maintained: MaintainedL
     later.advance(1)
     maintained.upkeep.flusher.clock = later  # the loop is slow: the flush is due, and starts in its next turn
     maintained.put(log, "a")
-    maintained.clock.timer.run_due(maintained.clock.now_ms())
+    maintained.clock.timer.run_due(maintained.clock.monotonic_ms())
     maintained.put(log, "b")
-    log.when_flushed(told.append, maintained.clock.now_ms())
+    log.when_flushed(told.append)
 
     maintained.clock.advance(1)
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from odradek.log.log_config import LogConfig
+from odradek.metadata.store import CLUSTER_ID, MetadataStore, TopicRow
 from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.storage import METADATA_FILE, Storage
 from support.batches import NOW_MS, batch_of
@@ -52,6 +54,7 @@ def test_logs_are_in_log_dirs(tmp_path: Path) -> None:
 def test_the_metadata_may_be_in_a_directory_of_logs(tmp_path: Path) -> None:
     first = Storage(tmp_path, 0, [tmp_path])
     first.metadata.put_value("key", "value")
+    first.metadata.put_value(CLUSTER_ID, "id")
     log = first.logs.open("t", 0, LogConfig(), bytes(15) + b"1", 0)
     log.append(batch_of(b"x"), now_ms=NOW_MS)
     first.close()
@@ -92,3 +95,129 @@ def test_a_log_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match=r"data\.dir"):
         Storage(tmp_path, 0)
+
+
+ONE, TWO = bytes(range(16)), bytes(range(1, 17))
+
+
+def stored(path: Path, *partitions: tuple[str, int, bytes], log_dirs: Sequence[Path] = ()) -> None:
+    """A data directory in which each of these partitions has a record."""
+    storage = Storage(path, 0, log_dirs)
+    storage.metadata.put_value(CLUSTER_ID, "id")
+    for topic, index, topic_id in partitions:
+        log = storage.logs.open(topic, index, LogConfig(), topic_id, 0)
+        log.append(batch_of(b"x"), now_ms=NOW_MS)
+    storage.close()
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {str(each.relative_to(path)): each.read_bytes() for each in path.rglob("*") if each.is_file()}
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "empty": lambda path: path.write_bytes(b""),
+    "not a database": lambda path: path.write_bytes(b"something else entirely" * 100),
+    "torn": lambda path: path.write_bytes(path.read_bytes()[:5000]),
+    "a page of zeros": lambda path: path.write_bytes(path.read_bytes()[:4096] + bytes(4096) * 8),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_lost_metadata_file_beside_records_is_refused_and_nothing_changes(
+    tmp_path: Path, damage: str
+) -> None:
+    stored(tmp_path, ("t", 0, ONE))
+    DAMAGES[damage](tmp_path / METADATA_FILE)
+    before = contents(tmp_path)
+
+    with pytest.raises(ConfigError, match=r"metadata\.db .*--recover-metadata") as refusal:
+        Storage(tmp_path, 0)
+
+    assert contents(tmp_path) == before
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_metadata_file_that_only_has_users_is_refused_beside_records(tmp_path: Path) -> None:
+    stored(tmp_path, ("t", 0, ONE))
+    (tmp_path / METADATA_FILE).unlink()
+    MetadataStore(tmp_path / METADATA_FILE).close()  # as `odradek users` does
+
+    with pytest.raises(ConfigError, match="was never used by a host, but the logs hold records"):
+        Storage(tmp_path, 0)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_metadata_is_recovered_from_the_partitions(tmp_path: Path, damage: str) -> None:
+    stored(tmp_path, ("a-b", 2, ONE), ("c", 0, TWO))
+    DAMAGES[damage](tmp_path / METADATA_FILE)
+
+    storage = Storage(tmp_path, NOW_MS, recover_metadata=True)
+
+    assert storage.metadata.topics() == [TopicRow("a-b", ONE, 3), TopicRow("c", TWO, 1)]
+    assert storage.metadata.resource(2, "c")["retention.ms"] == "-1"
+    assert storage.metadata.allocate_producer_id() >= NOW_MS
+    aside = [each for each in tmp_path.iterdir() if each.name.endswith("-stray")]
+    assert len(aside) == (0 if damage == "missing" else 1)
+    storage.close()
+
+
+def test_users_survive_a_recovery_if_the_file_is_intact(tmp_path: Path) -> None:
+    stored(tmp_path, ("t", 0, ONE))
+    (tmp_path / METADATA_FILE).unlink()
+    metadata = MetadataStore(tmp_path / METADATA_FILE)
+    metadata.put_value("of the user", "1")
+    metadata.close()
+
+    storage = Storage(tmp_path, 0, recover_metadata=True)
+
+    assert storage.metadata.value("of the user") == "1"
+    assert storage.metadata.topics() == [TopicRow("t", ONE, 1)]
+    storage.close()
+
+
+def test_recovery_leaves_an_intact_file_alone(tmp_path: Path) -> None:
+    stored(tmp_path, ("t", 0, ONE))
+    before = contents(tmp_path)[METADATA_FILE]
+
+    Storage(tmp_path, 0, recover_metadata=True).close()
+
+    assert contents(tmp_path)[METADATA_FILE] == before
+
+
+def test_the_id_of_most_partitions_is_recovered(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    partitions = [("t", 0, TWO), ("t", 1, ONE), ("t", 2, ONE)]
+    stored(tmp_path, *partitions, ("copy", 0, ONE), ("x", 0, TWO), log_dirs=[one, two])
+    (tmp_path / METADATA_FILE).unlink()
+    [unreadable] = tmp_path.glob("*/x-0/partition.metadata")
+    unreadable.write_bytes(b"\xff")
+
+    storage = Storage(tmp_path, 0, [one, two], recover_metadata=True)
+
+    recovered = {each.name: each for each in storage.metadata.topics()}
+    assert recovered["t"] == TopicRow("t", ONE, 3)
+    assert recovered.keys() == {"t", "x"}
+    assert recovered["x"].id not in (ONE, TWO)
+    storage.close()
+
+
+def test_a_second_attempt_follows_a_recovery_that_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(tmp_path, ("t", 0, ONE))
+    (tmp_path / METADATA_FILE).write_bytes(b"something else entirely" * 100)
+
+    def killed(*_: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("odradek.server.upkeep.metadata_recovery.fill", killed)
+        with pytest.raises(ZeroDivisionError):
+            Storage(tmp_path, 0, recover_metadata=True)
+
+    with pytest.raises(ConfigError, match="was never used by a host"):
+        Storage(tmp_path, 0)
+    storage = Storage(tmp_path, 0, recover_metadata=True)
+    assert storage.metadata.topics() == [TopicRow("t", ONE, 1)]
+    storage.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+import pytest
+
 from odradek.server.upkeep.timer_driver import MOST_AT_ONCE, TimerDriver
 from odradek.testing.clock import MockClock
 
@@ -21,8 +23,8 @@ def test_due_actions_run_and_the_others_wait() -> None:
 
     async def scenario() -> int | None:
         driver = TimerDriver(clock.timer, clock)
-        clock.timer.schedule(clock.now_ms() + 60_000, lambda: ran.append("late"))
-        clock.timer.schedule(clock.now_ms(), lambda: ran.append("now"))
+        clock.timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("late"))
+        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("now"))
         await turns()
         deadline_ms = clock.timer.next_deadline_ms()
         driver.stop()
@@ -31,7 +33,7 @@ def test_due_actions_run_and_the_others_wait() -> None:
     deadline_ms = asyncio.run(scenario())
 
     assert ran == ["now"]
-    assert deadline_ms == clock.now_ms() + 60_000
+    assert deadline_ms == clock.monotonic_ms() + 60_000
 
 
 def test_an_action_that_raises_does_not_stop_the_others() -> None:
@@ -43,8 +45,8 @@ def test_an_action_that_raises_does_not_stop_the_others() -> None:
 
     async def scenario() -> None:
         driver = TimerDriver(clock.timer, clock)
-        clock.timer.schedule(clock.now_ms(), fail)
-        clock.timer.schedule(clock.now_ms(), lambda: ran.append("after"))
+        clock.timer.schedule(clock.monotonic_ms(), fail)
+        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("after"))
         await turns()
         driver.stop()
 
@@ -60,7 +62,7 @@ def test_a_stopped_driver_never_wakes_up() -> None:
     async def scenario() -> None:
         driver = TimerDriver(clock.timer, clock)
         driver.stop()
-        clock.timer.schedule(clock.now_ms(), lambda: ran.append("never"))
+        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("never"))
         await turns()
 
     asyncio.run(scenario())
@@ -75,7 +77,7 @@ def test_many_due_actions_let_others_run_in_between() -> None:
 
     async def scenario() -> None:
         for number in range(2 * MOST_AT_ONCE):
-            clock.timer.schedule(clock.now_ms(), partial(ran.append, number))
+            clock.timer.schedule(clock.monotonic_ms(), partial(ran.append, number))
         driver = TimerDriver(clock.timer, clock)
         seen.append(len(ran))
         await turns()
@@ -85,3 +87,29 @@ def test_many_due_actions_let_others_run_in_between() -> None:
 
     assert seen == [MOST_AT_ONCE]
     assert ran == list(range(2 * MOST_AT_ONCE))
+
+
+@pytest.mark.parametrize("jump_ms", [-3_600_000, 3_600_000], ids=["back", "forward"])
+def test_the_driver_wakes_up_in_time_when_the_clock_is_set(jump_ms: int) -> None:
+    clock = MockClock()
+    ran: list[str] = []
+
+    async def scenario() -> list[float]:
+        driver = TimerDriver(clock.timer, clock)
+        waits_s = []
+        clock.timer.schedule(clock.monotonic_ms() + 60_000, lambda: ran.append("first"))
+        for set_by_ms in (jump_ms, -jump_ms):
+            clock.jump(set_by_ms)
+            driver.run()  # a turn in which nothing is due
+            assert driver.handle is not None
+            waits_s.append(driver.handle.when() - driver.loop.time())
+        clock.time_ms += 60_000
+        clock.timer.schedule(clock.monotonic_ms(), lambda: ran.append("second"))
+        driver.run()
+        driver.stop()
+        return waits_s
+
+    waits_s = asyncio.run(scenario())
+
+    assert waits_s == [pytest.approx(60, abs=1)] * 2
+    assert ran == ["first", "second"]

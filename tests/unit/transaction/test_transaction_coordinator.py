@@ -430,6 +430,27 @@ def test_after_a_crash_an_open_transaction_is_still_open(host: TransactionHost) 
     assert host.partitions.markers == [(P0, 0, 0, True)]
 
 
+@pytest.mark.parametrize(
+    ("jump_ms", "open_ms"), [(-3_600_000, 60_000), (0, 50_000), (20_000, 30_000), (3_600_000, 0)]
+)
+def test_an_open_transaction_times_out_after_a_restart(
+    host: TransactionHost, jump_ms: int, open_ms: int
+) -> None:
+    # A clock that was set back while the host was down never makes a transaction longer than its time-out.
+    host.ongoing(P0)
+    host.clock.advance(10_000)
+    host.clock.jump(jump_ms)
+
+    host.restart()
+
+    host.clock.time_ms += open_ms
+    host.coordinator.abort_timed_out()
+    before = state_of(host)
+    host.clock.time_ms += 1
+    host.coordinator.abort_timed_out()
+    assert (before, state_of(host)) == (TransactionState.ONGOING, TransactionState.COMPLETE_ABORT)
+
+
 # Upkeep
 
 

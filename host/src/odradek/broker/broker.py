@@ -14,8 +14,9 @@ from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.topics import MAX_PARTITIONS, Topics
 from odradek.clock import Clock, Timer
-from odradek.deferred import Deferred
+from odradek.deferred import Deferred, offload_inline
 from odradek.group.group_coordinator import GroupCoordinator
+from odradek.log.batch_work import BatchOffload
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
@@ -65,6 +66,22 @@ class BrokerSettings:
         "Incremental fetch sessions that are cached (KIP-227); a client without a session names all its "
         "partitions in every request.", unit="sessions",
     )
+    produce_batch_max_records: int = setting(
+        "produce.batch.max.records", Whole(INT, 1), 100_000,
+        "Most records in one batch of a producer; more are refused as MESSAGE_TOO_LARGE, upon which Java "
+        "producers split the batch.", unit="records",
+    )
+    """Kafka has no bound. The default is ten times the largest default batch of librdkafka."""
+    produce_inline_records: int = setting(
+        "produce.inline.records", Whole(INT), 5_000,
+        "Records and headers of one request that are validated on the event loop; a worker process validates "
+        "the other batches.", unit="records",
+    )
+    """Two to three milliseconds of work."""
+    produce_inline_bytes: int = setting(
+        "produce.inline.bytes", Whole(INT), 262_144,
+        "Bytes of one request, decompressed, that are validated on the event loop; likewise.", unit="bytes",
+    )
     # fmt: on
 
 
@@ -98,6 +115,8 @@ class Broker:
     credentials: Credentials
     features: Features
     config: DynamicConfig
+    offload: BatchOffload = offload_inline
+    """Validates large record batches."""
     sink: TelemetrySink | None = None
     """None if pushes only go to receivers."""
     authenticators: dict[str, SaslAuthenticator] = field(default_factory=dict)
@@ -121,11 +140,16 @@ class Broker:
         self.config.enforce(self.quotas, self.connection_quotas)
 
     def finalize(self, levels: Mapping[str, int]) -> None:
-        """Set the levels of features, for this run and those to come."""
+        """Set the levels of features, for this run and those to come.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; the levels are unchanged.
+        """
+        changed = replace(self.features, levels=dict(self.features.levels))
         for name, level in levels.items():
-            self.features.finalize(name, level)
-        stored = {"levels": self.features.levels, "epoch": self.features.epoch}
-        self.metadata.put_value(FEATURES, json.dumps(stored))
+            changed.finalize(name, level)
+        self.metadata.put_value(FEATURES, json.dumps({"levels": changed.levels, "epoch": changed.epoch}))
+        self.features.levels, self.features.epoch = changed.levels, changed.epoch
 
     def endpoint(self, connection: ConnectionContext) -> Endpoint:
         """The address to advertise on this connection."""

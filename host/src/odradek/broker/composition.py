@@ -21,14 +21,17 @@ from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.throttled_replicas import mark_throttled
 from odradek.broker.topics import Topics
+from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.clock import Clock, Timer
+from odradek.deferred import offload_inline
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_offsets import OffsetStore
+from odradek.log.batch_work import BatchOffload
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
-from odradek.metadata.store import MetadataStore
+from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.settings.start_values import StartValue
@@ -38,9 +41,6 @@ from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.transaction.transaction_log import TransactionStore
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.uuid_text import uuid_text
-
-CLUSTER_ID = "cluster.id"
-"""The metadata value that holds the id of the cluster."""
 
 
 class Configuration(Protocol):
@@ -89,6 +89,7 @@ def compose_broker(
     connection_quotas: ConnectionQuotas,
     random_uuid: Callable[[], bytes],
     random_session_id: Callable[[], int],
+    offload: BatchOffload = offload_inline,
 ) -> Broker:
     """A broker in the state that its stores describe; the transaction coordinator is not started.
 
@@ -102,10 +103,12 @@ def compose_broker(
         connection_quotas: The limits of connections.
         random_uuid: Makes 16 random bytes.
         random_session_id: Makes ids of fetch sessions, from 1 on.
+        offload: Validates large record batches elsewhere.
     """
     metadata, node_id = stores.metadata, config.broker.node_id
     throttle_replicas = partial(mark_throttled, quotas, node_id)
     topics = Topics(metadata, stores.logs, clock, random_uuid, config.log_defaults, throttle_replicas)
+    abort_lost(metadata, stores.logs, clock.now_ms())
     groups = GroupCoordinator(config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics))
     topics.listeners.append(groups.topics_changed)
     transactions = TransactionCoordinator(
@@ -137,6 +140,7 @@ def compose_broker(
         credentials=Credentials(metadata),
         features=stored_features(metadata),
         config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
+        offload=offload,
     )
     if metadata.resource_names(ResourceType.BROKER):
         broker.load_dynamic_config()

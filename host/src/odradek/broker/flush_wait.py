@@ -18,14 +18,14 @@ class FlushWait:
 
     waiting: list[tuple[PartitionLog, PartitionProduceResponse]] = field(default_factory=list)
     missing: int = 0
-    deferred: Deferred[ProduceResponse] = field(default_factory=Deferred)
+    deferred: Deferred[ProduceResponse | None] = field(default_factory=Deferred)
 
     def appended(self, log: PartitionLog, answer: PartitionProduceResponse) -> None:
         """Add a batch that was appended, with its part of the response."""
         if log.must_flush:
             self.waiting.append((log, answer))
 
-    def answered(self, response: ProduceResponse, now_ms: int) -> ProduceResponse | Deferred[ProduceResponse]:
+    def answered(self, response: ProduceResponse) -> ProduceResponse | Deferred[ProduceResponse | None]:
         """The response, deferred until everything is on the disk. A partition that cannot be flushed gets an
         error.
         """
@@ -33,7 +33,7 @@ class FlushWait:
             return response
         self.missing = len(self.waiting)
         for log, answer in self.waiting:
-            log.when_flushed(partial(self.flushed, response, answer), now_ms)
+            log.when_flushed(partial(self.flushed, response, answer))
         return self.deferred
 
     def flushed(

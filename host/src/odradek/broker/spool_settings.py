@@ -25,6 +25,15 @@ class Durability(StrEnum):
     """The push is on disk: it survives the end of the machine."""
 
 
+class TopicProduce(StrEnum):
+    """What happens to records that a client produces to the telemetry topic (``telemetry.topic.produce``)."""
+
+    CHECKED = "checked"
+    """Those of the documented format are appended; a batch with others is refused with INVALID_RECORD."""
+    REFUSED = "refused"
+    """All are refused with INVALID_TOPIC_EXCEPTION, as Kafka refuses writes to its internal topics."""
+
+
 def read_topic_name(table: PluginConfig, key: str) -> str:
     """Return the name of a topic that stays valid with the suffix of the dead letter topic.
 
@@ -58,6 +67,11 @@ class SpoolSettings:
         "telemetry.topic.partitions", Whole(INT, 1, MAX_PARTITIONS), 1,
         "Smallest number of partitions of the telemetry topic; adding partitions later moves client "
         "instances to other partitions.", unit="partitions",
+    )
+    produce: TopicProduce = setting(
+        "telemetry.topic.produce", Choice({each.value: each for each in TopicProduce}), TopicProduce.CHECKED,
+        "Records that clients produce to the telemetry topic: `checked` refuses those that are not of the "
+        "topic's format, `refused` all.", page="telemetry-topic.md",
     )
     linger_ms: int = setting(
         "telemetry.linger.ms", Whole(INT, 0, 10_000), 20,

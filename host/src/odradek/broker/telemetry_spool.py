@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from odradek.broker.spool_settings import Durability, SpoolSettings
+from odradek.broker.spool_settings import Durability, SpoolSettings, TopicProduce
+from odradek.broker.telemetry_guard import letters_guard, telemetry_guard
 from odradek.broker.topics import TOPIC_RESOURCE, Topic, Topics
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, Offload
@@ -81,6 +82,12 @@ class TelemetrySpool:
             max_bytes=settings.buffer_max_bytes,
             when_flushed=self.when_flushed if settings.durability is Durability.FSYNC else None,
         )
+        least_bytes = payload_max_bytes + BATCH_ROOM_BYTES
+        closed = settings.produce is TopicProduce.REFUSED
+        self.guards = {
+            settings.topic_name: telemetry_guard(least_bytes, closed=closed),
+            settings.dead_letter_topic: letters_guard(least_bytes),
+        }
         self.topic = self.made(settings.topic_name, settings.partitions)
         self.dead_letters = self.made(settings.dead_letter_topic, 1)
         self.begun_at = sum(self.ends().values())
@@ -94,7 +101,7 @@ class TelemetrySpool:
         try:
             topic = self.topics.named(name)
             if topic is None:
-                return self.topics.create(name, partitions, properties)
+                return self.guarded(self.topics.create(name, partitions, properties))
             stored = dict(self.topics.metadata.resource(TOPIC_RESOURCE, name)) | properties
             self.topics.metadata.put_resource(TOPIC_RESOURCE, name, stored)
             self.topics.reconfigure(topic, self.topics.config_of(stored))
@@ -104,6 +111,11 @@ class TelemetrySpool:
             raise ConfigError(
                 "telemetry.topic.name", f"{name}: {error.message or error.code.name}"
             ) from error
+        return self.guarded(topic)
+
+    def guarded(self, topic: Topic) -> Topic:
+        """The topic, protected from clients."""
+        topic.guard = self.guards[topic.name]
         return topic
 
     def properties(self) -> dict[str, str]:
@@ -149,7 +161,8 @@ class TelemetrySpool:
         if self.topics.named(topic.name) is topic:
             return topic
         log.warning("telemetry topic was deleted, creating it again", extra={"topic": topic.name})
-        return self.topics.named(topic.name) or self.topics.create(topic.name, partitions, self.properties())
+        known = self.topics.named(topic.name)
+        return self.guarded(known or self.topics.create(topic.name, partitions, self.properties()))
 
     # Writing
 
@@ -167,7 +180,7 @@ class TelemetrySpool:
         most = self.settings.log_max_bytes
         if most >= 0 and sum(each.size_bytes for each in self.topic.partitions) + len(batch) > most:
             raise NoRoomError("telemetry.log.max.bytes")
-        self.partition(index).append(batch, self.clock.now_ms())
+        self.partition(index).append(batch, self.clock.now_ms(), trusted_records=True)
         for reader in self.readers:
             reader.appended()
 
@@ -184,11 +197,11 @@ class TelemetrySpool:
 
     def when_flushed(self, index: int, callback: Callable[[ApiError | None], None]) -> None:
         """Call back once everything in a partition is on the disk, or with the error that prevented it."""
-        self.partition(index).when_flushed(callback, self.clock.now_ms())
+        self.partition(index).when_flushed(callback)
 
     def bury(self, batch: bytes) -> None:
         """Append dead letters."""
-        self.dead_letters.partitions[0].append(batch, self.clock.now_ms())
+        self.dead_letters.partitions[0].append(batch, self.clock.now_ms(), trusted_records=True)
 
     @property
     def written(self) -> int:

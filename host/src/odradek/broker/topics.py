@@ -15,8 +15,9 @@ from odradek.broker.throttled_replicas import THROTTLED_REPLICAS, check_throttle
 from odradek.clock import Clock
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
+from odradek.log.log_validator import RecordCheck
 from odradek.log.partition_log import PartitionLog
-from odradek.metadata.store import MetadataStore, TopicRow
+from odradek.metadata.store import MetadataStore, StoreError, TopicRow
 from odradek.plugin.config import ConfigError
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -37,6 +38,18 @@ LEADER_EPOCH = 0
 NO_EPOCH = -1
 
 
+@dataclass(frozen=True, slots=True)
+class TopicGuard:
+    """What clients may do to a topic that the host needs."""
+
+    check_config: Callable[[LogConfig], None]
+    """Raises `ApiError` if the host could not work with this configuration."""
+    check_record: RecordCheck | None = None
+    """Clients may only write records that pass."""
+    closed: bool = False
+    """Clients may not write at all."""
+
+
 @dataclass(slots=True)
 class Topic:
     """One topic and its partitions' logs, by index."""
@@ -45,6 +58,7 @@ class Topic:
     id: bytes
     config: LogConfig
     partitions: list[PartitionLog] = field(default_factory=list)
+    guard: TopicGuard | None = None
 
     @property
     def is_internal(self) -> bool:
@@ -89,6 +103,7 @@ class Topics:
         """Topics created in the open metadata transaction; None outside of one."""
         for row in metadata.topics():
             self.open(row)
+        logs.discard_unknown()
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self.by_name.values())
@@ -110,18 +125,27 @@ class Topics:
         return log
 
     def open(self, row: TopicRow) -> Topic:
-        """Open the logs of a stored topic; a missing log starts empty."""
-        topic = self.opened(row)
+        """Open the logs of a stored topic; a missing log starts empty.
+
+        Raises:
+            StoreError: The stored topic cannot be one that a host has created.
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        fault = fault_of(row.name)
+        if fault is not None or row.partitions not in range(1, MAX_PARTITIONS + 1):
+            raise StoreError(fault or f"a topic with {row.partitions} partitions")
+        topic = self.opened(row, exists=True)
         self.by_name[row.name] = self.by_id[row.id] = topic
         self.keys_changed(row.name, self.metadata.resource(TOPIC_RESOURCE, row.name))
         return topic
 
-    def opened(self, row: TopicRow) -> Topic:
+    def opened(self, row: TopicRow, *, exists: bool = False) -> Topic:
         """A topic with its logs, not yet visible to requests."""
         config = self.config_of(self.metadata.resource(TOPIC_RESOURCE, row.name))
         now_ms = self.clock.now_ms()
         partitions = [
-            self.logs.open(row.name, index, config, row.id, now_ms) for index in range(row.partitions)
+            self.logs.open(row.name, index, config, row.id, now_ms, exists=exists)
+            for index in range(row.partitions)
         ]
         return Topic(row.name, row.id, config, partitions)
 

@@ -28,6 +28,11 @@ from odradek.server.plugins.process import freeze_garbage, keep_buffers, log_to_
     "--plugin", "plugins", multiple=True, metavar="NAME", help="Activate a plugin; may be repeated."
 )
 @click.option(
+    "--recover-metadata",
+    is_flag=True,
+    help="If metadata.db is lost or damaged, rebuild the topics from their partitions.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
@@ -35,7 +40,11 @@ from odradek.server.plugins.process import freeze_garbage, keep_buffers, log_to_
     help="Lowest level to log on stderr.",
 )
 def serve(
-    config_file: Path | None, overrides: tuple[str, ...], plugins: tuple[str, ...], log_level: str
+    config_file: Path | None,
+    overrides: tuple[str, ...],
+    plugins: tuple[str, ...],
+    recover_metadata: bool,
+    log_level: str,
 ) -> None:
     """Run a host until SIGTERM or SIGINT. Once it accepts connections it prints one line:
 
@@ -46,7 +55,7 @@ def serve(
 
     async def main(stop: asyncio.Event) -> None:
         keep_buffers()
-        host = Host(config)
+        host = Host(config, recover_metadata=recover_metadata)
         try:
             await host.start()
             freeze_garbage()

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from odradek.delivery.delivery_ledger import count
-from odradek.delivery.spooled_record import SpooledRecord, spooled
+from odradek.delivery.spooled_record import MALFORMED, SpooledRecord, may_be_push, spooled
 from odradek.wire.errors import WireError
+from odradek.wire.record import Record
 from odradek.wire.record_batch import record_batches, records
 
 EXPIRED = "expired"
@@ -25,6 +26,9 @@ UNREADABLE = "unreadable"
 CONTROL = "control"
 """The marker at the end of a transaction: not a client's record."""
 MAX_BATCH_BYTES = 256 << 20
+MAX_MALFORMED = 100
+"""Malformed records of one batch that become dead letters. A dead letter takes a hundred times as long as a
+skip, so the others are only counted: junk must not hold up the pushes after it."""
 
 
 class Chunk(NamedTuple):
@@ -82,10 +86,27 @@ class LogCursor:
                 found = [] if header.is_control else list(records(batch, header, MAX_BATCH_BYTES))
             except WireError:
                 found, reason = [], UNREADABLE
-            for record in found:
-                yield spooled(chunk.partition, record)
+            if found:
+                yield from self.pushes(chunk.partition, found)
             # what has no record at its end, too, or the same batch would be read for ever
             self.pass_over(chunk.partition, header.next_offset, reason)
+
+    def pushes(self, index: int, found: list[Record]) -> Iterator[SpooledRecord]:
+        """The records of one batch. Of the malformed ones that were not read before, the first few."""
+        malformed = 0
+        for record in found:
+            offset = record.offset
+            if malformed < MAX_MALFORMED or may_be_push(record):
+                read = spooled(index, record)
+                if read.fault is None or offset < self.expected[index]:
+                    yield read
+                    continue
+                malformed += 1
+                if malformed <= MAX_MALFORMED:
+                    yield read
+                    continue
+            self.pass_over(index, offset, EXPIRED)
+            self.pass_over(index, offset + 1, MALFORMED)
 
     def pass_over(self, index: int, offset: int, reason: str) -> None:
         """Move the position to this offset: nothing before it will be read."""

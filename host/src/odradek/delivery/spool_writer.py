@@ -113,11 +113,11 @@ class SpoolWriter:
         buffer.size_bytes += size_bytes
         self.held_bytes += size_bytes
         if self.commit_task is None:
-            self.commit_task = self.timer.schedule(self.clock.now_ms() + self.linger_ms, self.commit)
+            self.commit_task = self.timer.schedule(self.clock.monotonic_ms() + self.linger_ms, self.commit)
         elif buffer.size_bytes >= BATCH_BYTES and not self.hurried:
             self.hurried = True
             self.commit_task.cancel()
-            self.commit_task = self.timer.schedule(self.clock.now_ms(), self.commit)
+            self.commit_task = self.timer.schedule(self.clock.monotonic_ms(), self.commit)
         return kept
 
     def commit(self) -> None:

@@ -11,6 +11,8 @@ from odradek.plugin.telemetry_topic import PUSH_TELEMETRY, MalformedTelemetry, d
 from odradek.wire.record import Record
 
 MALFORMED = "malformed"
+LEAST_HEADERS = 10
+"""The mandatory headers of `decode_record`."""
 NOBODY = RequestContext(ConnectionContext("", "", "", "", 0, -1), PUSH_TELEMETRY, 0, 0, None, 0)
 """The context of a record that was not written by a host."""
 
@@ -24,6 +26,11 @@ class SpooledRecord(TelemetryRecord):
     """The record in the log."""
     fault: str | None = None
     """The reason why no plugin can get it; None if one can."""
+
+
+def may_be_push(record: Record) -> bool:
+    """Whether it is worth decoding a record: a cheap look at its shape."""
+    return record.key is not None and record.value is not None and len(record.headers) >= LEAST_HEADERS
 
 
 def spooled(partition: int, original: Record) -> SpooledRecord:

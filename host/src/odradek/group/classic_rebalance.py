@@ -82,7 +82,7 @@ class ClassicRebalance:
     def wait_for_more(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         """Start the initial delay, which may be extended by ``remaining_ms`` in total."""
         group.join_timer = self.timer.schedule(
-            self.clock.now_ms() + delay_ms, partial(self.end_delay, group, delay_ms, remaining_ms)
+            self.clock.monotonic_ms() + delay_ms, partial(self.end_delay, group, delay_ms, remaining_ms)
         )
 
     def end_delay(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
@@ -98,7 +98,7 @@ class ClassicRebalance:
     def wait_for_joins(self, group: ClassicGroup) -> None:
         """Wait for all members to join. At the end, those that have not joined are removed."""
         group.join_timer = self.timer.schedule(
-            self.clock.now_ms() + group.rebalance_timeout_ms, partial(self.end_joins, group)
+            self.clock.monotonic_ms() + group.rebalance_timeout_ms, partial(self.end_joins, group)
         )
 
     def end_joins(self, group: ClassicGroup) -> None:
@@ -140,7 +140,7 @@ class ClassicRebalance:
             member.is_new = False
             self.arm_session(group, member)
             group.pending_syncs.add(member.member_id)
-        deadline_ms = self.clock.now_ms() + group.rebalance_timeout_ms
+        deadline_ms = self.clock.monotonic_ms() + group.rebalance_timeout_ms
         group.sync_timer = self.timer.schedule(deadline_ms, partial(self.end_syncs, group, group.generation))
 
     def generation(self, group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
@@ -220,7 +220,7 @@ class ClassicRebalance:
 
     def arm_session(self, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None) -> None:
         """Start the session timer of a member again."""
-        deadline_ms = self.clock.now_ms() + (timeout_ms or member.session_timeout_ms)
+        deadline_ms = self.clock.monotonic_ms() + (timeout_ms or member.session_timeout_ms)
         if member.session is not None and member.session.deadline_ms <= deadline_ms:
             member.session.postpone(deadline_ms)
             return
@@ -252,7 +252,7 @@ class ClassicRebalance:
     def arm_pending(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         """Start the session timer of a member id that was assigned but not used yet."""
         group.pending_members[member_id] = self.timer.schedule(
-            self.clock.now_ms() + timeout_ms, partial(self.end_pending, group, member_id)
+            self.clock.monotonic_ms() + timeout_ms, partial(self.end_pending, group, member_id)
         )
 
     def end_pending(self, group: ClassicGroup, member_id: str) -> None:

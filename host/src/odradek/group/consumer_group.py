@@ -192,7 +192,7 @@ class ConsumerGroup:
 
     def update_target(self) -> None:
         """Compute the target of the current group epoch, unless the last one was computed too recently."""
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         interval_ms = self.config.consumer_assignment_interval_ms
         fresh = self.computed_ms is not None and now_ms - self.computed_ms < interval_ms
         if self.group_epoch > self.target.epoch and not fresh:
@@ -224,7 +224,7 @@ class ConsumerGroup:
         timeout_ms = self.config.consumer_session_timeout_ms
         if member.classic is not None:
             timeout_ms = member.classic.session_timeout_ms
-        deadline_ms = self.clock.now_ms() + timeout_ms
+        deadline_ms = self.clock.monotonic_ms() + timeout_ms
         if member.session is not None and member.session.deadline_ms <= deadline_ms:
             member.session.postpone(deadline_ms)
             return
@@ -238,7 +238,7 @@ class ConsumerGroup:
         """
         member.stop_rebalance()
         if member.state is MemberState.UNREVOKED_PARTITIONS:
-            deadline_ms = self.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
+            deadline_ms = self.clock.monotonic_ms() + max(member.rebalance_timeout_ms, 0)
             late = partial(self.fence_late, member, member.member_epoch)
             member.rebalance = self.timer.schedule(deadline_ms, late)
 

@@ -128,7 +128,7 @@ class MixedJoin:
     def wait_for_sync(self, member: ConsumerMember) -> None:
         """Remove the member if it does not fetch its assignment in time."""
         assert member.classic is not None
-        deadline_ms = self.group.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
+        deadline_ms = self.group.clock.monotonic_ms() + max(member.rebalance_timeout_ms, 0)
         member.classic.sync = self.group.timer.schedule(deadline_ms, partial(self.group.remove, member))
         self.group.restart_session(member)
 
@@ -214,7 +214,7 @@ def waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
 def rejoin(group: ConsumerGroup, member: ConsumerMember, membership: ClassicMembership) -> ApiError:
     """Make the member join again, and remove it if it does not do so in time."""
     if membership.join is None:
-        deadline_ms = group.clock.now_ms() + max(member.rebalance_timeout_ms, 0)
+        deadline_ms = group.clock.monotonic_ms() + max(member.rebalance_timeout_ms, 0)
         membership.join = group.timer.schedule(deadline_ms, partial(group.remove, member))
     return ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 

@@ -37,7 +37,7 @@ class OffsetExpiration:
         self.schedule(self.groups.config.offsets_retention_check_interval_ms)
 
     def schedule(self, delay_ms: int) -> None:
-        self.groups.timer.schedule(self.groups.clock.now_ms() + delay_ms, self.step)
+        self.groups.timer.schedule(self.groups.clock.monotonic_ms() + delay_ms, self.step)
 
     def step(self) -> None:
         """Inspect some groups; the round ends when none are left."""

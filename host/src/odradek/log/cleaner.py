@@ -154,7 +154,7 @@ class Cleaner:
             yield cleaned.flusher()
             _keep_age(cleaned, group[-1])
             # Checks that the group is still there and swaps it, in one piece of work.
-            done = self.log.replace(group, cleaned, self.now_ms)
+            done = self.log.replace(group, cleaned)
         finally:
             if cleaned.path.name.endswith(CLEANED_SUFFIX):  # the swap did not begin
                 cleaned.discard()

@@ -23,19 +23,19 @@ FlushWaiter = Callable[[ApiError | None], None]
 class FlushState:
     """The flush state of one log."""
 
-    __slots__ = ("_due_ms", "_waiters", "recovery_point")
+    __slots__ = ("_wait_ms", "_waiters", "recovery_point")
 
     def __init__(self, recovery_point: int) -> None:
         self.recovery_point = recovery_point
         """Everything before this offset has been flushed, or existed when the log was opened."""
-        self._due_ms = NEVER_MS
+        self._wait_ms = NEVER_MS
         self._waiters: deque[tuple[int, FlushWaiter]] = deque()
 
-    def hastens(self, due_ms: int) -> bool:
-        """Whether a flush must be requested to happen by ``due_ms``; it then counts as requested."""
-        if due_ms >= self._due_ms:
+    def hastens(self, wait_ms: int) -> bool:
+        """Whether a flush within ``wait_ms`` from now must be requested; it then counts as requested."""
+        if wait_ms >= self._wait_ms:
             return False
-        self._due_ms = due_ms
+        self._wait_ms = wait_ms
         return True
 
     def wait(self, end_offset: int, callback: FlushWaiter) -> None:
@@ -62,7 +62,7 @@ class FlushState:
 
     def _flush(self, segments: LogSegments) -> Steps:
         covered = tuple(segments.all)
-        self._due_ms = NEVER_MS
+        self._wait_ms = NEVER_MS
         try:
             yield segments.flush_work()
         except (ApiError, OSError) as problem:

@@ -189,9 +189,6 @@ class LogConfig:
     )
     # fmt: on
 
-    validate_records: bool = False
-    """Open every batch on append, as Kafka does, even if the topic does not need it. Not a key of Kafka."""
-
     @property
     def is_compacted(self) -> bool:
         return "compact" in self.cleanup_policy

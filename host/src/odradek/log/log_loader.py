@@ -15,6 +15,7 @@ from pathlib import Path
 
 from odradek.log.control_batch import marker_of
 from odradek.log.log_config import LogConfig
+from odradek.log.lost_segments import remove_orphaned_indexes, report_gaps, report_if_emptied
 from odradek.log.offset_checkpoint import LOG_START_OFFSET, read_offset
 from odradek.log.open_files import OpenFiles
 from odradek.log.producer_snapshot import load_snapshot
@@ -43,6 +44,7 @@ def load_segments(
         OSError: A file cannot be read or truncated.
         ApiError: KAFKA_STORAGE_ERROR, for the same reasons.
     """
+    remove_orphaned_indexes(directory)
     # Unfinished files first: a .cleaned segment is incomplete, a .deleted one is no longer part of the log.
     for pattern in ("*.tmp", f"*{CLEANED_SUFFIX}", f"*{DELETED_SUFFIX}"):
         for leftover in directory.glob(pattern):
@@ -60,8 +62,9 @@ def load_segments(
         return [segment], 0
     for segment in segments:
         segment.size_bytes = os.stat(segment.path).st_size
-    for segment in segments[:-1]:
-        _load_sealed(segment, interval_bytes)
+        report_if_emptied(segment)
+    ends = [_load_sealed(segment, interval_bytes) for segment in segments[:-1]]
+    report_gaps(directory, config, segments, ends)
     return segments, _load_newest(segments[-1], interval_bytes)
 
 
@@ -113,22 +116,29 @@ def load_start_offset(
     return [fresh(start)], start, start
 
 
-def _load_sealed(segment: Segment, interval_bytes: int) -> None:
-    """Load the indexes of an older segment; rebuild them unless the file ends with a whole batch."""
+def _load_sealed(segment: Segment, interval_bytes: int) -> int:
+    """Load the indexes of an older segment; rebuild them unless the file ends with a whole batch. Return the
+    offset after its last batch.
+    """
     segment.sealed = True
     index = SegmentIndex.load(segment.stem, segment.base_offset, interval_bytes, segment.size_bytes)
-    if index is None or not _ends_well(segment, index):
-        recover(segment, interval_bytes, contiguous=False)
-        with suppress(OSError):  # if the disk is full, the index stays in memory
-            segment.index.save(segment.stem)
+    if index is not None:
+        size_bytes, next_offset = _end_of(segment, index)
+        if size_bytes == segment.size_bytes:
+            return next_offset
+    next_offset = recover(segment, interval_bytes, contiguous=False)
+    with suppress(OSError):  # if the disk is full, the index stays in memory
+        segment.index.save(segment.stem)
+    return next_offset
 
 
-def _ends_well(segment: Segment, index: SegmentIndex) -> bool:
+def _end_of(segment: Segment, index: SegmentIndex) -> tuple[int, int]:
+    """The position and the offset after the last whole batch."""
     last = index.offsets.last
-    end = position = last[1] if last else 0
-    for start, header in intact_batches(segment, position, segment.base_offset, contiguous=False):
-        end = start + header.size_bytes
-    return end == segment.size_bytes
+    end, next_offset = last[1] if last else 0, segment.base_offset
+    for start, header in intact_batches(segment, end, segment.base_offset, contiguous=False):
+        end, next_offset = start + header.size_bytes, header.next_offset
+    return end, next_offset
 
 
 def _load_newest(segment: Segment, interval_bytes: int) -> int:

@@ -15,6 +15,18 @@ from typing import Final
 from odradek.clock import Clock
 from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
+from odradek.log.partition_folder import (
+    LONGEST_NAME,
+    METADATA_FILE,
+    Partition,
+    has_segments,
+    partition_folders,
+    partition_of,
+    set_aside,
+    topic_id_of,
+    was_used,
+    write_topic_id,
+)
 from odradek.log.partition_log import FlushWanted, PartitionLog
 from odradek.log.replica_move import (
     DELETED_SUFFIX,
@@ -29,24 +41,22 @@ from odradek.log.segment import storage_error
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID
-from odradek.wire.uuid_text import parse_uuid, uuid_text
+from odradek.wire.uuid_text import uuid_text
 
 log = logging.getLogger(__name__)
 
-METADATA_FILE: Final = "partition.metadata"
-"""Kafka's file with two lines, ``version: 0`` and ``topic_id: <base64url>``."""
 _NAME_LENGTH: Final = 180
 """How much of a log's name a deleted folder keeps: with id and suffix it must fit into 255 characters."""
-_LONGEST_NAME: Final = 255
 _MAX_PREFERRED: Final = 10_000
 """The most directories that are remembered for partitions that do not exist: requests must not fill the
 memory with them."""
 
-Partition = tuple[str, int]
-
 
 class LogManager:
-    """The open logs. Folders of logs that are never opened stay as they are.
+    """The open logs.
+
+    A folder that may hold records is deleted only with its topic. One that does not belong to the partition
+    of its name is renamed to ``<topic>-<partition>.<uuid>-stray``.
 
     Raises:
         ApiError: KAFKA_STORAGE_ERROR: a directory cannot be prepared.
@@ -86,10 +96,19 @@ class LogManager:
             for leftover in directory.glob("*" + DELETED_SUFFIX):
                 remove_tree(leftover)
             for copy in directory.glob("*" + FUTURE_SUFFIX):
-                self._unfinished[copy.name.rpartition(".")[0]] = directory
-                remove_tree(copy)
+                self._settle_copy(copy)
         except OSError as error:
             raise storage_error("make", directory, error) from error
+
+    def _settle_copy(self, copy: Path) -> None:
+        """Delete the unfinished copy of a moving log, unless it is all that is left of the log."""
+        name = copy.name.rpartition(".")[0]
+        partition = partition_of(name)
+        if partition is None or any((each / name).exists() for each in self.directories):
+            self._unfinished[name] = copy.parent
+            remove_tree(copy)
+        else:
+            self._discard(copy, partition, "it is the unfinished copy of a partition that is in no directory")
 
     def _settle_moves(self) -> None:
         """Finish moves that a crash interrupted after the takeover: delete the older of two folders.
@@ -125,6 +144,8 @@ class LogManager:
         config: LogConfig,
         topic_id: bytes = NIL_UUID,
         now_ms: int | None = None,
+        *,
+        exists: bool = False,
     ) -> PartitionLog:
         """Open the log of a partition: recover it from its folder, or create an empty one.
 
@@ -132,9 +153,9 @@ class LogManager:
             topic: A legal name, see ``org.apache.kafka.common.internals.Topic``.
             partition: Its index.
             config: If the log is open already, replaces its configuration.
-            topic_id: If given, a folder with another topic id is deleted first: an earlier topic of the same
-                name left it behind.
+            topic_id: If given, a folder with another topic id is set aside first.
             now_ms: Defaults to the time of the start.
+            exists: The log was created before: log an error if its files are missing.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -144,8 +165,16 @@ class LogManager:
             known.config = config
             return known
         folder = self._directory_of(topic, partition) / f"{topic}-{partition}"
+        if exists and not has_segments(folder):
+            log.error(
+                "a partition starts empty: its folder is missing or has no segments",
+                extra={
+                    "folder": str(folder),
+                    "way_back": "stop the host; restore the folder; start the host",
+                },
+            )
         try:
-            self._prepare(folder, topic_id)
+            self._prepare(folder, (topic, partition), topic_id)
         except OSError as error:
             raise storage_error("create", folder, error) from error
         opened = PartitionLog(folder, config, self.now_ms if now_ms is None else now_ms, self.files)
@@ -153,9 +182,9 @@ class LogManager:
         self._logs[topic, partition] = opened
         return opened
 
-    def _ask_for_flush(self, asking: PartitionLog, due_ms: int) -> None:
+    def _ask_for_flush(self, asking: PartitionLog, wait_ms: int) -> None:
         if self.flush_wanted is not None:
-            self.flush_wanted(asking, due_ms)
+            self.flush_wanted(asking, wait_ms)
         elif asking.must_flush:
             asking.flush()
 
@@ -175,15 +204,39 @@ class LogManager:
         counts = Counter(each.directory.parent for each in self)
         return min(self.directories, key=counts.__getitem__)
 
-    def _prepare(self, folder: Path, topic_id: bytes) -> None:
-        if folder.exists() and topic_id != NIL_UUID and _topic_id(folder) not in (topic_id, NIL_UUID):
-            log.warning(
-                "deleting the folder of an earlier topic of the same name", extra={"folder": str(folder)}
-            )
-            self._bury(folder)
+    def _prepare(self, folder: Path, partition: Partition, topic_id: bytes) -> None:
+        stored = topic_id_of(folder)
+        if topic_id != NIL_UUID and stored is None:
+            self._discard(folder, partition, f"its {METADATA_FILE} cannot be read")
+        elif topic_id != NIL_UUID and stored not in (topic_id, NIL_UUID):
+            self._discard(folder, partition, "it has the id of another topic")
         folder.mkdir(exist_ok=True)
-        if topic_id != NIL_UUID:
-            _write_topic_id(folder, topic_id)
+        if topic_id not in (stored, NIL_UUID):
+            write_topic_id(folder, topic_id)
+
+    def _discard(self, folder: Path, partition: Partition, why: str) -> None:
+        """Set a folder aside, or delete it if it holds nothing."""
+        if was_used(folder):
+            set_aside(folder, partition, why, self.now_ms)
+        else:
+            log.info("deleting an empty folder of a partition", extra={"folder": str(folder), "why": why})
+            self._bury(folder)
+
+    def discard_unknown(self) -> None:
+        """Set aside the folders of partitions that are not open: the host has no topic for them.
+
+        A crash while a topic is deleted leaves one, and so does the loss of the metadata.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        for directory in self.directories:
+            try:
+                for each in partition_folders(directory):
+                    if (each.topic, each.index) not in self._logs:
+                        self._discard(each.path, (each.topic, each.index), "no topic has this partition")
+            except OSError as error:
+                raise storage_error("set aside the unknown partitions in", directory, error) from error
 
     def delete(self, topic: str, partition: int) -> None:
         """Delete a log. Its folder is renamed first, so that a crash leaves either all of it or nothing.
@@ -205,7 +258,7 @@ class LogManager:
                 deleted.deleted()
 
     def _bury(self, folder: Path) -> None:
-        text = uuid_text(_topic_id(folder))
+        text = uuid_text(topic_id_of(folder) or NIL_UUID)
         number = 0
         while True:
             grave = folder.with_name(f"{folder.name[:_NAME_LENGTH]}.{text}.{number}{DELETED_SUFFIX}")
@@ -234,8 +287,8 @@ class LogManager:
             if len(self._preferred) > _MAX_PREFERRED:
                 del self._preferred[next(iter(self._preferred))]
             return None
-        unique_id = _topic_id(moving.directory).hex()
-        if len(f"{moving.name}.{unique_id}{FUTURE_SUFFIX}") > _LONGEST_NAME:
+        unique_id = (topic_id_of(moving.directory) or NIL_UUID).hex()
+        if len(f"{moving.name}.{unique_id}{FUTURE_SUFFIX}") > LONGEST_NAME:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the topic name is too long")
         going = self.moves.get(key)
         if going is not None and going.directory == directory:
@@ -290,19 +343,3 @@ class LogManager:
                     extra={"log": each.name, "problem": str(error)},
                 )
         self._logs.clear()
-
-
-def _topic_id(folder: Path) -> bytes:
-    """The topic id stored in a folder; nil if there is none."""
-    try:
-        text = (folder / METADATA_FILE).read_text()
-        return parse_uuid(text.partition("topic_id:")[2].strip())
-    except (OSError, ValueError):
-        return NIL_UUID
-
-
-def _write_topic_id(folder: Path, topic_id: bytes) -> None:
-    path = folder / METADATA_FILE
-    text = f"version: 0\ntopic_id: {uuid_text(topic_id)}\n"
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)

@@ -9,23 +9,27 @@ import os
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
-from odradek.wire.limits import INT32_MAX
+from odradek.wire.limits import INT32_MAX, INT64_MAX
 
 _BASE_OFFSET: Final = attrgetter("base_offset")
 
 
-class Grave(NamedTuple):
+@dataclass(slots=True)
+class Grave:
     """The file of a deleted segment, which is unlinked after ``file.delete.delay.ms``."""
 
-    due_ms: int
     path: Path
+    delay_ms: int
+    due_ms: int = INT64_MAX
+    """On the monotonic clock; set when the upkeep first sees the grave."""
 
 
 class LogSegments:
@@ -85,24 +89,24 @@ class LogSegments:
 
     # Deleting
 
-    def bury_oldest(self, due_ms: int) -> None:
+    def bury_oldest(self, delay_ms: int) -> None:
         """Delete the oldest segment, which must not be the only one.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR; the segment is still there.
         """
-        self._bury(self.all[0], due_ms)
+        self._bury(self.all[0], delay_ms)
         self.all = self.all[1:]
 
-    def _bury(self, segment: Segment, due_ms: int) -> None:
+    def _bury(self, segment: Segment, delay_ms: int) -> None:
         try:
-            self.graves.append(Grave(due_ms, segment.bury()))
+            self.graves.append(Grave(segment.bury(), delay_ms))
         except OSError as error:
             raise storage_error("delete", segment.path, error) from error
         if segment in self._unflushed:
             self._unflushed.remove(segment)
 
-    def replace(self, old: Sequence[Segment], compacted: Segment, due_ms: int) -> bool:
+    def replace(self, old: Sequence[Segment], compacted: Segment, delay_ms: int) -> bool:
         """Replace segments by the compacted one made from them, which is written and flushed.
 
         Returns:
@@ -125,7 +129,7 @@ class LogSegments:
         self.all = [*self.all[:first], compacted, *self.all[first + len(old) :]]
         # The compacted segment takes the name of the first original, which therefore goes last.
         for segment in reversed(old):
-            self._bury(segment, due_ms)
+            self._bury(segment, delay_ms)
         try:
             compacted.rename(path)
             compacted.seal()

@@ -1,32 +1,41 @@
 """Validates a batch as a client sent it and turns it into the bytes to store.
 
-After org.apache.kafka.storage.internals.log.LogValidator (Kafka 4.3). Kafka decompresses every batch. This
-host only opens a batch if it must: the topic is compacted, has a finite ``message.timestamp.before.max.ms``,
-another codec than the batch or ``validate_records``, or a timestamp is too far in the future. The bound on
-the future is finite by default, so it is first compared with the greatest timestamp in the header.
+After org.apache.kafka.storage.internals.log.LogValidator (Kafka 4.3). What is checked when:
+
+1. The header, before anything is opened: its number of records must be possible for the bytes that follow,
+   and at most ``produce.batch.max.records``, which Kafka does not bound.
+2. The body is decompressed within a bound, for every codec.
+3. All records are scanned without making objects of them (`record_scan`): each must be well-formed, and they
+   must be as many as the header says. The scan also finds what the topic's rules are about: the timestamps,
+   null keys, and offsets that are not consecutive.
+4. Only a batch that breaks a rule, or has to be rebuilt, is turned into `Record` objects.
+
+The cost of 2 to 4 is bounded by an `OpeningBudget`. A batch beyond it is `BatchWork`, for another process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from odradek.log.log_config import LogConfig
 from odradek.wire.api_error import ApiError
-from odradek.wire.compression import Buffer, Codec, TooLarge
+from odradek.wire.compression import Buffer, Codec, TooLarge, decompress
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
-from odradek.wire.record import NO_TIMESTAMP, Record
+from odradek.wire.limits import INT64_MAX
+from odradek.wire.record import MIN_RECORD_BYTES, NO_TIMESTAMP, Record, parse_records
 from odradek.wire.record_batch import (
     HEADER_BYTES,
     RecordBatchHeader,
     TimestampType,
     build_batch,
-    records,
+    parse_header,
     restamped,
     stamped,
 )
+from odradek.wire.record_scan import RecordScan, TooManyHeaders, scan_records
 
 LEADER_EPOCH: Final = 0
 """There is one node, which has always led every partition."""
@@ -35,10 +44,16 @@ DECOMPRESSED_RATIO: Final = 16
 """A decompressed batch may have this many times ``max.message.bytes``, and always 16 MiB. Kafka has no
 bound.
 """
-_NO_BOUND_MS: Final = 0x7FFFFFFFFFFFFFFF
-_STAMPED_BYTES: Final = 16
-
-
+LISTING: Final = 8
+"""How many times as long as a scan it takes to make `Record` objects, and a batch of them."""
+CHECKING: Final = 50
+"""The same for a `RecordCheck`."""
+RecordCheck = Callable[[Record], str | None]
+"""A topic's own rule: what is wrong with a record, or None. Another process must be able to import the
+function."""
+MAX_COPIED_BYTES: Final = 65_536
+STAMPED_BYTES: Final = 16
+"""The bytes of a batch that an append changes."""
 MAX_RECORD_ERRORS: Final = 1_000
 """The most errors in one response: a small compressed batch may hold a million invalid records."""
 
@@ -57,6 +72,55 @@ class InvalidRecords(ApiError):
         super().__init__(code, f"{len(record_errors)} records were refused: {record_errors[0].message}")
         self.record_errors = tuple(record_errors)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.record_errors)
+
+
+class TooMuchWork(Exception):
+    """A batch exceeds the budget; nothing is known about its records."""
+
+
+@dataclass(slots=True)
+class OpeningBudget:
+    """How much of the batches of one request may be opened on the event loop."""
+
+    records: int
+    """Records and headers."""
+    decompressed_bytes: int
+    """Of compressed batches only."""
+    batch_records: int = INT64_MAX
+    """The most records that one batch may have at all."""
+
+    def charge(self, records: int) -> None:
+        """Use up a part of the budget.
+
+        Raises:
+            TooMuchWork: There is not as much left; nothing is used up.
+        """
+        if records > self.records:
+            raise TooMuchWork
+        self.records -= records
+
+    @classmethod
+    def unlimited(cls) -> OpeningBudget:
+        """The budget of a process that serves no connections, and of the host's own batches."""
+        return cls(INT64_MAX, INT64_MAX)
+
+
+class PreparedBatch(NamedTuple):
+    """A valid batch that lacks only its offset; the caller may send it to another process."""
+
+    header: RecordBatchHeader
+    """As it is stored, but for the offset and the epoch."""
+    body: Buffer
+    """Everything after the first 16 bytes, which the CRC does not cover."""
+    max_timestamp_ms: int
+
+    def at(self, base_offset: int) -> ValidBatch:
+        """The bytes to store at an offset."""
+        head = stamped(self.header, base_offset, LEADER_EPOCH)
+        return ValidBatch((head, self.body), self.header.size_bytes, self.max_timestamp_ms)
+
 
 @dataclass(slots=True)
 class ValidBatch:
@@ -67,108 +131,165 @@ class ValidBatch:
     max_timestamp_ms: int
 
 
-def validated(
-    batch: memoryview, header: RecordBatchHeader, config: LogConfig, base_offset: int, now_ms: int
-) -> ValidBatch:
-    """Give a batch, which has passed ``check_batch``, its offset and timestamps.
+def prepared(
+    batch: memoryview,
+    header: RecordBatchHeader,
+    config: LogConfig,
+    now_ms: int,
+    budget: OpeningBudget,
+    check: RecordCheck | None = None,
+) -> PreparedBatch:
+    """Validate a batch, which has passed ``check_batch``, and give it its timestamps.
 
     Raises:
         ApiError: INVALID_TIMESTAMP, INVALID_RECORD (both as `InvalidRecords` if single records are invalid),
             MESSAGE_TOO_LARGE.
+        TooMuchWork: The batch exceeds the budget.
     """
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise ApiError(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set log append time")
-    max_timestamp_ms = header.max_timestamp_ms
-    if _must_be_opened(header, config, now_ms):
-        found = _opened(batch, header, config)
-        _check_records(found, config, now_ms)
-        if _must_be_rebuilt(found, header, config):
-            return _rebuilt(found, header, config, base_offset, now_ms)
-        # The header is the client's claim. Once the records are known, the index gets their real maximum.
-        max_timestamp_ms = max(record.timestamp_ms for record in found)
-    return _in_place(batch, header, config, base_offset, now_ms, max_timestamp_ms)
+    check_count(header, budget.batch_records)
+    budget.charge(header.record_count)
+    body = _opened(batch, header, config, budget)
+    scan = _scanned(body, header, budget)
+    if check is not None or _breaks_rules(scan, config, now_ms):
+        budget.charge((LISTING if check is None else CHECKING) * header.record_count)
+        _check_records(_listed(body, header), config, now_ms, check)
+    if _must_be_rebuilt(scan, header, config):
+        budget.charge(LISTING * header.record_count)
+        return _rebuilt(_listed(body, header), header, config, now_ms)
+    return _in_place(batch, header, config, now_ms, scan.max_timestamp_ms)
+
+
+def trusted(batch: memoryview, header: RecordBatchHeader, config: LogConfig, now_ms: int) -> PreparedBatch:
+    """A batch that the host has built: its records are not looked at."""
+    return _in_place(batch, header, config, now_ms, header.max_timestamp_ms)
+
+
+def check_count(header: RecordBatchHeader, most: int) -> None:
+    """Refuse a header that declares too many records.
+
+    Raises:
+        ApiError: MESSAGE_TOO_LARGE, upon which the Java producer splits the batch; INVALID_RECORD if so many
+            records cannot be in so many bytes.
+    """
+    count = header.record_count
+    body_bytes = header.size_bytes - HEADER_BYTES
+    if header.codec == Codec.NONE and count * MIN_RECORD_BYTES > body_bytes:
+        raise ApiError(ErrorCode.INVALID_RECORD, f"{count} records in {body_bytes} bytes")
+    if count > most:
+        raise ApiError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"batch of {count} records, at most {most} allowed",
+        )
 
 
 def _in_place(
-    batch: memoryview,
-    header: RecordBatchHeader,
-    config: LogConfig,
-    base_offset: int,
-    now_ms: int,
-    max_timestamp_ms: int,
-) -> ValidBatch:
-    if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
+    batch: memoryview, header: RecordBatchHeader, config: LogConfig, now_ms: int, max_timestamp_ms: int
+) -> PreparedBatch:
+    timestamp_type = config.message_timestamp_type
+    if timestamp_type is TimestampType.LOG_APPEND_TIME:
         max_timestamp_ms = now_ms
     elif max_timestamp_ms == header.max_timestamp_ms:
         # The usual case: only 16 bytes change, none of which the CRC covers.
-        head = stamped(header, base_offset, LEADER_EPOCH)
-        return ValidBatch((head, batch[_STAMPED_BYTES:]), header.size_bytes, max_timestamp_ms)
-    head = restamped(
-        batch, header, base_offset, LEADER_EPOCH, config.message_timestamp_type, max_timestamp_ms
-    )
-    return ValidBatch((head, batch[HEADER_BYTES:]), header.size_bytes, max_timestamp_ms)
+        return PreparedBatch(header, batch[STAMPED_BYTES:], max_timestamp_ms)
+    # The header is the client's claim. The index and the consumers get the real maximum.
+    head = restamped(batch, header, 0, LEADER_EPOCH, timestamp_type, max_timestamp_ms)
+    body = b"".join((head[STAMPED_BYTES:], batch[HEADER_BYTES:]))
+    return PreparedBatch(parse_header(head), body, max_timestamp_ms)
 
 
-def _must_be_opened(header: RecordBatchHeader, config: LogConfig, now_ms: int) -> bool:
-    if config.validate_records or config.is_compacted:
-        return True
-    if config.compression_type is not None and config.compression_type != header.codec:
-        return True
-    return config.message_timestamp_type is TimestampType.CREATE_TIME and (
-        config.message_timestamp_before_max_ms != _NO_BOUND_MS
-        or header.max_timestamp_ms - now_ms > config.message_timestamp_after_max_ms
-    )
-
-
-def _opened(batch: memoryview, header: RecordBatchHeader, config: LogConfig) -> list[Record]:
+def _opened(
+    batch: memoryview, header: RecordBatchHeader, config: LogConfig, budget: OpeningBudget
+) -> bytes | memoryview:
+    """The encoded records."""
+    if header.codec == Codec.NONE:
+        # A view takes a third longer to index, but memory for a copy of a megabyte costs more than the rest.
+        view = batch[HEADER_BYTES:]
+        return view if len(view) > MAX_COPIED_BYTES else bytes(view)
     max_bytes = max(MIN_DECOMPRESSED_BYTES, DECOMPRESSED_RATIO * config.max_message_bytes)
+    allowed_bytes = min(max_bytes, budget.decompressed_bytes)
+    if header.size_bytes > allowed_bytes:
+        raise TooMuchWork
     try:
-        return list(records(batch, header, max_bytes))
+        body = decompress(header.codec, batch[HEADER_BYTES:], allowed_bytes)
     except TooLarge as error:
+        if allowed_bytes < max_bytes:
+            budget.decompressed_bytes = 0
+            raise TooMuchWork from None
         raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except WireError as error:
         # Not CORRUPT_MESSAGE, which is for the CRC: a client would retry with the same bytes.
         raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
+    budget.decompressed_bytes -= len(body)
+    return body
 
 
-def _check_records(found: list[Record], config: LogConfig, now_ms: int) -> None:
+def _scanned(body: bytes | memoryview, header: RecordBatchHeader, budget: OpeningBudget) -> RecordScan:
+    try:
+        scan = scan_records(body, header.record_count, header.base_timestamp_ms, budget.records)
+    except TooManyHeaders:
+        budget.records = 0
+        raise TooMuchWork from None
+    except WireError as error:
+        raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
+    budget.charge(scan.headers)
+    return scan
+
+
+def _breaks_rules(scan: RecordScan, config: LogConfig, now_ms: int) -> bool:
+    if config.is_compacted and scan.has_null_key:
+        return True
+    return config.message_timestamp_type is TimestampType.CREATE_TIME and (
+        scan.max_timestamp_ms > now_ms + config.message_timestamp_after_max_ms
+        or scan.min_timestamp_ms < now_ms - config.message_timestamp_before_max_ms
+    )
+
+
+def _listed(body: bytes | memoryview, header: RecordBatchHeader) -> Iterator[Record]:
+    return parse_records(bytes(body), header.record_count, 0, header.base_timestamp_ms)
+
+
+def _check_records(
+    found: Iterable[Record], config: LogConfig, now_ms: int, check: RecordCheck | None
+) -> None:
+    """Refuse a batch, naming the records that the topic does not allow."""
     keyless = config.is_compacted
-    untimely = config.message_timestamp_type is TimestampType.CREATE_TIME
+    bounded = config.message_timestamp_type is TimestampType.CREATE_TIME
     late_ms = now_ms - config.message_timestamp_before_max_ms
     early_ms = now_ms + config.message_timestamp_after_max_ms
-    missing: list[RecordError] = []
-    out_of_bounds: list[RecordError] = []
+    errors: list[RecordError] = []
+    untimely = False
     for index, record in enumerate(found):
         if keyless and record.key is None:
-            missing.append(RecordError(index, "a compacted topic needs a key in every record"))
-        elif untimely and not (
+            problem: str | None = "a compacted topic needs a key in every record"
+        elif bounded and not (
             record.timestamp_ms == NO_TIMESTAMP or late_ms <= record.timestamp_ms <= early_ms
         ):
+            untimely = True
             problem = f"timestamp {record.timestamp_ms} is not within {late_ms} to {early_ms}"
-            out_of_bounds.append(RecordError(index, problem))
-    if out_of_bounds:
-        raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP, sorted(out_of_bounds + missing)[:MAX_RECORD_ERRORS])
-    if missing:
-        raise InvalidRecords(ErrorCode.INVALID_RECORD, missing[:MAX_RECORD_ERRORS])
+        else:
+            problem = None if check is None else check(record)
+        if problem is not None and len(errors) < MAX_RECORD_ERRORS:
+            errors.append(RecordError(index, problem))
+    if errors:
+        raise InvalidRecords(ErrorCode.INVALID_TIMESTAMP if untimely else ErrorCode.INVALID_RECORD, errors)
 
 
-def _must_be_rebuilt(found: list[Record], header: RecordBatchHeader, config: LogConfig) -> bool:
+def _must_be_rebuilt(scan: RecordScan, header: RecordBatchHeader, config: LogConfig) -> bool:
     if config.compression_type is not None and config.compression_type != header.codec:
         return True
-    if header.codec == Codec.NONE:
-        return False  # Kafka does not check the offsets of an uncompressed batch either
-    return any(record.offset != index for index, record in enumerate(found))
+    # Kafka does not check the offsets of an uncompressed batch either
+    return header.codec != Codec.NONE and not scan.consecutive
 
 
 def _rebuilt(
-    found: list[Record], header: RecordBatchHeader, config: LogConfig, base_offset: int, now_ms: int
-) -> ValidBatch:
+    found: Iterable[Record], header: RecordBatchHeader, config: LogConfig, now_ms: int
+) -> PreparedBatch:
     stamp = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
     batch = build_batch(
         found,
         codec=header.codec if config.compression_type is None else config.compression_type,
-        base_offset=base_offset,
-        partition_leader_epoch=LEADER_EPOCH,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
@@ -180,5 +301,5 @@ def _rebuilt(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"{len(batch)} bytes after recompression, at most {config.max_message_bytes} allowed",
         )
-    max_timestamp_ms = now_ms if stamp else max(record.timestamp_ms for record in found)
-    return ValidBatch((batch,), len(batch), max_timestamp_ms)
+    rebuilt = parse_header(batch)
+    return PreparedBatch(rebuilt, batch[STAMPED_BYTES:], rebuilt.max_timestamp_ms)

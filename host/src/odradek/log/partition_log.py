@@ -12,12 +12,21 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from odradek.log.batch_work import BatchWork
 from odradek.log.control_batch import TransactionMarker, marker_batch
 from odradek.log.flush_state import FlushState, FlushWaiter
 from odradek.log.log_config import LogConfig
 from odradek.log.log_loader import load_producers, load_segments, load_start_offset
 from odradek.log.log_segments import Grave, LogSegments
-from odradek.log.log_validator import LEADER_EPOCH, validated
+from odradek.log.log_validator import (
+    LEADER_EPOCH,
+    OpeningBudget,
+    PreparedBatch,
+    RecordCheck,
+    TooMuchWork,
+    prepared,
+    trusted,
+)
 from odradek.log.offset_checkpoint import CLEANER_OFFSET, LOG_START_OFFSET, read_offset, write_offset
 from odradek.log.offset_lookup import TimestampOffset, first_at_or_after, first_with_max_timestamp
 from odradek.log.open_files import OpenFiles
@@ -160,27 +169,81 @@ class PartitionLog:
         now_ms: int,
         api_version: int = INT32_MAX,
         join_transaction: Join | None = None,
+        trusted_records: bool = False,
     ) -> AppendInfo:
-        """Append the single batch in ``records``, as sent by a client.
+        """Prepare and append the single batch in ``records``, however long it takes.
 
         Args:
-            records: One partition's field of a Produce request.
+            records: The batch.
             now_ms: Log append time, and the reference for bounds on timestamps.
             api_version: The version of the Produce request.
-            join_transaction: Called before the first batch of a transaction; raises to refuse the batch. None
-                refuses all transactional batches.
+            join_transaction: As in `append_prepared`. None refuses all transactional batches.
+            trusted_records: The host has built the batch, so its records need no check.
 
         Raises:
             ApiError: The batch was refused; `InvalidRecords` if single records are invalid.
         """
-        config = self.config
-        header = check_batch(
+        header = self._checked(records, api_version, join_transaction is not None)
+        view = memoryview(records)[: header.size_bytes]
+        if trusted_records:
+            batch = trusted(view, header, self.config, now_ms)
+        else:
+            batch = prepared(view, header, self.config, now_ms, OpeningBudget.unlimited())
+        return self.append_prepared(batch, now_ms, join_transaction)
+
+    def prepare(
+        self,
+        records: Buffer,
+        now_ms: int,
+        api_version: int,
+        budget: OpeningBudget,
+        check: RecordCheck | None = None,
+    ) -> PreparedBatch | BatchWork:
+        """Validate the single batch in ``records``, as sent by a client. The log does not change.
+
+        Args:
+            records: One partition's field of a Produce request.
+            now_ms: As in `append`.
+            api_version: As in `append`.
+            budget: How much may be done here.
+            check: The topic's own rule about records.
+
+        Returns:
+            What `append_prepared` takes, or the work that makes it, if it exceeds the budget.
+
+        Raises:
+            ApiError: As in `append`.
+        """
+        header = self._checked(records, api_version, transactions=True)
+        view = memoryview(records)[: header.size_bytes]
+        try:
+            return prepared(view, header, self.config, now_ms, budget, check)
+        except TooMuchWork:
+            return BatchWork(bytes(view), self.config, now_ms, check)
+
+    def _checked(self, records: Buffer, api_version: int, transactions: bool) -> RecordBatchHeader:
+        return check_batch(
             records,
-            max_message_bytes=config.max_message_bytes,
-            segment_bytes=config.segment_bytes,
+            max_message_bytes=self.config.max_message_bytes,
+            segment_bytes=self.config.segment_bytes,
             produce_version=api_version,
-            transactions=join_transaction is not None,
+            transactions=transactions,
         )
+
+    def append_prepared(
+        self, prepared_batch: PreparedBatch, now_ms: int, join_transaction: Join | None = None
+    ) -> AppendInfo:
+        """Append a batch that was prepared for this log.
+
+        Args:
+            prepared_batch: The batch.
+            now_ms: The time of the append.
+            join_transaction: Called before the first batch of a transaction; raises to refuse the batch.
+
+        Raises:
+            ApiError: The producer may not append this batch, or KAFKA_STORAGE_ERROR.
+        """
+        config, header = self.config, prepared_batch.header
         if header.producer_id >= 0:
             duplicate = self.producers.duplicate_of(header)
             if duplicate is not None:
@@ -190,7 +253,7 @@ class PartitionLog:
             if join_transaction is not None and header.is_transactional:
                 self._join(header, join_transaction)
         base_offset = self._next_offset
-        batch = validated(memoryview(records)[: header.size_bytes], header, config, base_offset, now_ms)
+        batch = prepared_batch.at(base_offset)
         last_offset = base_offset + header.last_offset_delta
         if self._segments.must_roll(config, batch.size_bytes, last_offset, batch.max_timestamp_ms, now_ms):
             self.roll(now_ms)
@@ -201,7 +264,7 @@ class PartitionLog:
             self.producers.appended(header, base_offset, batch.max_timestamp_ms)
         self._tell(batch.size_bytes)
         if config.flushes:
-            self._ask_for_flush(now_ms)
+            self._ask_for_flush()
         append_time_ms = self._append_time_ms(batch.max_timestamp_ms)
         return AppendInfo(base_offset, last_offset, append_time_ms, self._log_start_offset)
 
@@ -225,7 +288,7 @@ class PartitionLog:
         self.producers.ended(marker, offset, now_ms)
         self._tell(len(batch))
         if self.config.flushes:
-            self._ask_for_flush(now_ms)
+            self._ask_for_flush()
         return offset
 
     def _duplicate_info(self, batch: AppendedBatch) -> AppendInfo:
@@ -310,7 +373,7 @@ class PartitionLog:
 
     # Deleting
 
-    def delete_records(self, offset: int, now_ms: int) -> int:
+    def delete_records(self, offset: int) -> int:
         """Delete the records before ``offset``; -1 stands for the high watermark.
 
         Returns:
@@ -330,7 +393,7 @@ class PartitionLog:
             except OSError as error:
                 raise storage_error("write the start offset of", self.directory, error) from error
             self._log_start_offset = wanted
-            self._bury(breached_by_start(self._segments.all, wanted), now_ms)
+            self._bury(breached_by_start(self._segments.all, wanted))
         return self._log_start_offset
 
     def delete_expired(self, now_ms: int, at_most: int = INT32_MAX) -> int:
@@ -344,13 +407,13 @@ class PartitionLog:
             # A log always has an active segment: give it an empty one before the last one goes.
             self.roll(now_ms)
         count = min(count, at_most)
-        self._bury(count, now_ms)
+        self._bury(count)
         return count
 
-    def _bury(self, count: int, now_ms: int) -> None:
+    def _bury(self, count: int) -> None:
         """Delete the oldest segments; the last one must stay."""
         for _ in range(count):
-            self._segments.bury_oldest(now_ms + self.config.file_delete_delay_ms)
+            self._segments.bury_oldest(self.config.file_delete_delay_ms)
             self._log_start_offset = max(self._log_start_offset, self._segments.all[0].base_offset)
 
     def cleaned_to(self, offset: int, discarded: Collection[int]) -> None:
@@ -374,7 +437,7 @@ class PartitionLog:
             raise storage_error("write the cleaner's offset of", self.directory, error) from error
         self.first_dirty_offset = offset
 
-    def replace(self, old: Sequence[Segment], compacted: Segment, now_ms: int) -> bool:
+    def replace(self, old: Sequence[Segment], compacted: Segment) -> bool:
         """Replace segments by the compacted one made from them, which is written and flushed.
 
         Returns:
@@ -385,7 +448,7 @@ class PartitionLog:
         """
         if self.closed or self.moving:
             return False
-        return self._segments.replace(old, compacted, now_ms + self.config.file_delete_delay_ms)
+        return self._segments.replace(old, compacted, self.config.file_delete_delay_ms)
 
     # Moving
 
@@ -421,7 +484,7 @@ class PartitionLog:
         """
         yield from self._flush.steps(self._segments, lambda: self._next_offset)
 
-    def when_flushed(self, callback: FlushWaiter, now_ms: int) -> None:
+    def when_flushed(self, callback: FlushWaiter) -> None:
         """Call back once the log up to its current end has been flushed, or with the error that prevented
         it.
         """
@@ -429,17 +492,17 @@ class PartitionLog:
             callback(None)
             return
         self._flush.wait(self._next_offset, callback)
-        self._ask_for_flush(now_ms)
+        self._ask_for_flush()
 
     @property
     def must_flush(self) -> bool:
         """Whether ``flush.messages`` requires a flush before the next response."""
         return self._next_offset - self.recovery_point >= self.config.flush_messages
 
-    def _ask_for_flush(self, now_ms: int) -> None:
-        due_ms = now_ms if self.must_flush else now_ms + self.config.flush_ms
-        if self.flush_wanted is not None and self._flush.hastens(due_ms):
-            self.flush_wanted(self, due_ms)
+    def _ask_for_flush(self) -> None:
+        wait_ms = 0 if self.must_flush else self.config.flush_ms
+        if self.flush_wanted is not None and self._flush.hastens(wait_ms):
+            self.flush_wanted(self, wait_ms)
 
     def close(self) -> None:
         """Save indexes and producers, so that the next start need not read the batches; then close the

@@ -82,6 +82,13 @@ class ProducerStateManager:
         """The first offset of the oldest open transaction; None if none is open."""
         return next(iter(self._open_transactions), None)
 
+    def open_transactions(self) -> list[tuple[int, int]]:
+        """Producer id and epoch of each open transaction, oldest first."""
+        return [
+            (producer_id, self.producers[producer_id].producer_epoch)
+            for producer_id in self._open_transactions.values()
+        ]
+
     def has_open_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         """Whether the producer has an open transaction here, in this epoch."""
         state = self.producers.get(producer_id)

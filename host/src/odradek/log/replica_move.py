@@ -162,7 +162,7 @@ class ReplicaMove:
         yield None
         flushes, flushed = 0, False
         while not self.is_over:
-            if self.throttle().is_quota_exceeded(self.clock.now_ms()):
+            if self.throttle().is_quota_exceeded(self.clock.monotonic_ms()):
                 yield Pause(THROTTLED_MS)
                 continue
             sealed = self._next_source()
@@ -226,7 +226,7 @@ class ReplicaMove:
         data = self._source.span(self._position, CHUNK_BYTES)
         self.end_offset = self._segments[-1].append_many(data)
         self._position += len(data)
-        self.throttle().record(len(data), self.clock.now_ms())
+        self.throttle().record(len(data), self.clock.monotonic_ms())
         return True
 
     # Taking over

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.metadata.store import StoreError
-from odradek.wire.api_error import ApiError
+from odradek.metadata.transaction import transaction
 from odradek.wire.error_code import ErrorCode
 
 SCHEMA = """
@@ -81,16 +81,8 @@ class SqliteOffsetStore:
         Raises:
             ApiError: COORDINATOR_NOT_AVAILABLE: the file cannot be written now. Clients retry.
         """
-        try:
-            self.connection.execute("begin immediate")
+        with transaction(self.connection, ErrorCode.COORDINATOR_NOT_AVAILABLE):
             yield self.connection
-            self.connection.execute("commit")
-        except BaseException as error:
-            if self.connection.in_transaction:
-                self.connection.execute("rollback")
-            if isinstance(error, sqlite3.Error):
-                raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
-            raise
 
     def offsets(self) -> Iterable[OffsetRow]:
         """All committed offsets."""

@@ -12,6 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from odradek.metadata.transaction import transaction
+from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
+
 SCHEMA_VERSION = 1
 SCHEMA = """
 create table host (key text primary key, value text not null) without rowid;
@@ -25,6 +29,10 @@ create table configs (
 """
 OWNER_ONLY = 0o600
 """File mode, because the file contains credentials."""
+CLUSTER_ID = "cluster.id"
+"""The value of the host that holds the id of the cluster. Every host that has started has one."""
+TRANSACTIONS_LOST = "transactions.lost"
+"""The value of the host that says, if not empty, that the states of transactions are lost."""
 PRODUCER_ID_BLOCK = 1000  # ids per write, as Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 
 
@@ -53,6 +61,8 @@ class MetadataStore:
 
     def __init__(self, path: Path | str) -> None:
         self.path = path
+        self._depth = 0
+        """Transactions that are open within each other."""
         try:
             if path != ":memory:":
                 Path(path).touch(OWNER_ONLY)  # SQLite gives its companion files the same mode
@@ -61,7 +71,7 @@ class MetadataStore:
             raise StoreError(f"{path}: {error}") from error
         try:
             self.prepare()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, ApiError) as error:
             self.connection.close()
             raise StoreError(f"{path}: {error}") from error
         except StoreError:
@@ -84,20 +94,20 @@ class MetadataStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Apply all changes of the block or none. A nested block may fail without failing the outer one."""
-        if self.connection.in_transaction:
-            begin, commit, undo = "savepoint part", "release part", ["rollback to part", "release part"]
-        else:
-            begin, commit, undo = "begin immediate", "commit", ["rollback"]
-        self.connection.execute(begin)
+        """Apply all changes of the block or none. A nested block may fail without failing the outer one,
+        unless SQLite has rolled back both because the disk is full.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR: the file cannot be written now. Nothing of the block is stored.
+        """
+        if self._depth and not self.connection.in_transaction:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the metadata file: the transaction is rolled back")
+        self._depth += 1
         try:
-            yield
-            self.connection.execute(commit)
-        except BaseException:
-            # On a full disk SQLite has already rolled back everything.
-            for statement in undo if self.connection.in_transaction else []:
-                self.connection.execute(statement)
-            raise
+            with transaction(self.connection, ErrorCode.KAFKA_STORAGE_ERROR):
+                yield
+        finally:
+            self._depth -= 1
 
     def close(self) -> None:
         """Close the file; may be called twice."""
@@ -109,8 +119,13 @@ class MetadataStore:
         return None if row is None else str(row[0])
 
     def put_value(self, key: str, value: str) -> None:
-        """Set a value of the host itself."""
-        self.connection.execute("insert or replace into host values (?, ?)", (key, value))
+        """Set a value of the host itself.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        with self.transaction():
+            self.connection.execute("insert or replace into host values (?, ?)", (key, value))
 
     def topics(self) -> list[TopicRow]:
         """All topics, by name."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from odradek.metadata.offset_store import WAL_PAGES
 from odradek.metadata.store import StoreError
+from odradek.metadata.transaction import transaction
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -55,14 +56,8 @@ class SqliteTransactionStore:
     def delete_transactions(self, transactional_ids: Iterable[str]) -> None:
         """Delete ids, all or none."""
         rows = [(transactional_id,) for transactional_id in transactional_ids]
-        with unavailable():
-            self.connection.execute("begin immediate")
-            try:
-                self.connection.executemany("delete from transactions where transactional_id = ?", rows)
-            except BaseException:
-                self.connection.execute("rollback")
-                raise
-            self.connection.execute("commit")
+        with transaction(self.connection, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            self.connection.executemany("delete from transactions where transactional_id = ?", rows)
 
     def close(self) -> None:
         """Close the connection; may be called twice."""

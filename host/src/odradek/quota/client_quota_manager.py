@@ -122,7 +122,7 @@ class ClientQuotaManager:
         """
         if throttle_ms <= 0:
             return None
-        now_ms = self.clock.now_ms() if now_ms is None else now_ms
+        now_ms = self.clock.monotonic_ms() if now_ms is None else now_ms
         self.sensors(user, client_id, now_ms).throttle.record(throttle_ms, now_ms)
         return self.channels.throttle(throttle_ms, now_ms, on_start, on_end)
 

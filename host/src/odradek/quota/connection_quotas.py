@@ -151,13 +151,13 @@ class ConnectionQuotas:
             KeyError: The listener was not added.
         """
         quota = self.listeners[listener]
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         throttle_ms = self.rates.record_arrival(quota.rates, self.is_protected(listener), now_ms)
         return Arrival(quota, without_scope(address), now_ms + throttle_ms)
 
     def may_enter(self, arrival: Arrival) -> bool:
         """Whether the rates are back at their bounds and there is a free slot."""
-        return self.has_slot(arrival.listener) and self.clock.now_ms() >= arrival.earliest_ms
+        return self.has_slot(arrival.listener) and self.clock.monotonic_ms() >= arrival.earliest_ms
 
     def has_slot(self, listener: ListenerQuota) -> bool:
         """Whether there is a free slot for a connection of this listener."""
@@ -170,7 +170,7 @@ class ConnectionQuotas:
         arrival.on_entry = on_entry
         arrival.waits_since_ns = self.clock.monotonic_ns()
         self.waiting.append(arrival)
-        if arrival.earliest_ms > self.clock.now_ms():
+        if arrival.earliest_ms > self.clock.monotonic_ms():
             arrival.task = self.timer.schedule(arrival.earliest_ms, self.wake)
 
     def abandon(self, arrival: Arrival) -> None:
@@ -187,7 +187,7 @@ class ConnectionQuotas:
             if arrival in self.waiting and self.may_enter(arrival):
                 self.abandon(arrival)
                 waited_ns = self.clock.monotonic_ns() - arrival.waits_since_ns
-                arrival.listener.rates.blocked.record(waited_ns, self.clock.now_ms())
+                arrival.listener.rates.blocked.record(waited_ns, self.clock.monotonic_ms())
                 assert arrival.on_entry is not None
                 arrival.on_entry()
 
@@ -198,7 +198,7 @@ class ConnectionQuotas:
             ConnectionThrottled: Its address connects too often.
             TooManyConnections: Its address has too many connections.
         """
-        listener, address, now_ms = arrival.listener, arrival.address, self.clock.now_ms()
+        listener, address, now_ms = arrival.listener, arrival.address, self.clock.monotonic_ms()
         protected = self.is_protected(listener.name)
         throttle_ms = self.rates.record_address(listener.rates, protected, address, now_ms)
         if throttle_ms > 0:

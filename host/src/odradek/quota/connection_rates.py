@@ -54,7 +54,7 @@ class ConnectionRates:
         return self.sensor(f"Connection-Accept-Rate{suffix}", metric, rate, expiry_ms)
 
     def sensor(self, name: str, metric: MetricName, stat: Stat, expiry_ms: int = NEVER_MS) -> Sensor:
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         sensor = self.metrics.sensor(name, now_ms, expiry_ms=expiry_ms)
         self.metrics.add(sensor, metric, stat, now_ms)
         return sensor

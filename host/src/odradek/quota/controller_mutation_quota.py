@@ -66,7 +66,7 @@ class StrictControllerMutationQuota(ThrottledMutationQuota):
     __slots__ = ()
 
     def record(self, permits: float) -> None:
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         try:
             self.sensor.check_quotas(now_ms)
         except QuotaViolation as violation:
@@ -81,7 +81,7 @@ class PermissiveControllerMutationQuota(ThrottledMutationQuota):
     __slots__ = ()
 
     def record(self, permits: float) -> None:
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         try:
             self.sensor.record(permits, now_ms)
         except QuotaViolation as violation:

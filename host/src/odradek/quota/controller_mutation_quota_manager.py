@@ -49,7 +49,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         """
         if not self.is_enabled:
             return UNBOUNDED_QUOTA
-        sensor = self.sensors(user, client_id, self.clock.now_ms()).quota
+        sensor = self.sensors(user, client_id, self.clock.monotonic_ms()).quota
         if strict:
             return StrictControllerMutationQuota(sensor, self.clock)
         return PermissiveControllerMutationQuota(sensor, self.clock)

@@ -62,7 +62,7 @@ class GuardedCallback:
         try:
             return ask()
         except Exception as error:  # noqa: BLE001 - plugins' code
-            self.fail(error, self.clock.now_ms())
+            self.fail(error, self.clock.monotonic_ms())
             return otherwise
 
     def fail(self, error: Exception, now_ms: int) -> None:

@@ -72,7 +72,7 @@ class ReplicationQuotaManager:
         """Whether the rate is above its bound."""
         if self.bound is None:
             return False
-        now_ms = self.clock.now_ms() if now_ms is None else now_ms
+        now_ms = self.clock.monotonic_ms() if now_ms is None else now_ms
         try:
             self.sensor(now_ms).check_quotas(now_ms)
         except QuotaViolation:
@@ -88,7 +88,7 @@ class ReplicationQuotaManager:
 
     def record(self, value: float, now_ms: int | None = None) -> None:
         """Record bytes of a throttled partition."""
-        now_ms = self.clock.now_ms() if now_ms is None else now_ms
+        now_ms = self.clock.monotonic_ms() if now_ms is None else now_ms
         self.sensor(now_ms).record(value, now_ms, check_quotas=False)
 
     def metric_config(self) -> MetricConfig:

@@ -210,7 +210,7 @@ class SaslAuthenticator:
             deferred.complete(response)
             self.close()
 
-        at_ms = self.shared.clock.now_ms() + self.shared.settings.failed_authentication_delay_ms
+        at_ms = self.shared.clock.monotonic_ms() + self.shared.settings.failed_authentication_delay_ms
         task = self.shared.timer.schedule(at_ms, answer_and_close)
         deferred.abandon = task.cancel
         deferred.hurry = answer_and_close

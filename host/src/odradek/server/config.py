@@ -111,7 +111,7 @@ class HostConfig:
     payload_workers: int = setting(
         "payload.workers", Whole(INT, 0, 64), 1,
         "Worker processes that open payloads larger than `telemetry.inline.bytes`; with 0 the event loop "
-        "opens them.", unit="processes",
+        "opens them, and one process validates large record batches.", unit="processes",
     )
     metrics_listener: Endpoint | None = setting(
         "metrics.listener", LISTENER_KIND, None,

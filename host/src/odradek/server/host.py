@@ -19,7 +19,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from odradek.broker.broker import Endpoint
+from odradek.broker.broker import Broker, Endpoint
 from odradek.broker.composition import compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
@@ -95,12 +95,23 @@ def close_offers(plugin: ActivePlugin) -> None:
 class Host:
     """A host on the running event loop.
 
+    Args:
+        config: Its configuration.
+        clock: The time; by default the system's.
+        plugins: The plugins; by default those that are installed.
+        recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
+
     Raises:
         ConfigError: The data directory, a plugin or a subscription is not usable.
     """
 
     def __init__(
-        self, config: HostConfig, clock: Clock | None = None, plugins: HostPluginManager | None = None
+        self,
+        config: HostConfig,
+        clock: Clock | None = None,
+        plugins: HostPluginManager | None = None,
+        *,
+        recover_metadata: bool = False,
     ) -> None:
         self.config = config
         self.clock = clock or SystemClock()
@@ -124,12 +135,20 @@ class Host:
             self.timer,
             limits.update_ip_rate,
         )
-        self.storage = Storage(config.data_dir, self.clock.now_ms(), config.log_dirs, quotas.alter_log_dirs)
+        self.storage = Storage(
+            config.data_dir,
+            self.clock.now_ms(),
+            config.log_dirs,
+            quotas.alter_log_dirs,
+            recover_metadata=recover_metadata,
+        )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
         self.register_plugins()
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
+        # Record batches have a process of their own, so that producers cannot hold up pushes.
+        self.batch_workers = PayloadWorkers(1) if config.payload_workers else None
         self.telemetry = ClientMetricsManager(
             config=config.telemetry,
             clock=self.clock,
@@ -139,17 +158,7 @@ class Host:
             enrichers=self.enrichers,
             offload=offload_inline if self.workers is None else self.workers.offload,
         )
-        self.broker = compose_broker(
-            config,
-            self.storage,
-            clock=self.clock,
-            timer=self.timer,
-            telemetry=self.telemetry,
-            quotas=quotas,
-            connection_quotas=limits,
-            random_uuid=random_uuid,
-            random_session_id=random_session_id,
-        )
+        self.broker = self.load_broker(quotas, limits)
         self.file_threads = FileThreads()
         self.checkpoints = MetadataCheckpoints(
             self.storage.metadata_path,
@@ -180,6 +189,30 @@ class Host:
         self.metrics_endpoint: MetricsEndpoint | None = None
         self.metrics_push: MetricsPush | None = None
 
+    def load_broker(self, quotas: QuotaManagers, limits: ConnectionQuotas) -> Broker:
+        """Make the broker from the stored files; close them if that fails.
+
+        Raises:
+            ConfigError: A file is damaged, or cannot be read or written.
+        """
+        try:
+            with self.storage.loading():
+                return compose_broker(
+                    self.config,
+                    self.storage,
+                    clock=self.clock,
+                    timer=self.timer,
+                    telemetry=self.telemetry,
+                    quotas=quotas,
+                    connection_quotas=limits,
+                    random_uuid=random_uuid,
+                    random_session_id=random_session_id,
+                    offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
+                )
+        except BaseException:
+            self.storage.close()
+            raise
+
     def register_plugins(self) -> None:
         """Register the receivers and enrichers of all plugins."""
         for plugin in self.plugins:
@@ -202,7 +235,7 @@ class Host:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Yield the current values of all metrics."""
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
@@ -244,8 +277,9 @@ class Host:
             ConfigError: A listener's port is in use, or a subscription is invalid.
         """
         self.driver = TimerDriver(self.timer, self.clock)
-        self.reconcile_subscriptions()
-        self.broker.transactions.start()
+        with self.storage.loading():
+            self.reconcile_subscriptions()
+            self.broker.transactions.start()
         for runner in self.forwarders:
             runner.start()
         for listener in self.listeners:
@@ -284,7 +318,7 @@ class Host:
     def sweep_idle(self) -> None:
         """Close connections that were idle for too long, now and at regular intervals."""
         max_idle_ms = self.config.connections_max_idle_ms
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         for listener in self.listeners:
             listener.close_idle(now_ms, max_idle_ms)
         self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)
@@ -313,8 +347,9 @@ class Host:
             if self.metrics_push is not None:
                 closing.push_async_callback(asyncio.to_thread, self.metrics_push.close, timeout_s)
             closing.push_async_callback(self.stop_forwarders, timeout_s)
-            if self.workers is not None:
-                closing.push_async_callback(self.workers.close)
+            for workers in (self.workers, self.batch_workers):
+                if workers is not None:
+                    closing.push_async_callback(workers.close)
             listening = [listener for listener in self.listeners if listener.acceptor]
             await asyncio.gather(
                 self.companions.stop(timeout_s), *(listener.close(timeout_s) for listener in listening)

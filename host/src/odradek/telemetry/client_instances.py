@@ -117,7 +117,7 @@ class ClientInstances:
 
     def warn_of_capacity(self) -> None:
         """Log that the cache is too small, at most once in a while."""
-        now_ms = self.clock.now_ms()
+        now_ms = self.clock.monotonic_ms()
         if now_ms >= self.quiet_until_ms:
             self.quiet_until_ms = now_ms + CAPACITY_WARNING_INTERVAL_MS
             log.warning("client instance cache is full", extra={"cache_size": self.config.cache_size})

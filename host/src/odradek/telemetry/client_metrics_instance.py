@@ -14,6 +14,9 @@ from odradek.telemetry.subscription_id import subscription_id
 from odradek.telemetry.subscriptions import SubscriptionPlan
 from odradek.wire.error_code import ErrorCode
 
+NEVER_MS = -(2**63)
+"""Before every moment of the monotonic clock, which may start from 0 when the machine does."""
+
 MAX_LABELED_CONNECTIONS = 8
 """Connections of one instance whose labels are remembered. A client has one or two."""
 
@@ -36,9 +39,9 @@ class ClientMetricsInstance:
     stats: InstanceStats
     push_interval_ms: int
     subscription_id: int
-    last_get_ms: int = 0
-    """Epoch milliseconds; 0 lets the first request pass."""
-    last_push_ms: int = 0
+    last_get_ms: int = NEVER_MS
+    """On the monotonic clock, as the next one."""
+    last_push_ms: int = NEVER_MS
     terminating: bool = False
     """From the last push."""
     last_known_error: ErrorCode = ErrorCode.NONE

@@ -84,7 +84,7 @@ class ClientMetricsManager:
         self.enrichers = enrichers
         self.offload = offload
         self.accounts = PushAccounts()
-        self.now_ms = clock.now_ms
+        self.monotonic_ms = clock.monotonic_ms
         self.monotonic_ns = clock.monotonic_ns
         self.subscriptions = Subscriptions()
         self.stats = ClientMetricsStats(config.metric_config)
@@ -122,7 +122,7 @@ class ClientMetricsManager:
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """The current broker metrics."""
-        return self.stats.rows(len(self.client_instances.cached), self.now_ms())
+        return self.stats.rows(len(self.client_instances.cached), self.monotonic_ms())
 
     def connection_closed(self, connection_id: str) -> None:
         """Forget the client instance that was created on the connection; harmless for other connections."""
@@ -142,7 +142,7 @@ class ClientMetricsManager:
 
         The answer always has the client instance id, even if the request had it: clients rely on it.
         """
-        now_ms = self.now_ms()
+        now_ms = self.monotonic_ms()
         client_instance_id = request.client_instance_id
         if not client_instance_id or client_instance_id == NIL_UUID:
             client_instance_id = self.new_client_instance_id()
@@ -183,7 +183,7 @@ class ClientMetricsManager:
         client_instance_id = request.client_instance_id
         if not client_instance_id or client_instance_id in RESERVED_UUIDS:
             return self.rejected(ErrorCode.INVALID_REQUEST)
-        now_ms = self.now_ms()
+        now_ms = self.monotonic_ms()
         instance = self.client_instances.instance(client_instance_id, context, now_ms)
         refusal = self.refusal(instance, request, now_ms)
         # Also after a refusal, as in Kafka (KAFKA-20898 asks for the opposite).
@@ -290,7 +290,7 @@ class ClientMetricsManager:
         if not isinstance(outcome, bytes):
             self.accounts.waiting -= 1
             instance.last_known_error = self.blame(outcome)
-            instance.stats.record_error(self.now_ms())
+            instance.stats.record_error(self.monotonic_ms())
             return self.rejected(instance.last_known_error)
         payload = ClientTelemetryPayload(request.client_instance_id, request.terminating, outcome)
         opened_ns = self.monotonic_ns() - started_ns
@@ -321,9 +321,9 @@ class ClientMetricsManager:
         taken = self.plugin.export(push.context, push.payload, instance.push_interval_ms, self.kafka_policy)
         if taken:
             elapsed_ms = (self.monotonic_ns() - started_ns + push.opened_ns) / 1_000_000
-            instance.stats.record_export(elapsed_ms, self.now_ms())
+            instance.stats.record_export(elapsed_ms, self.monotonic_ms())
             return NONE
-        instance.stats.record_error(self.now_ms())
+        instance.stats.record_error(self.monotonic_ms())
         return ErrorCode.INVALID_RECORD if self.kafka_policy else NONE
 
     def blame(self, failure: BaseException) -> ErrorCode:

@@ -44,7 +44,7 @@ class Enrichers:
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - a plugin hurts itself alone
-                stats.fail(error, self.clock.now_ms())
+                stats.fail(error, self.clock.monotonic_ms())
             else:
                 stats.exported += 1
                 labels |= offered

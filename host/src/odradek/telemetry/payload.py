@@ -56,6 +56,11 @@ class PayloadWork:
     labels: EncodedLabels | None
     limits: PayloadLimits
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes sent to the other process."""
+        return len(self.data)
+
     def __call__(self) -> bytes:
         """The payload for the plugins.
 

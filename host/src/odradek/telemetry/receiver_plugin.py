@@ -133,7 +133,7 @@ class ClientMetricsReceiverPlugin:
                 raise
             except BaseException as error:  # noqa: BLE001 - Kafka catches Throwable; sys.exit() is no way out
                 whole = False
-                stats.fail(error, self.clock.now_ms())
+                stats.fail(error, self.clock.monotonic_ms())
             else:
                 stats.exported += 1
             ended_ns = self.monotonic_ns()

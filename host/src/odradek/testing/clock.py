@@ -1,4 +1,4 @@
-"""A clock that advances only when a test advances it."""
+"""A clock that advances only when a test advances it, and whose wall time jumps when a test sets it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ from odradek.clock import Timer
 class MockClock:
     """A clock, and the timer that it drives."""
 
-    time_ms: int = 1_700_000_000_000
-    """Epoch milliseconds. The checks of KIP-714 need a wall clock far from zero."""
+    time_ms: int = 10_000_000
+    """The monotonic clock, far from wall time, so that a test fails where one is taken for the other."""
+    ahead_ms: int = 1_699_990_000_000
+    """How far the wall clock is ahead of the monotonic one."""
     timer: Timer = field(default_factory=Timer)
 
     def now_ms(self) -> int:
+        return self.time_ms + self.ahead_ms
+
+    def monotonic_ms(self) -> int:
         return self.time_ms
 
     def monotonic_ns(self) -> int:
         return self.time_ms * 1_000_000
+
+    def jump(self, by_ms: int) -> None:
+        """Set the wall clock forward, or back if ``by_ms`` is negative. No time passes."""
+        self.ahead_ms += by_ms
 
     def advance(self, elapsed_ms: int) -> None:
         """Advance the time. Tasks run in the order of their deadlines, each with the time of its deadline."""

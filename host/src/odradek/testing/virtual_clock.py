@@ -29,7 +29,11 @@ class VirtualClock:
 
     def now_ms(self) -> int:
         """Epoch milliseconds, as the host sees them."""
-        return self.mock.time_ms
+        return self.mock.now_ms()
+
+    def monotonic_ms(self) -> int:
+        """The clock of the host's deadlines and intervals; it stands still too."""
+        return self.mock.monotonic_ms()
 
     def drive(self, thread: HostThread) -> None:
         """Become the clock of a host that is about to start.

@@ -129,7 +129,7 @@ class WatchedDispatcher(Dispatcher):
         """Store a refusal as the manager would: it determines which request the client may send next."""
         instance = self.broker.telemetry.client_instances.cached.get(request.client_instance_id)
         if instance is not None:
-            instance.maybe_update_push(self.now_ms())
+            instance.maybe_update_push(self.monotonic_ms())
             instance.last_known_error = error
 
     def later(self, row: Request, request: Any, response: Any) -> Deferred[Any]:
@@ -151,7 +151,7 @@ class WatchedDispatcher(Dispatcher):
             if not delay_ms:
                 keep(found)
                 return
-            task = self.broker.timer.schedule(self.now_ms() + delay_ms, lambda: keep(found))
+            task = self.broker.timer.schedule(self.monotonic_ms() + delay_ms, lambda: keep(found))
             outer.abandon = task.cancel
 
             def hurried() -> None:

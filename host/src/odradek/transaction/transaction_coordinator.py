@@ -52,6 +52,8 @@ class TransactionCoordinator:
     participants: TransactionParticipants
     new_producer_id: Callable[[], int]
     transactions: dict[str, TransactionMetadata] = field(default_factory=dict)
+    deadlines: dict[str, int] = field(default_factory=dict)
+    """When each open transaction times out, on the monotonic clock: its start is stored as wall time."""
     unmarked: dict[str, list[TopicPartition]] = field(default_factory=dict)
     """The partitions of a prepared transaction that have no marker yet, by transactional id."""
     tasks: dict[str, TimerTask] = field(default_factory=dict)
@@ -72,7 +74,10 @@ class TransactionCoordinator:
         for transactional_id, text in self.store.transactions():
             self.transactions[transactional_id] = TransactionMetadata.from_text(transactional_id, text)
         for transaction in self:
-            if transaction.state.is_prepared:
+            if transaction.state is TransactionState.ONGOING:
+                left_ms = transaction.start_ms + transaction.timeout_ms - self.clock.now_ms()
+                self._open(transaction, min(max(left_ms, 0), transaction.timeout_ms))
+            elif transaction.state.is_prepared:
                 self._begin_markers(transaction)
         self._repeat("abort", self.config.abort_timed_out_interval_ms, self.abort_timed_out)
         self._repeat("expire", self.config.remove_expired_interval_ms, self.remove_expired)
@@ -82,7 +87,7 @@ class TransactionCoordinator:
             self._repeat(name, interval_ms, action)
             action()
 
-        self.sweeps[name] = self.timer.schedule(self.clock.now_ms() + interval_ms, due)
+        self.sweeps[name] = self.timer.schedule(self.clock.monotonic_ms() + interval_ms, due)
 
     def close(self) -> None:
         """Cancel every timer."""
@@ -240,7 +245,15 @@ class TransactionCoordinator:
     def _put(self, transaction: TransactionMetadata) -> TransactionMetadata:
         self.store.put_transaction(transaction.transactional_id, transaction.to_text())
         self.transactions[transaction.transactional_id] = transaction
+        if transaction.state is TransactionState.ONGOING:
+            self._open(transaction, transaction.timeout_ms)
+        else:
+            self.deadlines.pop(transaction.transactional_id, None)
         return transaction
+
+    def _open(self, transaction: TransactionMetadata, left_ms: int) -> None:
+        """Set the deadline of an open transaction, unless it already has one."""
+        self.deadlines.setdefault(transaction.transactional_id, self.clock.monotonic_ms() + left_ms)
 
     def _begin_markers(self, prepared: TransactionMetadata) -> None:
         self.unmarked[prepared.transactional_id] = sorted(prepared.partitions, reverse=True)
@@ -267,7 +280,7 @@ class TransactionCoordinator:
                 extra={"id": name, "problem": str(error), "retry_ms": RETRY_MS},
             )
             delay_ms = RETRY_MS
-        at_ms = self.clock.now_ms() + delay_ms
+        at_ms = self.clock.monotonic_ms() + delay_ms
         self.tasks[name] = self.timer.schedule(at_ms, lambda: self._write_markers(prepared))
 
     def _complete(self, prepared: TransactionMetadata) -> None:
@@ -282,16 +295,17 @@ class TransactionCoordinator:
         """Abort transactions that have been open for longer than their time-outs, and fence their
         producers.
         """
-        now_ms = self.clock.now_ms()
-        self._abort_some([known.transactional_id for known in self if known.is_overdue(now_ms)])
+        now_ms = self.clock.monotonic_ms()
+        self._abort_some([name for name, deadline_ms in self.deadlines.items() if deadline_ms < now_ms])
 
     def _abort_some(self, waiting: list[str]) -> None:
         """Abort a limited number, the others in a later step: many may time out at the same moment."""
-        markers = 0
+        markers, now_ms = 0, self.clock.monotonic_ms()
         while waiting and markers < MARKERS_PER_STEP:
-            known = self.transactions.get(waiting.pop())
-            if known is None or not known.is_overdue(self.clock.now_ms()):
+            name = waiting.pop()
+            if self.deadlines.get(name, now_ms) >= now_ms:
                 continue  # has ended meanwhile
+            known = self.transactions[name]
             markers += 1 + len(known.partitions)
             try:
                 self._end(known, committed=False, bump_epoch=True)
@@ -299,7 +313,7 @@ class TransactionCoordinator:
                 problem = {"id": known.transactional_id, "problem": str(error)}
                 log.warning("cannot abort a timed-out transaction: the next sweep tries again", extra=problem)
         if waiting:
-            next_turn_ms = self.clock.now_ms() + 1
+            next_turn_ms = self.clock.monotonic_ms() + 1
             self.sweeps["aborts"] = self.timer.schedule(next_turn_ms, lambda: self._abort_some(waiting))
 
     def remove_expired(self) -> None:

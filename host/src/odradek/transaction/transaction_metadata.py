@@ -60,10 +60,6 @@ class TransactionMetadata:
         """Whether this is the producer under its next id, which it learns before all markers are written."""
         return self.next_producer_id != NO_PRODUCER_ID and producer == self.completed(0).identity
 
-    def is_overdue(self, now_ms: int) -> bool:
-        """Whether the transaction has been open for longer than its time-out."""
-        return self.state is TransactionState.ONGOING and self.start_ms + self.timeout_ms < now_ms
-
     @property
     def is_commit(self) -> bool:
         """Whether the outcome of a prepared or complete transaction is a commit."""

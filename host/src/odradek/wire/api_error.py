@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from odradek.wire.error_code import ErrorCode
 
 
@@ -17,3 +19,6 @@ class ApiError(Exception):
         super().__init__(message or code.name)
         self.code = code
         self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.message)

@@ -101,7 +101,7 @@ def _headers(body: bytes, position: int, end: int) -> tuple[Headers, int]:
     return tuple(headers), position
 
 
-def varint(data: bytes, position: int) -> tuple[int, int]:
+def varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """A signed zig-zag varint of up to 32 bits and the position after it. ``IndexError`` if the data ends."""
     byte = data[position]
     if byte < 0x80:
@@ -109,7 +109,7 @@ def varint(data: bytes, position: int) -> tuple[int, int]:
     return _long_varint(data, position, _INT32_BITS)
 
 
-def varlong(data: bytes, position: int) -> tuple[int, int]:
+def varlong(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """Like `varint`, with up to 64 bits."""
     byte = data[position]
     if byte < 0x80:
@@ -117,7 +117,7 @@ def varlong(data: bytes, position: int) -> tuple[int, int]:
     return _long_varint(data, position, _INT64_BITS)
 
 
-def _long_varint(data: bytes, position: int, largest: int) -> tuple[int, int]:
+def _long_varint(data: bytes | memoryview, position: int, largest: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = data[position]

@@ -47,9 +47,11 @@ class TopicResource:
         for key in after:
             if key not in KEYS:
                 raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {key}")
-        broker.topics.config_of(after)
-        if broker.topics.named(name) is None:
+        config, topic = broker.topics.config_of(after), broker.topics.named(name)
+        if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        if topic.guard is not None:
+            topic.guard.check_config(config)
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Use the new configuration for the logs from the next append on."""

@@ -26,7 +26,7 @@ unpack_header = REQUEST_HEADER.unpack_from
 
 Answer = bytes | Throttled | Deferred[Any] | None
 """A response frame, a frame that throttles its client, a deferred of either, or None if the protocol has no
-answer. A deferred frame may be empty: there is no response, so close the connection."""
+answer. A deferred frame may be None for the same reason, or empty, which closes the connection."""
 
 
 class Dispatcher:
@@ -38,6 +38,7 @@ class Dispatcher:
         self.compiled: dict[int, CompiledRoute] = {}
         """By API key and version, read from a request as one number."""
         self.now_ms = broker.clock.now_ms
+        self.monotonic_ms = broker.clock.monotonic_ms
         self.monotonic_ns = broker.clock.monotonic_ns
         self.quotas = broker.quotas
         self.unexpected_errors = 0
@@ -122,9 +123,9 @@ class Dispatcher:
         correlation_id: int,
         exchange: Exchange | None,
         outcome: Any,
-    ) -> bytes | Throttled:
-        """The frame of a deferred response, or of the refusal that an exception means. It is empty, which
-        closes the connection, if there can be neither.
+    ) -> bytes | Throttled | None:
+        """The frame of a deferred response, or of the refusal that an exception means. It is None if the
+        protocol has no answer, and empty, which closes the connection, if an exception has none.
 
         Never raises: the caller is a timer, or another client's append, and must not be hit by an exception.
         """
@@ -132,8 +133,8 @@ class Dispatcher:
             if isinstance(outcome, Exception):
                 outcome = self.refusal(route, request, outcome)
             if exchange is not None:
-                return self.charged(route, exchange, outcome) or b""
-            return self.frame(route, correlation_id, request, outcome)
+                return self.charged(route, exchange, outcome)
+            return None if outcome is None else self.frame(route, correlation_id, request, outcome)
         except CloseConnection:
             if exchange is not None:
                 self.charge(route, exchange, None)
@@ -144,7 +145,7 @@ class Dispatcher:
 
     def charge(self, route: CompiledRoute, exchange: Exchange, response: Any) -> Throttle:
         """Charge a request for its cost."""
-        exchange.now_ms = self.now_ms()
+        exchange.now_ms = self.monotonic_ms()
         exchange.response = response
         return route.charge(exchange, self.quotas)
 

@@ -54,7 +54,7 @@ class Exchange:
     spent_ns: int = 0
     """The time the handler took."""
     now_ms: int = 0
-    """The time of all charges of this exchange."""
+    """The monotonic time of all charges of this exchange."""
     response: Any = None
     """None if there is none, also because the connection closes."""
     body: bytes | None = None

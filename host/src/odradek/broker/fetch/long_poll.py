@@ -50,7 +50,7 @@ class LongPoll:
 
     def start(self, wait_ms: int) -> Deferred[Any]:
         """Wait for appends."""
-        deadline_ms = self.clock.now_ms() + min(wait_ms, MAX_WAIT_MS)
+        deadline_ms = self.clock.monotonic_ms() + min(wait_ms, MAX_WAIT_MS)
         self.timeout = self.timer.schedule(deadline_ms, self.finish)
         for log in self.logs:
             listener = self.appended
@@ -73,7 +73,7 @@ class LongPoll:
         if self.min_bytes <= 1:
             self.finish()
         elif self.look is None:
-            self.look = self.timer.schedule(self.clock.now_ms() + LOOK_MS, self.look_again)
+            self.look = self.timer.schedule(self.clock.monotonic_ms() + LOOK_MS, self.look_again)
 
     def look_again(self) -> None:
         """Answer if there are enough bytes now."""

@@ -56,16 +56,14 @@ def delete_records(
         wanted.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
     topics = [
         DeleteRecordsTopicResult(
-            name=name, partitions=[delete(name, each, context, broker) for each in partitions.values()]
+            name=name, partitions=[delete(name, each, broker) for each in partitions.values()]
         )
         for name, partitions in wanted.items()
     ]
     return DeleteRecordsResponse(topics=topics)
 
 
-def delete(
-    topic: str, wanted: DeleteRecordsPartition, context: RequestContext, broker: Broker
-) -> DeleteRecordsPartitionResult:
+def delete(topic: str, wanted: DeleteRecordsPartition, broker: Broker) -> DeleteRecordsPartitionResult:
     """Delete from one partition."""
     index = wanted.partition_index
     try:
@@ -74,7 +72,7 @@ def delete(
         log = broker.topics.log(topic, index)
         if log.config.cleanup_policy == {"compact"}:
             raise ApiError(ErrorCode.POLICY_VIOLATION)
-        low_watermark = log.delete_records(wanted.offset, context.received_ms)
+        low_watermark = log.delete_records(wanted.offset)
     except ApiError as error:
         return refused(index, error.code)
     return DeleteRecordsPartitionResult(partition_index=index, low_watermark=low_watermark)

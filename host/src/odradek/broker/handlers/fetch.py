@@ -82,7 +82,7 @@ def charge(exchange: Exchange, quotas: QuotaManagers) -> Throttle:
 def fetch(
     request: FetchRequest, context: RequestContext, broker: Broker
 ) -> FetchResponse | Draft | Deferred[FetchResponse | Draft]:
-    version, topics, now_ms = context.api_version, broker.topics, context.received_ms
+    version, topics, now_ms = context.api_version, broker.topics, broker.clock.monotonic_ms()
     replica = is_replica(request, version)
     if replica:
         params = ReadParams.of(request, version, broker.settings.fetch_max_bytes, broker.quotas.leader)
@@ -101,11 +101,11 @@ def fetch(
         rows = found.answers()
         if drafts:
             return Draft(
-                asked.draft(rows), lambda: asked.respond(rows, broker.clock.now_ms()), asked.throttled
+                asked.draft(rows), lambda: asked.respond(rows, broker.clock.monotonic_ms()), asked.throttled
             )
         if params.replication is not None:
             params.replication.record(found.replicated_bytes(params.replication))
-        return asked.respond(rows, broker.clock.now_ms())
+        return asked.respond(rows, broker.clock.monotonic_ms())
 
     found = read()
     min_bytes = min(request.min_bytes, params.max_bytes)

@@ -3,6 +3,8 @@
 Behavior:
     * Each partition's batch is checked and appended separately (``log/``) and is in the page cache before the
       answer. If ``flush.messages`` of the topic is reached, the answer waits for the disk.
+    * All records are validated, as in Kafka. A request that is more than a few milliseconds of work waits for
+      a worker process. More records in a batch than ``produce.batch.max.records`` are MESSAGE_TOO_LARGE.
     * A batch with invalid records is refused completely; from v8 on the answer lists the first thousand of
       them (RecordErrors, KIP-467).
     * The last mention of a partition counts.
@@ -30,10 +32,12 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import CloseConnection, answers
 from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
+from odradek.broker.produce_batches import TOPIC_ID_VERSION, ProduceBatches, last_of_each
 from odradek.broker.topics import Topic
 from odradek.broker.transactions.transaction_join import TransactionJoin
 from odradek.deferred import Deferred
-from odradek.log.log_validator import InvalidRecords
+from odradek.log.batch_work import Prepared
+from odradek.log.log_validator import InvalidRecords, OpeningBudget
 from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
@@ -49,8 +53,10 @@ from odradek.wire.messages.produce import (
 )
 from odradek.wire.types import between
 
+ProduceAnswer = ProduceResponse | None
+"""None with acks=0."""
+
 ALL_ACKS = (-1, 0, 1)
-TOPIC_ID_VERSION = 13
 
 
 def refuse(request: ProduceRequest, code: ErrorCode, message: str | None) -> ProduceResponse:
@@ -93,16 +99,34 @@ def blamed(index: int, error: InvalidRecords, log: PartitionLog) -> PartitionPro
 @answers(ProduceRequest, ProduceResponse, advertised=between(0, 13), refusal=refuse, charge=charge_produce)
 def produce(
     request: ProduceRequest, context: RequestContext, broker: Broker
-) -> ProduceResponse | Deferred[ProduceResponse] | None:
+) -> ProduceAnswer | Deferred[ProduceAnswer]:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+    settings = broker.settings
+    budget = OpeningBudget(
+        settings.produce_inline_records, settings.produce_inline_bytes, settings.produce_batch_max_records
+    )
+    batches = ProduceBatches(broker.offload, budget)
+    batches.prepare(request, context, broker.topics)
+    if batches.waiting:
+        return batches.finish().then(lambda _: append_all(request, context, broker, batches))
+    return append_all(request, context, broker, batches)
+
+
+def append_all(
+    request: ProduceRequest, context: RequestContext, broker: Broker, batches: ProduceBatches
+) -> ProduceAnswer | Deferred[ProduceAnswer]:
+    """Append the validated batches and answer."""
     transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
     flushes = FlushWait()
     response = ProduceResponse(
-        responses=[append(topic, transaction, flushes, context, broker) for topic in request.topic_data]
+        responses=[
+            append(topic, number, batches, transaction, flushes, context, broker)
+            for number, topic in enumerate(request.topic_data)
+        ]
     )
     if request.acks != 0:
-        return flushes.answered(response, context.received_ms)
+        return flushes.answered(response)
     for topic in response.responses:
         for partition in topic.partition_responses:
             if partition.error_code:
@@ -112,22 +136,25 @@ def produce(
 
 def append(
     data: TopicProduceData,
+    number: int,
+    batches: ProduceBatches,
     transaction: TransactionJoin,
     flushes: FlushWait,
     context: RequestContext,
     broker: Broker,
 ) -> TopicProduceResponse:
-    """Append the batches of one topic."""
+    """Append the batches of one topic, the ``number``-th of the request."""
     if context.api_version >= TOPIC_ID_VERSION:
         topic, unknown = broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:
         topic, unknown = broker.topics.named(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    last_of_each = {partition.index: partition for partition in data.partition_data}
     partitions = [
         refused(partition.index, unknown, None)
         if topic is None
-        else append_batch(topic, partition, transaction, flushes, context)
-        for partition in last_of_each.values()
+        else append_batch(
+            topic, partition, batches.outcomes.get((number, place)), transaction, flushes, context
+        )
+        for place, partition in enumerate(last_of_each(data))
     ]
     return TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=partitions)
 
@@ -135,23 +162,23 @@ def append(
 def append_batch(
     topic: Topic,
     data: PartitionProduceData,
+    batch: Prepared | None,
     transaction: TransactionJoin,
     flushes: FlushWait,
     context: RequestContext,
 ) -> PartitionProduceResponse:
     """Append one partition's batch."""
     log = topic.partition(data.index)
-    if log is None:
+    if log is None or batch is None:
         return refused(data.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+    if isinstance(batch, InvalidRecords):
+        return blamed(data.index, batch, log)
+    if isinstance(batch, ApiError):
+        return refused(data.index, batch.code, batch.message)
     try:
-        appended = log.append(
-            data.records or b"",
-            now_ms=context.received_ms,
-            api_version=context.api_version,
-            join_transaction=partial(transaction.join, (topic.name, data.index), log),
+        appended = log.append_prepared(
+            batch, context.received_ms, partial(transaction.join, (topic.name, data.index), log)
         )
-    except InvalidRecords as error:
-        return blamed(data.index, error, log)
     except ApiError as error:
         return refused(data.index, error.code, error.message)
     answer = PartitionProduceResponse(

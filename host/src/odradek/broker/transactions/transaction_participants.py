@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from dataclasses import dataclass
 
 from odradek.broker.topics import Topics
@@ -62,14 +61,15 @@ class Participants:
             )
 
     def complete_offsets(self, producer_id: int, committed: bool) -> None:
-        """Commit or drop this producer's pending offsets in every group that has some."""
+        """Commit or drop this producer's pending offsets in every group that has some.
+
+        Raises:
+            ApiError: COORDINATOR_NOT_AVAILABLE: the offsets cannot be stored now.
+        """
         groups = [
             group_id
             for group_id, producers in self.offsets.open_transactions.items()
             if producer_id in producers
         ]
-        try:
-            for group_id in groups:
-                self.offsets.complete(producer_id, group_id, committed)
-        except sqlite3.Error as error:
-            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the offset store: {error}") from error
+        for group_id in groups:
+            self.offsets.complete(producer_id, group_id, committed)

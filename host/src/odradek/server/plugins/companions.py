@@ -47,9 +47,9 @@ class CompanionRunner:
 
     async def keep(self, command: Sequence[str]) -> None:
         while True:
-            started_ms = self.clock.now_ms()
+            started_ms = self.clock.monotonic_ms()
             why = await self.run(command)
-            if self.clock.now_ms() - started_ms >= STEADY_MS:
+            if self.clock.monotonic_ms() - started_ms >= STEADY_MS:
                 self.backoff_s = self.first_backoff_s
             log.warning(
                 "companion ended, restarting it",

@@ -1,8 +1,8 @@
-"""Open large payloads in separate processes, so that no push holds up the loop.
+"""Open large payloads and record batches in separate processes, so that no request holds up the loop.
 
 A worker is ``python -m odradek.server.plugins.payload_workers``. It exchanges pickles over its standard input
-and output, each preceded by its length. The host starts it with the first large payload and restarts it after
-a crash; the push it was working on fails. Threads do not help: protobuf holds the interpreter's lock while it
+and output, each preceded by its length. The host starts it with the first work and restarts it after a crash;
+the request it was working on fails. Threads do not help: protobuf holds the interpreter's lock while it
 parses (measured).
 """
 
@@ -16,9 +16,7 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Callable
-from typing import BinaryIO
-
-from odradek.telemetry.payload import PayloadWork
+from typing import Any, BinaryIO, Protocol
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +26,18 @@ MAX_QUEUED_BYTES = 64 << 20
 MAX_QUEUED = 4_096
 """The same limit as a count: one kilobyte can hold 20 ms of work, and its client need not stay to wait."""
 
-Done = Callable[[bytes | Exception], None]
+Done = Callable[[Any], None]
+
+
+class Work(Protocol):
+    """Work that can be pickled, and its result."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes while it waits."""
+
+    def __call__(self) -> Any:
+        """The result. An exception is passed on."""
 
 
 class WorkerFailed(Exception):
@@ -40,18 +49,18 @@ class PayloadWorkers:
 
     def __init__(self, workers: int) -> None:
         self.idle = workers
-        self.queue: deque[tuple[PayloadWork, Done]] = deque()
+        self.queue: deque[tuple[Work, Done]] = deque()
         self.queued_bytes = 0
         self.processes: list[asyncio.subprocess.Process] = []
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def offload(self, work: PayloadWork, done: Done) -> None:
+    def offload(self, work: Work, done: Done) -> None:
         """Open a payload; call ``done`` on the loop with the bytes or the error."""
-        if len(self.queue) >= MAX_QUEUED or self.queued_bytes + len(work.data) > MAX_QUEUED_BYTES:
+        if len(self.queue) >= MAX_QUEUED or self.queued_bytes + work.size_bytes > MAX_QUEUED_BYTES:
             done(WorkerFailed(f"{len(self.queue)} payloads are waiting"))
             return
         self.queue.append((work, done))
-        self.queued_bytes += len(work.data)
+        self.queued_bytes += work.size_bytes
         if self.idle > 0:
             self.idle -= 1
             task = asyncio.get_running_loop().create_task(self.work_off(), name="payload-worker")
@@ -63,12 +72,12 @@ class PayloadWorkers:
         try:
             while self.queue:
                 work, done = self.queue.popleft()
-                self.queued_bytes -= len(work.data)
+                self.queued_bytes -= work.size_bytes
                 done(await self.open(work))
         finally:
             self.idle += 1
 
-    async def open(self, work: PayloadWork) -> bytes | Exception:
+    async def open(self, work: Work) -> Any:
         """Open one payload; return its bytes or the error."""
         process = None
         try:
@@ -87,7 +96,6 @@ class PayloadWorkers:
                     process.kill()
             return WorkerFailed(repr(error))
         self.processes.append(process)
-        assert isinstance(answer, bytes | Exception)
         return answer
 
     async def start(self) -> asyncio.subprocess.Process:
@@ -114,7 +122,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     while len(head := requests.read(LENGTH.size)) == LENGTH.size:
         work = pickle.loads(requests.read(LENGTH.unpack(head)[0]))  # noqa: S301  the host wrote it
         try:
-            answer: bytes | Exception = work()
+            answer = work()
         except Exception as error:  # noqa: BLE001  the host answers for it
             answer = error
         message = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)

@@ -87,7 +87,7 @@ class Channel(asyncio.Protocol):
 
     __slots__ = (
         "answer", "answers", "buffer", "closing", "context", "last_active_ms", "max_request_bytes",
-        "monotonic_ns", "now_ms", "owner", "pending", "reading_paused", "transport", "turn_over",
+        "monotonic_ms", "monotonic_ns", "owner", "pending", "reading_paused", "transport", "turn_over",
         "writing_paused",
     )  # fmt: skip
 
@@ -110,13 +110,13 @@ class Channel(asyncio.Protocol):
         """The rest of the buffer waits for the next turn of the loop, which is scheduled."""
         self.last_active_ms = 0
         self.max_request_bytes = owner.max_request_bytes
-        self.now_ms = owner.clock.now_ms
+        self.monotonic_ms = owner.clock.monotonic_ms
         self.monotonic_ns = owner.clock.monotonic_ns
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
         self.context = self.owner.opened(self, self.transport)
-        self.last_active_ms = self.owner.clock.now_ms()
+        self.last_active_ms = self.monotonic_ms()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closing = True
@@ -129,7 +129,7 @@ class Channel(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.closing:
             return
-        self.last_active_ms = self.now_ms()
+        self.last_active_ms = self.monotonic_ms()
         if self.buffer is None and self.pending is None and not self.writing_paused:
             size = len(data)
             if size >= 4:
@@ -266,10 +266,12 @@ class Channel(asyncio.Protocol):
         self.pending = answer
         answer.when_done(self.resume)
 
-    def resume(self, answer: bytes | Throttled) -> None:
-        """Write the pending answer and take the next requests; if it is empty, close."""
+    def resume(self, answer: bytes | Throttled | None) -> None:
+        """Write the pending answer, if there is one, and take the next requests; if it is empty, close."""
         self.pending = None
-        if not answer:
+        if answer is None:
+            self.go_on()
+        elif not answer:
             self.close()
         elif isinstance(answer, Throttled):
             self.throttle(answer)
@@ -293,7 +295,7 @@ class Channel(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Take the requests that came while the channel was muted."""
-        self.last_active_ms = self.now_ms()
+        self.last_active_ms = self.monotonic_ms()
         if self.owner.draining:
             self.close()
         elif self.buffer is not None:

@@ -20,7 +20,7 @@ SHARED_BUFFER_BYTES = 1 << 20
 class FrameTaker(Protocol):
     """The channel that a frame arrives for."""
 
-    now_ms: Callable[[], int]
+    monotonic_ms: Callable[[], int]
     last_active_ms: int
     closing: bool
 
@@ -56,7 +56,7 @@ class LargeFrame(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         channel = self.channel
-        channel.last_active_ms = channel.now_ms()
+        channel.last_active_ms = channel.monotonic_ms()
         if channel.closing:
             return
         self.frame += self.shared[:nbytes]

@@ -16,7 +16,7 @@ def forget_idle(
     quotas: QuotaManagers | ConnectionQuotas, clock: Clock, timer: Timer, unseen: int | None = None
 ) -> None:
     """Forget clients and addresses that were idle for an hour, now and every 30 s, a few per turn."""
-    now_ms = clock.now_ms()
+    now_ms = clock.monotonic_ms()
     left = (quotas.sensors if unseen is None else unseen) - SENSORS_PER_TURN
     quotas.expire(now_ms, SENSORS_PER_TURN)
     if left > 0:

@@ -16,7 +16,8 @@ from odradek.clock import Clock, Timer, TimerTask
 from odradek.deferred import Offload, offload_inline
 from odradek.log.cleanable import Cleanable, cleanable, filthiest
 from odradek.log.cleaner import DEDUPE_BUFFER_BYTES, Cleaner
-from odradek.log.log_manager import LogManager, Partition
+from odradek.log.log_manager import LogManager
+from odradek.log.partition_folder import Partition
 from odradek.log.partition_log import PartitionLog
 from odradek.log.replica_move import ReplicaMove
 from odradek.log.steps import Steps
@@ -106,7 +107,7 @@ class LogUpkeep:
 
     def later(self, wait_ms: int, action: Callable[[], None]) -> None:
         if not self.stopped:
-            self.timer.schedule(self.clock.now_ms() + wait_ms, action)
+            self.timer.schedule(self.clock.monotonic_ms() + wait_ms, action)
 
     def remove_tree(self, folder: Path) -> None:
         """Delete a folder that is no longer used, off the loop."""
@@ -138,7 +139,10 @@ class LogUpkeep:
     def graves(self) -> Steps:
         """Unlink due segments, log by log."""
         for each in self.logs:
-            while each.graves and each.graves[0].due_ms <= self.clock.now_ms():
+            now_ms = self.clock.monotonic_ms()
+            for grave in each.graves:
+                grave.due_ms = min(grave.due_ms, now_ms + grave.delay_ms)
+            while each.graves and each.graves[0].due_ms <= now_ms:
                 try:
                     yield partial(each.graves.popleft().path.unlink, missing_ok=True)
                 except OSError as error:
@@ -209,9 +213,10 @@ class LogUpkeep:
 
     # Flushes
 
-    def flush_wanted(self, asking: PartitionLog, due_ms: int) -> None:
+    def flush_wanted(self, asking: PartitionLog, wait_ms: int) -> None:
         """Schedule the flush that ``flush.messages`` or ``flush.ms`` requires."""
         self.forget_due_flush(asking)
+        due_ms = self.clock.monotonic_ms() + wait_ms
         self.due_flushes[asking] = self.timer.schedule(due_ms, partial(self.flush, asking))
 
     def forget_due_flush(self, log: PartitionLog) -> None:

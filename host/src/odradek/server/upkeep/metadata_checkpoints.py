@@ -43,7 +43,7 @@ class MetadataCheckpoints:
 
     def start(self) -> None:
         """Schedule the next look; each look schedules another."""
-        self.timer.schedule(self.clock.now_ms() + INTERVAL_MS, self.step)
+        self.timer.schedule(self.clock.monotonic_ms() + INTERVAL_MS, self.step)
 
     def step(self) -> None:
         changes = self.changes()

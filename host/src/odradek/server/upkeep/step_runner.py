@@ -81,7 +81,7 @@ class StepRunner:
         self.ready.append(task)
         if not self.awake:
             self.awake = True
-            self.timer.schedule(self.clock.now_ms(), self.turn)
+            self.timer.schedule(self.clock.monotonic_ms(), self.turn)
 
     def turn(self) -> None:
         """Advance the tasks in turn until the time is used up."""
@@ -94,7 +94,7 @@ class StepRunner:
         finally:
             self.awake = bool(self.ready)
             if self.awake:
-                self.timer.schedule(self.clock.now_ms() + BETWEEN_TURNS_MS, self.turn)
+                self.timer.schedule(self.clock.monotonic_ms() + BETWEEN_TURNS_MS, self.turn)
 
     def advance(self, task: Task) -> None:
         """Run one step of a task."""
@@ -115,7 +115,7 @@ class StepRunner:
         if step is None:
             self.ready.append(task)
         elif isinstance(step, Pause):
-            self.timer.schedule(self.clock.now_ms() + step.wait_ms, lambda: self.go_on(task))
+            self.timer.schedule(self.clock.monotonic_ms() + step.wait_ms, lambda: self.go_on(task))
         else:
             self.offload(step, lambda result: self.resume(task, result))
 

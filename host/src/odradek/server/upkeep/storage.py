@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from odradek.log.log_manager import LogManager
 from odradek.log.replica_move import MoveThrottle
+from odradek.metadata.damage import in_one_line
 from odradek.metadata.offset_store import SqliteOffsetStore
-from odradek.metadata.store import MetadataStore, StoreError
+from odradek.metadata.store import StoreError
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.data_dir import DataDir
+from odradek.server.upkeep.metadata_recovery import open_metadata
 from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 
 METADATA_FILE = "metadata.db"
 LOG_FOLDER = "logs"
@@ -27,6 +32,7 @@ class Storage:
         now_ms: The time of the start.
         log_dirs: ``log.dirs``; empty for one folder inside the data directory.
         throttle: The throttle of moves between log directories.
+        recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
 
     Raises:
         ConfigError: A directory cannot be used, or another process uses it. Nothing stays open.
@@ -38,26 +44,30 @@ class Storage:
         now_ms: int,
         log_dirs: Sequence[Path] = (),
         throttle: MoveThrottle | None = None,
+        *,
+        recover_metadata: bool = False,
     ) -> None:
         with ExitStack() as opened:
             opened.callback(DataDir(path).close)
-            self.metadata_path = path / METADATA_FILE
-            try:
-                self.metadata = MetadataStore(path / METADATA_FILE)
-                opened.callback(self.metadata.close)
-                self.offsets = SqliteOffsetStore(path / METADATA_FILE)
-                opened.callback(self.offsets.close)
-                self.transactions = SqliteTransactionStore(path / METADATA_FILE)
-                opened.callback(self.transactions.close)
-            except StoreError as error:
-                raise ConfigError("data.dir", str(error)) from error
-            key = "log.dirs" if log_dirs else "data.dir"
+            key = self.logs_key = "log.dirs" if log_dirs else "data.dir"
             directories = log_dirs or (path / LOG_FOLDER,)
             if len({each.resolve() for each in directories}) < len(directories):
                 raise ConfigError(key, "names a directory twice; list each directory once")
             for directory in directories:
                 if directory.resolve() != path.resolve():
                     opened.callback(DataDir(directory, key).close)
+            self.metadata_path = path / METADATA_FILE
+            try:
+                self.metadata = open_metadata(
+                    self.metadata_path, directories, now_ms, recover=recover_metadata
+                )
+                opened.callback(self.metadata.close)
+                self.offsets = SqliteOffsetStore(self.metadata_path)
+                opened.callback(self.offsets.close)
+                self.transactions = SqliteTransactionStore(self.metadata_path)
+                opened.callback(self.transactions.close)
+            except (StoreError, ApiError, OSError) as error:
+                raise ConfigError("data.dir", str(error)) from error
             try:
                 self.logs = LogManager(*directories, now_ms=now_ms, throttle=throttle)
             except ApiError as error:
@@ -68,6 +78,27 @@ class Storage:
     def changes(self) -> int:
         """Number of rows of offsets and transactions written to the metadata file since the start."""
         return self.offsets.connection.total_changes + self.transactions.connection.total_changes
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Report errors of the files while the host loads them.
+
+        Raises:
+            ConfigError: A file is damaged, or cannot be read or written.
+        """
+        try:
+            yield
+        except (ApiError, OSError, StoreError, sqlite3.Error, UnicodeError, json.JSONDecodeError) as error:
+            # The transaction store reports errors of the metadata file by a code that clients retry.
+            coordinator = isinstance(error, ApiError) and error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            if isinstance(error, ApiError | OSError) and not coordinator:
+                raise ConfigError(self.logs_key, str(error)) from error
+            raise ConfigError(
+                "data.dir",
+                f"{self.metadata_path} is damaged: {in_one_line(error)}; restore the file from a backup, or"
+                " move it away and start once with --recover-metadata to rebuild the topics from their"
+                " partitions",
+            ) from error
 
     def close(self) -> None:
         """Close all files, then release the locks."""

@@ -29,13 +29,13 @@ class TimerDriver:
         """Wake up at a new earliest deadline."""
         if self.handle is not None:
             self.handle.cancel()
-        delay_s = max(deadline_ms - self.clock.now_ms(), 0) / 1000
+        delay_s = max(deadline_ms - self.clock.monotonic_ms(), 0) / 1000
         self.handle = self.loop.call_later(delay_s, self.run)
 
     def run(self) -> None:
         """Run due actions, at most `MOST_AT_ONCE`, then sleep until the next deadline."""
         try:
-            self.timer.run_due(self.clock.now_ms(), MOST_AT_ONCE)
+            self.timer.run_due(self.clock.monotonic_ms(), MOST_AT_ONCE)
         except Exception:
             log.exception("a timed action failed")
         deadline_ms = self.timer.next_deadline_ms()

@@ -1,0 +1,183 @@
+"""What clients may do to the telemetry topic: nothing that would stop the host's pushes or their delivery."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+from odradek.broker.spool_settings import SpoolSettings, TopicProduce
+from odradek.broker.telemetry_spool import BATCH_ROOM_BYTES, TelemetrySpool
+from odradek.broker.topics import TOPIC_RESOURCE
+from odradek.deferred import offload_inline
+from odradek.plugin.context import RequestContext
+from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.protocols import TelemetryRecord
+from odradek.plugin.telemetry_topic import encode_headers, record_key
+from odradek.wire.compression import Codec
+from odradek.wire.config_resource import ResourceType
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.record import Headers, Record
+from odradek.wire.record_batch import build_batch
+from support.broker import BrokerClient
+
+TOPIC = "__client_telemetry"
+MAX_PUSH_BYTES = 1 << 20
+SET, DELETE = 0, 1
+
+
+def client_with(produce: TopicProduce = TopicProduce.CHECKED) -> BrokerClient:
+    client = BrokerClient()
+    broker = client.broker
+    spool = TelemetrySpool(
+        SpoolSettings(partitions=2, produce=produce),
+        MAX_PUSH_BYTES,
+        broker.topics,
+        broker.groups,
+        broker.clock,
+        broker.timer,
+        offload_inline,
+    )
+    broker.topics.listeners.append(spool.topics_changed)
+    return client
+
+
+def push(client: BrokerClient) -> Record:
+    """The record of a push."""
+    data = MetricsData()
+    data.resource_metrics.add().scope_metrics.add().metrics.add(name="org.x")
+    context = RequestContext(client.connection, 72, 0, 1, "app", client.broker.clock.now_ms())
+    payload = ClientTelemetryPayload(bytes(range(16)), terminating=False, data=data.SerializeToString())
+    headers: Headers = tuple(encode_headers(TelemetryRecord(context, 1_000, payload)))
+    return Record(record_key(payload.client_instance_id), payload.data, context.received_ms, headers)
+
+
+def produced(client: BrokerClient, *records: Record, codec: Codec = Codec.NONE, partition: int = 0) -> Any:
+    topic = client.broker.topics.named(TOPIC)
+    assert topic is not None
+    data = PartitionProduceData(index=partition, records=build_batch(records, codec=codec))
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1_000,
+        topic_data=[TopicProduceData(name=TOPIC, topic_id=topic.id, partition_data=[data])],
+    )
+    return client.send(request).responses[0].partition_responses[0]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_records_of_the_documented_format_are_appended(codec: Codec) -> None:
+    client = client_with()
+    record = push(client)
+
+    answer = produced(client, record, record._replace(value=b""), codec=codec)
+
+    assert (answer.error_code, answer.base_offset) == (0, 0)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("key", None),
+        ("key", b"me"),
+        ("value", None),
+        ("value", b"\xff not OTLP"),
+        ("headers", ()),
+        ("headers", (("received_ms", b"soon"),)),
+    ],
+)
+def test_any_other_record_is_named_and_refused(codec: Codec, field: str, value: Any) -> None:
+    client = client_with()
+    good = push(client)
+    bad = good._replace(**{field: value if field != "headers" or not value else good.headers + value})
+
+    answer = produced(client, good, bad, good, codec=codec)
+
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in answer.record_errors] == [1]
+    assert client.broker.topics.log(TOPIC, 0).log_end_offset == 0
+
+
+def test_a_topic_that_was_made_again_or_has_grown_is_checked_too() -> None:
+    client = client_with()
+    topics = client.broker.topics
+    topic = topics.named(TOPIC)
+    assert topic is not None
+    topics.delete(topic)
+    again = topics.named(TOPIC)
+    assert again is not None
+    topics.grow(again, 3)
+
+    answer = produced(client, Record(None, b"junk"), partition=2)
+
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+
+
+def test_the_topic_can_be_closed_to_clients() -> None:
+    client = client_with(TopicProduce.REFUSED)
+
+    answer = produced(client, push(client))
+
+    assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert answer.error_message == f"Cannot append to internal topic {TOPIC}"
+
+
+def altered(client: BrokerClient, name: str, key: str, value: str | None, operation: int = SET) -> Any:
+    config = AlterableConfig(name=key, config_operation=operation, value=value)
+    resource = AlterConfigsResource(resource_type=ResourceType.TOPIC, resource_name=name, configs=[config])
+    return client.send(IncrementalAlterConfigsRequest(resources=[resource])).responses[0]
+
+
+@pytest.mark.parametrize("name", [TOPIC, TOPIC + "_dead_letter"])
+@pytest.mark.parametrize(
+    ("key", "value", "operation"),
+    [
+        ("max.message.bytes", "1", SET),
+        ("max.message.bytes", str(MAX_PUSH_BYTES + BATCH_ROOM_BYTES - 1), SET),
+        ("max.message.bytes", None, DELETE),
+        ("segment.bytes", str(1 << 20), SET),
+        ("cleanup.policy", "compact", SET),
+        ("cleanup.policy", "compact,delete", SET),
+    ],
+)
+def test_keys_that_would_break_the_host_are_refused(
+    name: str, key: str, value: str | None, operation: int
+) -> None:
+    client = client_with()
+    before = client.broker.metadata.resource(TOPIC_RESOURCE, name)
+
+    answer = altered(client, name, key, value, operation)
+
+    assert answer.error_code == ErrorCode.INVALID_CONFIG
+    assert key in answer.error_message
+    assert client.broker.metadata.resource(TOPIC_RESOURCE, name) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("retention.ms", "1000"), ("max.message.bytes", str(32 << 20)), ("segment.ms", "1000")]
+)
+def test_other_keys_are_an_operators_business(key: str, value: str) -> None:
+    client = client_with()
+
+    answer = altered(client, TOPIC, key, value)
+
+    assert answer.error_code == 0
+    assert client.broker.metadata.resource(TOPIC_RESOURCE, TOPIC)[key] == value
+
+
+def test_the_hosts_own_batches_pass_whatever_the_topic_is_configured_as() -> None:
+    client = client_with(TopicProduce.REFUSED)
+    log = client.broker.topics.log(TOPIC, 0)
+    log.config = replace(log.config, message_timestamp_before_max_ms=1)
+
+    info = log.append(build_batch([push(client)._replace(timestamp_ms=5)]), 10_000, trusted_records=True)
+
+    assert info.base_offset == 0
