@@ -167,6 +167,14 @@ def test_records_of_one_shape_need_no_worker(client: BrokerClient, elsewhere: El
     assert client.broker.topics.log("t", 0).log_end_offset == 8_000
 
 
+def test_many_records_of_one_shape_use_up_the_budget_too(client: BrokerClient, elsewhere: Elsewhere) -> None:
+    uniform = build_batch([Record(b"k", b"v", NOW_MS)] * 8_000)
+
+    client.defer(request(client, *[uniform] * 50))
+
+    assert sum(elsewhere.pieces) >= 50 - 8 * INLINE.produce_inline_records // 8_000 - 1
+
+
 def test_headers_count_too(client: BrokerClient, elsewhere: Elsewhere) -> None:
     crowded = [Record(b"k", b"v", NOW_MS, (("h", b""),) * 100)] * 101
 

@@ -73,8 +73,8 @@ class BrokerSettings:
     """Kafka has no bound. The default is ten times the largest default batch of librdkafka."""
     produce_inline_records: int = setting(
         "produce.inline.records", Whole(INT), 5_000,
-        "Records and headers of one request that are validated one by one on the event loop; a worker process "
-        "validates the other batches. Records of one size are validated together and do not count.", unit="records",
+        "Records and headers of one request that are validated on the event loop; a worker process validates "
+        "the other batches. Eight records of one size count as one.", unit="records",
     )
     """Two to three milliseconds of work."""
     produce_inline_bytes: int = setting(

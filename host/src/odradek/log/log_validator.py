@@ -228,7 +228,7 @@ def _opened(
 
 def _scanned(body: bytes | memoryview, header: RecordBatchHeader, budget: OpeningBudget) -> RecordScan:
     count = header.record_count
-    # Records of one shape take so little time that they are not counted. A large batch gets a short try.
+    # Records of one shape take a fraction of the time, so a large batch gets a short try.
     singles = budget.records if count <= budget.records else budget.records // 8
     try:
         scan = scan_records(body, count, header.base_timestamp_ms, singles, budget.records)
