@@ -171,6 +171,7 @@ def test_many_records_of_one_shape_use_up_the_budget_too(client: BrokerClient, e
     uniform = build_batch([Record(b"k", b"v", NOW_MS)] * 8_000)
 
     client.defer(request(client, *[uniform] * 50))
+    elsewhere.work()
 
     assert sum(elsewhere.pieces) >= 50 - 8 * INLINE.produce_inline_records // 8_000 - 1
 
