@@ -27,7 +27,9 @@ from support.broker import BrokerClient, make_broker
 
 INLINE = BrokerSettings()
 COUNT = INLINE.produce_inline_records + 1
-LARGE = build_batch([Record(b"k", b"v", NOW_MS)] * COUNT, codec=Codec.ZSTD)
+VALUES = [b"v" * (number % 3) for number in range(COUNT)]
+LARGE = build_batch([Record(b"k", value, NOW_MS) for value in VALUES], codec=Codec.ZSTD)
+POISON = altered(LARGE, body=compress(Codec.ZSTD, decompress(Codec.ZSTD, LARGE[61:], 1 << 24) + b"\x00"))
 RECORD = b"\x0c\x00\x00\x00\x01\x01\x00"
 
 
@@ -91,13 +93,12 @@ def test_a_large_batch_is_appended_when_it_has_been_validated(
     answers = pending().responses[0].partition_responses
     assert ends_before == (1, 0)
     assert [(each.error_code, each.base_offset) for each in answers] == [(0, 1), (0, 0)]
-    assert values_from(log)[:2] == [(0, b"other"), (1, b"v")]
+    assert values_from(log)[:2] == [(0, b"other"), (1, b"")]
     assert log.log_end_offset == 1 + COUNT
 
 
 def test_a_large_poisonous_batch_is_refused(client: BrokerClient, elsewhere: Elsewhere) -> None:
-    poison = altered(LARGE, body=compress(Codec.ZSTD, RECORD * (COUNT - 1)))
-    pending = client.defer(request(client, poison))
+    pending = client.defer(request(client, POISON))
 
     elsewhere.work()
 
@@ -157,6 +158,24 @@ def test_at_most_a_quarter_of_a_megabyte_is_decompressed_on_the_loop(
     assert elsewhere.pieces == [2]
 
 
+def test_records_of_one_shape_need_no_worker(client: BrokerClient, elsewhere: Elsewhere) -> None:
+    uniform = build_batch([Record(b"k", b"v" * 100, NOW_MS)] * 8_000)
+
+    client.defer(request(client, uniform))
+
+    assert elsewhere.pieces == []
+    assert client.broker.topics.log("t", 0).log_end_offset == 8_000
+
+
+def test_many_records_of_one_shape_use_up_the_budget_too(client: BrokerClient, elsewhere: Elsewhere) -> None:
+    uniform = build_batch([Record(b"k", b"v", NOW_MS)] * 8_000)
+
+    client.defer(request(client, *[uniform] * 50))
+    elsewhere.work()
+
+    assert sum(elsewhere.pieces) >= 50 - 8 * INLINE.produce_inline_records // 8_000 - 1
+
+
 def test_headers_count_too(client: BrokerClient, elsewhere: Elsewhere) -> None:
     crowded = [Record(b"k", b"v", NOW_MS, (("h", b""),) * 100)] * 101
 
@@ -168,7 +187,7 @@ def test_headers_count_too(client: BrokerClient, elsewhere: Elsewhere) -> None:
 def test_the_batches_of_one_request_share_the_budget_and_travel_together(
     client: BrokerClient, elsewhere: Elsewhere
 ) -> None:
-    batch = build_batch([Record(b"k", b"v" * 40, NOW_MS)] * 1_000)
+    batch = build_batch([Record(b"k", value + b"v" * 40, NOW_MS) for value in VALUES[:1_000]])
     inline = INLINE.produce_inline_records // 1_000
     each_piece = WORK_BYTES // len(batch)
     pending = client.defer(request(client, *[batch] * 200))
@@ -215,8 +234,7 @@ def test_without_acks_a_validated_batch_has_no_answer(client: BrokerClient, else
 def test_without_acks_a_refused_batch_closes_the_connection(
     client: BrokerClient, elsewhere: Elsewhere
 ) -> None:
-    poison = altered(LARGE, body=compress(Codec.ZSTD, RECORD))
-    pending = client.defer(request(client, poison, acks=0))
+    pending = client.defer(request(client, POISON, acks=0))
 
     elsewhere.work()
 

@@ -75,7 +75,7 @@ class BrokerSettings:
     produce_inline_records: int = setting(
         "produce.inline.records", Whole(INT), 5_000,
         "Records and headers of one request that are validated on the event loop; a worker process validates "
-        "the other batches.", unit="records",
+        "the other batches. Eight records of one size count as one.", unit="records",
     )
     """Two to three milliseconds of work."""
     produce_inline_bytes: int = setting(

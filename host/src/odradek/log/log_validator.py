@@ -35,7 +35,7 @@ from odradek.wire.record_batch import (
     restamped,
     stamped,
 )
-from odradek.wire.record_scan import RecordScan, TooManyHeaders, scan_records
+from odradek.wire.record_scan import RecordScan, ScanTooLong, scan_records
 
 LEADER_EPOCH: Final = 0
 """There is one node, which has always led every partition."""
@@ -149,7 +149,8 @@ def prepared(
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise ApiError(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set log append time")
     check_count(header, budget.batch_records)
-    budget.charge(header.record_count)
+    if not budget.records:
+        raise TooMuchWork
     body = _opened(batch, header, config, budget)
     scan = _scanned(body, header, budget)
     if check is not None or _breaks_rules(scan, config, now_ms):
@@ -209,7 +210,7 @@ def _opened(
         return view if len(view) > MAX_COPIED_BYTES else bytes(view)
     max_bytes = max(MIN_DECOMPRESSED_BYTES, DECOMPRESSED_RATIO * config.max_message_bytes)
     allowed_bytes = min(max_bytes, budget.decompressed_bytes)
-    if header.size_bytes > allowed_bytes:
+    if max(header.size_bytes, header.record_count * MIN_RECORD_BYTES) > allowed_bytes < max_bytes:
         raise TooMuchWork
     try:
         body = decompress(header.codec, batch[HEADER_BYTES:], allowed_bytes)
@@ -226,14 +227,17 @@ def _opened(
 
 
 def _scanned(body: bytes | memoryview, header: RecordBatchHeader, budget: OpeningBudget) -> RecordScan:
+    count = header.record_count
+    # Records of one shape take a fraction of the time, so a large batch gets a short try.
+    singles = budget.records if count <= budget.records else budget.records // 8
     try:
-        scan = scan_records(body, header.record_count, header.base_timestamp_ms, budget.records)
-    except TooManyHeaders:
-        budget.records = 0
+        scan = scan_records(body, count, header.base_timestamp_ms, singles, budget.records)
+    except ScanTooLong:
+        budget.charge(singles)
         raise TooMuchWork from None
     except WireError as error:
         raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
-    budget.charge(scan.headers)
+    budget.records = max(0, budget.records - scan.work)
     return scan
 
 

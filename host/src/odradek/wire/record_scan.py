@@ -33,8 +33,8 @@ _UNSEEN: Final = -1
 """Stands for the timestamp of no record: encoded numbers are positive."""
 
 
-class TooManyHeaders(WireError):
-    """The headers take longer than the caller allows; they may be well-formed."""
+class ScanTooLong(WireError):
+    """The records take longer than the caller allows; they may be well-formed."""
 
 
 class RecordScan(NamedTuple):
@@ -46,23 +46,27 @@ class RecordScan(NamedTuple):
     has_null_key: bool
     consecutive: bool
     """The offset deltas are 0, 1, 2 and so on."""
-    headers: int
-    """The number of headers of all records together."""
+    work: int
+    """How many records were checked one by one, how many headers, and an eighth of the other records."""
 
 
 def scan_records(
-    body: bytes | memoryview, count: int, base_timestamp_ms: int, max_headers: int = INT64_MAX
+    body: bytes | memoryview,
+    count: int,
+    base_timestamp_ms: int,
+    max_singles: int = INT64_MAX,
+    max_headers: int = INT64_MAX,
 ) -> RecordScan:
     """Check the ``count`` records of ``body``, which must contain nothing else.
 
     Raises:
-        WireError: A record is malformed, or there are more or fewer. `TooManyHeaders` if more than
-            ``max_headers`` would have to be read.
+        WireError: A record is malformed, or there are more or fewer. `ScanTooLong` if more than
+            ``max_singles`` would have to be checked one by one, or more than ``max_headers`` be read.
     """
     if count < 1 or count * MIN_RECORD_BYTES > len(body):
         raise Truncated(f"{count} records in {len(body)} bytes")
     try:
-        scan, position = _scan(body, count, base_timestamp_ms, max_headers)
+        scan, position = _scan(body, count, base_timestamp_ms, max_singles, max_headers)
     except IndexError:
         raise Truncated(f"record ends after byte {len(body)}") from None
     if position != len(body):
@@ -74,7 +78,7 @@ def scan_records(
 
 
 def _scan(  # noqa: C901  one loop without calls is what makes it fast
-    body: bytes | memoryview, count: int, base_timestamp_ms: int, max_headers: int
+    body: bytes | memoryview, count: int, base_timestamp_ms: int, max_singles: int, max_headers: int
 ) -> tuple[RecordScan, int]:
     """The figures, and the position after the last record."""
     size = len(body)
@@ -84,10 +88,14 @@ def _scan(  # noqa: C901  one loop without calls is what makes it fast
     without_timestamp = NO_TIMESTAMP - base_timestamp_ms
     last_encoded = _UNSEEN
     has_null_key, consecutive, headers_left = False, True, max_headers
+    in_runs = 0
     last_bytes, run, run_limit, try_run_at = 0, 0, FIRST_RUN, 0
     while True:
+        stop = min(count, max_singles + in_runs)
+        if index >= stop:
+            raise ScanTooLong(f"more than {max_singles} records of different shapes")
         try:
-            for index in range(index, count):  # noqa: B020  goes on after an unusual record
+            for index in range(index, stop):  # noqa: B020  goes on after an unusual record
                 # Second bytes are collected: if one of them says that a third follows, everything decoded
                 # from there on is wrong, and the record is unusual.
                 second_bytes = 0
@@ -178,10 +186,14 @@ def _scan(  # noqa: C901  one loop without calls is what makes it fast
                 last_bytes = end - position
                 position = end
             else:
-                break
+                if stop == count:
+                    break
+                index = stop
+                continue
         except IndexError:
             run = 0  # the record is unusual, or the body ends: the next lines find out
         if run:
+            in_runs += run
             index += run + 1
             position += run * last_bytes
             run = 0
@@ -200,8 +212,8 @@ def _scan(  # noqa: C901  one loop without calls is what makes it fast
         if index == count:
             break
     latest_ms, earliest_ms = base_timestamp_ms + highest, base_timestamp_ms + lowest
-    headers = max_headers - headers_left
-    return RecordScan(latest_ms, earliest_ms, has_null_key, consecutive, headers), position
+    work = count - in_runs + in_runs // 8 + max_headers - headers_left
+    return RecordScan(latest_ms, earliest_ms, has_null_key, consecutive, work), position
 
 
 def _run(
@@ -276,7 +288,7 @@ def _skimmed(body: bytes | memoryview, position: int, max_headers: int) -> tuple
     if not 0 <= 2 * count <= end - position:
         raise MalformedRecord(f"{count} headers in {end - position} bytes")
     if count > max_headers:
-        raise TooManyHeaders(f"more than {max_headers} headers")
+        raise ScanTooLong(f"more than {max_headers} headers")
     position = _headers_end(body, position, end, count)
     if position != end:
         raise MalformedRecord(f"record should end at {end}, ends at {position}")
