@@ -107,5 +107,5 @@ def test_the_log_lists_the_added_files_of_each_version(dataset: Dataset) -> None
 def test_a_version_missing_from_the_log_is_named(dataset: Dataset) -> None:
     assert first_version(dataset.uri(POINTS)) == 0
 
-    with pytest.raises(LogGone, match="version 1 is not in the log"):
+    with pytest.raises(LogGone, match="version 1 is no longer in the log"):
         list(versions(dataset.uri(POINTS), 0, 1))
