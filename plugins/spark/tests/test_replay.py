@@ -154,7 +154,7 @@ def test_an_interrupted_replay_is_repeated_and_waited_for(
 def test_records_that_ingest_has_not_read_are_left_to_it(
     spark: SparkSession, dataset: Dataset, host: RunningHost
 ) -> None:
-    with pytest.raises(DatasetError, match="ingest has come to offset 8 and not to 9"):
+    with pytest.raises(DatasetError, match="the range ends at offset 9, but ingest has only reached 8"):
         run_replay(spark, dataset.root, options(host.bootstrap), [OffsetRange(0, 5, 9)])
 
 

@@ -65,7 +65,7 @@ def test_every_ingested_record_is_there_once(spark: SparkSession, dataset: Datas
 
     assert (report.exit_code, report.faults) == (0, [])
     assert report.text().splitlines() == [
-        "13 pushes with 24 points, 1 dead letters, 3 batches compared with what ingest noted",
+        "13 pushes with 24 points, 1 dead letters, 3 batches compared with what ingest recorded",
         "everything is there exactly once",
     ]
 
