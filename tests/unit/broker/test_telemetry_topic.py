@@ -1,4 +1,4 @@
-"""What clients may do to the telemetry topic: nothing that would stop the host's pushes or their delivery."""
+"""Clients cannot stop the host's pushes or their delivery through the telemetry topic."""
 
 from __future__ import annotations
 

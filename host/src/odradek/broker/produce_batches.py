@@ -43,7 +43,7 @@ class ProduceBatches:
 
     offload: BatchOffload
     budget: OpeningBudget
-    """What may be validated on the event loop."""
+    """The budget of the request: the work that may be done on the event loop."""
     outcomes: dict[Row, Prepared] = field(default_factory=dict)
     """Without the batches for partitions that do not exist."""
     waiting: deque[tuple[Row, BatchWork]] = field(default_factory=deque)

@@ -26,7 +26,7 @@ class Durability(StrEnum):
 
 
 class TopicProduce(StrEnum):
-    """What happens to records that a client produces to the telemetry topic (``telemetry.topic.produce``)."""
+    """How records produced to the telemetry topic by clients are treated (``telemetry.topic.produce``)."""
 
     CHECKED = "checked"
     """Those of the documented format are appended; a batch with others is refused with INVALID_RECORD."""

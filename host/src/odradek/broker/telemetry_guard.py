@@ -1,4 +1,4 @@
-"""What clients may do to the topics of telemetry: pushes and their delivery depend on them."""
+"""Protect the telemetry topics from clients: pushes and their delivery depend on these topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from odradek.wire.record import Record
 
 
 def telemetry_fault(record: Record) -> str | None:
-    """What makes a record none of the telemetry topic; None if it is one."""
+    """The fault of a record that the telemetry topic cannot hold; None if it has none."""
     try:
         validate(decode_record(record.key, record.value, record.headers).payload.data)
     except MalformedTelemetry as error:

@@ -40,7 +40,7 @@ NO_EPOCH = -1
 
 @dataclass(frozen=True, slots=True)
 class TopicGuard:
-    """What clients may do to a topic that the host needs."""
+    """Limits what clients may do to a topic that the host needs."""
 
     check_config: Callable[[LogConfig], None]
     """Raises `ApiError` if the host could not work with this configuration."""

@@ -1,4 +1,4 @@
-"""What is wrong with a metadata file, found before anything is written to it."""
+"""Find damage in a metadata file before anything is written to it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Work(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes while it waits."""
+        """The memory that the work takes while it waits."""
 
     def __call__(self) -> Any:
         """The result. An exception is passed on."""
