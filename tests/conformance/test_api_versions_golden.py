@@ -18,6 +18,8 @@ FILES = sorted(GOLDEN.glob("api_versions_v*.hex"))
 NEWEST = 4
 WITHOUT_RECEIVER = "api_versions_v3_without_receiver"
 TELEMETRY = {71, 72}
+NOT_SERVED = {"eligible.leader.replicas.version", "share.version", "streams.version"}
+"""Features that Kafka has finalized and that are off here."""
 
 
 class Receiver:
@@ -42,6 +44,14 @@ def ranges(message: Any, served: set[int]) -> dict[int, tuple[int, int]]:
     }
 
 
+def finalized(message: Any) -> dict[str, tuple[int, int]]:
+    """First and last level of each finalized feature."""
+    return {
+        feature.name: (feature.min_version_level, feature.max_version_level)
+        for feature in message.finalized_features
+    }
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
     dispatcher, connection = dispatcher_for(path), make_connection()
@@ -59,6 +69,10 @@ def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
         theirs = decoded(dispatcher, exchange.request, exchange.response)
         assert (ours.error_code, ours.throttle_time_ms) == (theirs.error_code, theirs.throttle_time_ms)
         assert ranges(ours, served) == ranges(theirs, served), exchange.label
+        assert ours.supported_features == theirs.supported_features, exchange.label
+        expected = {name: level for name, level in finalized(theirs).items() if name not in NOT_SERVED}
+        assert finalized(ours) == expected, exchange.label
+        assert (ours.finalized_features_epoch < 0) == (theirs.finalized_features_epoch < 0), exchange.label
 
 
 def test_without_a_receiver_only_the_telemetry_apis_are_hidden() -> None:

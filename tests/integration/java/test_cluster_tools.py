@@ -1,4 +1,4 @@
-"""Tools that describe the cluster; the expectations hold for Apache Kafka 4.3.1 too."""
+"""Tools that describe the cluster; the expectations hold for Apache Kafka 4.3.1 too, but for features."""
 
 from __future__ import annotations
 
@@ -47,8 +47,22 @@ def test_kafka_features_shows_finalized_levels(tools: ConsoleTools) -> None:
     lines = tools.succeed("kafka-features", "describe")
 
     levels = {line.split()[1]: line.split("FinalizedVersionLevel: ")[1].split()[0] for line in lines}
-    assert levels["group.version"] == "1"
-    assert levels["transaction.version"] == "2"
+    assert levels == {
+        "eligible.leader.replicas.version": "0",
+        "group.version": "1",
+        "kraft.version": "0",
+        "metadata.version": "4.3-IV0",
+        "share.version": "0",
+        "streams.version": "0",
+        "transaction.version": "2",
+    }
+
+
+def test_kafka_features_cannot_turn_on_a_feature_that_the_host_does_not_have(tools: ConsoleTools) -> None:
+    refused = tools.run("kafka-features", "upgrade", "--feature", "share.version=1")
+
+    assert refused.status == 1
+    assert "This host does not have the feature: its level stays 0." in refused.said
 
 
 def test_kafka_metadata_quorum_shows_one_leader_and_no_followers(tools: ConsoleTools) -> None:

@@ -17,6 +17,7 @@ from support.broker import BrokerClient, make_broker
 VERSIONS = range(UpdateFeaturesRequest.VERSIONS.first, UpdateFeaturesRequest.VERSIONS.last + 1)
 GROUP, LEVEL = "group.version", 1
 """A feature and its default level."""
+METADATA = "metadata.version"
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
@@ -86,6 +87,13 @@ def test_validate_only_changes_nothing() -> None:
         (update(1, ""), "does not support this feature"),
         (update(1, upgrade_type=0), "upgrade type"),
         (update(1, upgrade_type=9), "upgrade type"),
+        (update(29, METADATA), "Can't downgrade the version of this feature"),
+        (update(6, METADATA), "only supports versions 7-"),
+        (update(1, "kraft.version", upgrade_type=SAFE_DOWNGRADE), "Can't downgrade to a newer version."),
+        (update(1, "kraft.version"), "This host does not have the feature"),
+        (update(1, "share.version"), "This host does not have the feature"),
+        (update(1, "streams.version"), "This host does not have the feature"),
+        (update(1, "eligible.leader.replicas.version"), "This host does not have the feature"),
     ],
 )
 def test_one_bad_update_refuses_all(wanted: FeatureUpdateKey, words: str) -> None:
@@ -97,6 +105,43 @@ def test_one_bad_update_refuses_all(wanted: FeatureUpdateKey, words: str) -> Non
     assert code == ErrorCode.INVALID_UPDATE_VERSION
     assert words in (message or "")
     assert broker.features.epoch == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (
+            SAFE_DOWNGRADE,
+            "Refusing to perform the requested downgrade because it might delete metadata information.",
+        ),
+        (UNSAFE_DOWNGRADE, "Unsafe metadata downgrade is not supported in this version."),
+    ],
+)
+def test_the_metadata_version_cannot_be_lowered(kind: int, reason: str) -> None:
+    broker = make_broker()
+    level = broker.features.level(METADATA)
+
+    code, message = ask(broker, update(level - 1, METADATA, upgrade_type=kind))
+
+    assert code == ErrorCode.INVALID_UPDATE_VERSION
+    assert message == (
+        "The update failed for all features since the following feature had an error: Unsupported "
+        f"metadata.version downgrade from {level} to {level - 1}. {reason}"
+    )
+    assert broker.features.level(METADATA) == level
+
+
+@pytest.mark.parametrize("kind", [SAFE_DOWNGRADE, UNSAFE_DOWNGRADE])
+def test_no_downgrade_leads_to_a_newer_level(kind: int) -> None:
+    broker = make_broker()
+    ask(broker, update(0, upgrade_type=SAFE_DOWNGRADE))
+
+    code, message = ask(broker, update(1, upgrade_type=kind))
+
+    assert code == ErrorCode.INVALID_UPDATE_VERSION
+    assert (message or "").endswith(
+        "Invalid update version 1 for feature group.version. Can't downgrade to a newer version."
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -15,23 +15,39 @@ TRANSACTION_VERSION = "transaction.version"
 """2: a batch adds its partition to the transaction, and every end of one bumps the epoch (KIP-890)."""
 
 
+METADATA_VERSION = "metadata.version"
+"""The format of Kafka's metadata log. Clients and tools infer Kafka's release from it: it is always the
+newest level here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One feature that the host knows."""
+    """One feature of Kafka."""
 
     name: str
     min_version: int
     max_version: int
     level: int
     """The level in force until an operator sets another one."""
+    served: bool = True
+    """Whether this host has what the feature turns on. If not, its level stays 0."""
 
 
-FEATURES = (Feature(GROUP_VERSION, 0, 1, 1), Feature(TRANSACTION_VERSION, 0, 2, 2))
+FEATURES = (
+    Feature(GROUP_VERSION, 0, 1, 1),
+    Feature("kraft.version", 0, 1, 0, served=False),
+    Feature(METADATA_VERSION, 7, 30, 30),
+    Feature("share.version", 0, 1, 0, served=False),
+    Feature("streams.version", 0, 1, 0, served=False),
+    Feature(TRANSACTION_VERSION, 0, 2, 2),
+    Feature("eligible.leader.replicas.version", 0, 1, 0, served=False),
+)
+"""Ranges and order are those in which Kafka lists its features."""
 
 
 @dataclass(slots=True)
 class Features:
-    """The features of one host and their levels."""
+    """The features that this host lists, and their levels."""
 
     known: tuple[Feature, ...] = FEATURES
     levels: dict[str, int] = field(default_factory=dict)
@@ -58,10 +74,10 @@ class Features:
         """Set a level.
 
         Raises:
-            ValueError: The feature or its level is unknown.
+            ValueError: The feature is unknown, or the level is unknown or not served.
         """
         feature = next((feature for feature in self.known if feature.name == name), None)
-        if feature is None or not feature.min_version <= level <= feature.max_version:
+        if feature is None or not feature.min_version <= level <= feature.max_version * feature.served:
             raise ValueError(f"{name} has no level {level}")
         self.levels[name] = level
         self.epoch += 1

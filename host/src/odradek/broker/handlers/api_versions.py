@@ -13,7 +13,8 @@ Versions:
     * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without
       it (KAFKA-18659).
 Differs from Kafka:
-    * Features of KRaft, share and streams groups do not exist and are not listed.
+    * kraft.version, share.version, streams.version and eligible.leader.replicas.version are listed as
+      supported, so that tools know them, but stay at level 0: this host does not have what they turn on.
 """
 
 from __future__ import annotations

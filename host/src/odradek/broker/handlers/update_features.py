@@ -9,13 +9,16 @@ Versions:
       per feature.
 Ignored fields:
     * TimeoutMs: the levels apply before the answer.
+Differs from Kafka:
+    * kraft.version, share.version, streams.version and eligible.leader.replicas.version stay at 0: this host
+      does not have what they turn on.
 """
 
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
-from odradek.broker.features import Features
+from odradek.broker.features import METADATA_VERSION, Feature, Features
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -39,8 +42,7 @@ def update_features(
         if fault is not None:
             raise ApiError(
                 ErrorCode.INVALID_UPDATE_VERSION,
-                "The update failed for all features since the following feature had an error: Invalid update "
-                f"version {update.max_version_level} for feature {update.feature}. {fault}",
+                f"The update failed for all features since the following feature had an error: {fault}",
             )
     if not request.validate_only:
         broker.finalize({name: update.max_version_level for name, update in updates.items()})
@@ -51,21 +53,39 @@ def update_features(
 def fault_of(update: FeatureUpdateKey, version: int, features: Features, node_id: int) -> str | None:
     """The fault of one update, in Kafka's order and words; None if there is none."""
     kind, level = upgrade_type(update, version), update.max_version_level
-    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        return "The controller does not support the given upgrade type."
-    if level < 0:
-        return "A feature version cannot be less than 0."
     known = next((feature for feature in features if feature.name == update.feature), None)
+    invalid = f"Invalid update version {level} for feature {update.feature}."
+    if kind not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return f"{invalid} The controller does not support the given upgrade type."
+    if level < 0:
+        return f"{invalid} A feature version cannot be less than 0."
     if known is None:
-        return f"Local controller {node_id} does not support this feature."
+        return f"{invalid} Local controller {node_id} does not support this feature."
     if not known.min_version <= level <= known.max_version:
         supported = f"{known.min_version}-{known.max_version}"
-        return f"Local controller {node_id} only supports versions {supported}"
-    if level < features.level(known.name) and kind == UPGRADE:
+        return f"{invalid} Local controller {node_id} only supports versions {supported}"
+    return fault_of_step(known, features.level(known.name), level, kind)
+
+
+def fault_of_step(feature: Feature, current: int, level: int, kind: int) -> str | None:
+    """The fault of going from the current level to a supported one; None if there is none."""
+    invalid = f"Invalid update version {level} for feature {feature.name}."
+    if level < current and kind == UPGRADE:
         return (
-            "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
-            "unsafe downgrade."
+            f"{invalid} Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade."
         )
+    if level > current and kind != UPGRADE:
+        return f"{invalid} Can't downgrade to a newer version."
+    if level > current and not feature.served:
+        return f"{invalid} This host does not have the feature: its level stays {current}."
+    if level < current and feature.name == METADATA_VERSION:
+        reason = (
+            "Refusing to perform the requested downgrade because it might delete metadata information."
+            if kind == SAFE_DOWNGRADE
+            else "Unsafe metadata downgrade is not supported in this version."
+        )
+        return f"Unsupported metadata.version downgrade from {current} to {level}. {reason}"
     return None
 
 
