@@ -10,34 +10,23 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
-import struct
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData, ResourceMetrics, ScopeMetrics
 
 from bench.harness import head
 from bench.payloads import PAYLOADS
-from odradek.client.connection import answer_type
-from odradek.wire.codec import decode, encode
+from bench.wire import Wire
 from odradek.wire.error_code import ErrorCode
-from odradek.wire.header import (
-    RequestHeader,
-    flexible_request_header,
-    flexible_response_header,
-    read_response_header,
-    request_header,
-)
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 from support.hosts import serving
 
 SENT = re.compile(rb"sent\.(\d+)")
-LENGTH = struct.Struct(">i")
 PATIENCE_S = 30.0
 WARM_UP_S = 2.0
 
@@ -58,20 +47,8 @@ class Lags:
         return web.Response()
 
 
-class Client:
+class Client(Wire):
     """One connection with one client instance."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-
-    async def send(self, request: Any) -> Any:
-        header = RequestHeader(request.API_KEY, 0, 1, "lag")
-        frame = request_header(header, flexible_request_header(request, 0)) + encode(request, 0)
-        self.writer.write(LENGTH.pack(len(frame)) + frame)
-        (length,) = LENGTH.unpack(await self.reader.readexactly(LENGTH.size))
-        answer = await self.reader.readexactly(length)
-        _, start = read_response_header(answer, 0, flexible_response_header(request, 0))
-        return decode(answer_type(type(request)), 0, answer, start)
 
     async def push_on(self, raw: bytes, interval_s: float, begin_s: float, end_s: float, lags: Lags) -> None:
         """Push at the interval; each push contains its time."""
@@ -121,17 +98,17 @@ async def measure(arguments: argparse.Namespace, folder: Path) -> Lags:
 
 async def push(arguments: argparse.Namespace, bootstrap: str, lags: Lags) -> None:
     """All clients, spread over the interval."""
-    host, _, port = bootstrap.rpartition(":")
+    port = int(bootstrap.rpartition(":")[2])
     interval_s = arguments.clients / arguments.rate
     begin_s = time.time() + WARM_UP_S
     raw = PAYLOADS[arguments.payload]().raw
-    clients = [Client(*await asyncio.open_connection(host, port)) for _ in range(arguments.clients)]
+    clients = [await Client.open(port, "lag") for _ in range(arguments.clients)]
     async with asyncio.TaskGroup() as group:
         for number, client in enumerate(clients):
             at_s = begin_s + interval_s * number / len(clients)
             group.create_task(client.push_on(raw, interval_s, at_s, begin_s + arguments.seconds, lags))
     for client in clients:
-        client.writer.close()
+        client.close()
 
 
 def main() -> None:
