@@ -10,6 +10,11 @@ from contrib.capture.golden import Recorder, Scenario
 from contrib.capture.host_requests import request
 
 from odradek.wire.codec import decode
+from odradek.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from odradek.wire.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -261,6 +266,50 @@ def reassigned(say: Recorder) -> None:
         say.ask(label, request(ListPartitionReassignmentsRequest(topics=topics), 0))
 
 
+def reassignments(version: int) -> Scenario:
+    def scenario(say: Recorder) -> None:
+        def alter(
+            label: str, topics: dict[str, dict[int, list[int] | None]], allow_factor: bool = True
+        ) -> None:
+            rows = [
+                ReassignableTopic(
+                    name=name,
+                    partitions=[
+                        ReassignablePartition(partition_index=index, replicas=ids)
+                        for index, ids in wanted.items()
+                    ],
+                )
+                for name, wanted in topics.items()
+            ]
+            message = AlterPartitionReassignmentsRequest(
+                topics=rows, allow_replication_factor_change=allow_factor or version < 1
+            )
+            say.ask(label, request(message, version))
+
+        say.note(DYNAMIC_IDS)
+        create(say, "a topic", new("reassigned", 2))
+        alter("the own id", {"reassigned": {0: [1], 1: [1]}})
+        alter("another id", {"reassigned": {0: [2]}})
+        alter("the own id and another", {"reassigned": {0: [1, 2]}})
+        alter("another id and the own", {"reassigned": {0: [0, 1]}})
+        alter("the own id twice", {"reassigned": {0: [1, 1]}})
+        alter("the own id twice and another", {"reassigned": {0: [2, 1, 1]}})
+        alter("a negative id", {"reassigned": {0: [-1]}})
+        alter("no id", {"reassigned": {0: []}})
+        alter("cancel", {"reassigned": {0: None}})
+        alter("an unknown topic", {"nope": {0: [1], 1: None}})
+        alter("an unknown partition", {"reassigned": {2: [1], -1: None}})
+        alter("one good and one bad", {"reassigned": {0: [1], 1: [3]}, "nope": {0: [1]}})
+        alter("a topic without partitions", {"reassigned": {}})
+        alter("nothing", {})
+        if version:
+            alter("no change of the factor", {"reassigned": {0: [1], 1: [1, 2]}}, allow_factor=False)
+            alter("no change of the factor, no id", {"reassigned": {0: []}}, allow_factor=False)
+        delete_all(say, "reassigned")
+
+    return scenario
+
+
 def quorum(say: Recorder) -> None:
     say.note("dynamic: offsets, times, the port of the controller")
     for version in range(3):
@@ -317,6 +366,10 @@ SCENARIOS: dict[str, tuple[str, Scenario]] = {
     "create_partitions_v3_grown": ("a topic grows, or not", grown),
     "describe_topic_partitions_v0_described": ("pages of partitions", described),
     "elect_leaders_v2_elected": ("no election is needed", elected),
+    **{
+        f"alter_partition_reassignments_v{version}_altered": ("to this node or not", reassignments(version))
+        for version in range(2)
+    },
     "list_partition_reassignments_v0_listed": ("nothing is moved", reassigned),
     "describe_quorum_v2_described": ("a quorum of one", quorum),
     **{

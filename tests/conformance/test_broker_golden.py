@@ -50,6 +50,7 @@ from support.headers import peek_api, read_request_header
 
 APIS = (
     "alter_client_quotas",
+    "alter_partition_reassignments",
     "create_partitions",
     "create_topics",
     "delete_topics",

@@ -27,6 +27,7 @@ MAIN_CLASSES = {
     "kafka-log-dirs": f"{TOOLS}.LogDirsCommand",
     "kafka-metadata-quorum": f"{TOOLS}.MetadataQuorumCommand",
     "kafka-producer-perf-test": f"{TOOLS}.ProducerPerformance",
+    "kafka-reassign-partitions": f"{TOOLS}.reassign.ReassignPartitionsCommand",
     "kafka-topics": f"{TOOLS}.TopicCommand",
     "kafka-transactions": f"{TOOLS}.TransactionsCommand",
     "kafka-verifiable-consumer": f"{TOOLS}.VerifiableConsumer",

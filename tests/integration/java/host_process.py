@@ -70,19 +70,26 @@ def pump(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
         lines.put(line)
 
 
-def serve_command(data_dir: Path) -> list[str]:
-    settings = ["--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", f"data.dir={data_dir}"]
-    settings += ["--set", "group.initial.rebalance.delay.ms=0"]  # otherwise three seconds for each group
-    return [sys.executable, "-m", "odradek", "serve", *settings, "--plugin", "stdout"]
+def serve_command(data_dir: Path, *more: str) -> list[str]:
+    settings = ["listeners=PLAINTEXT://127.0.0.1:0", f"data.dir={data_dir}", *more]
+    settings.append("group.initial.rebalance.delay.ms=0")  # otherwise three seconds for each group
+    options = [option for setting in settings for option in ("--set", setting)]
+    return [sys.executable, "-m", "odradek", "serve", *options, "--plugin", "stdout"]
 
 
 @contextmanager
-def host_process(folder: Path) -> Iterator[HostProcess]:
-    """Start, wait for the ready line, yield, stop with SIGTERM. The log is ``folder/host.log``."""
+def host_process(folder: Path, *settings: str) -> Iterator[HostProcess]:
+    """Start with more ``key=value`` settings, wait for the ready line, yield, stop with SIGTERM. The log is
+    ``folder/host.log``.
+    """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
     with (folder / "host.log").open("w") as log:
         process = subprocess.Popen(
-            serve_command(folder / "data"), stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+            serve_command(folder / "data", *settings),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=environment,
         )
         lines: queue.Queue[str] = queue.Queue()
         reader = threading.Thread(target=pump, args=(process, lines))

@@ -45,6 +45,7 @@ APIS = [
     (42, "DeleteGroups", 0, 2, 2),
     (43, "ElectLeaders", 0, 2, 2),
     (44, "IncrementalAlterConfigs", 0, 1, 1),
+    (45, "AlterPartitionReassignments", 0, 1, 0),
     (46, "ListPartitionReassignments", 0, 0, 0),
     (47, "OffsetDelete", 0, 0, None),
     (48, "DescribeClientQuotas", 0, 1, 1),

@@ -19,14 +19,14 @@ def check_replicas(broker_ids: Sequence[int], node_id: int) -> None:
     """
     if not broker_ids:
         raise wrong("The manual partition assignment includes an empty replica list.")
-    for broker_id in sorted(broker_ids):
+    for position, broker_id in enumerate(sorted(broker_ids)):
         if broker_id != node_id:
             raise wrong(
                 f"The manual partition assignment includes broker {broker_id}, but no such broker is "
                 "registered."
             )
-    if len(broker_ids) > 1:
-        raise wrong(f"The manual partition assignment includes the broker {node_id} more than once.")
+        if position:
+            raise wrong(f"The manual partition assignment includes the broker {node_id} more than once.")
 
 
 def wrong(message: str) -> ApiError:
