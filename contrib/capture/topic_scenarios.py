@@ -257,6 +257,23 @@ def elected(say: Recorder) -> None:
     delete_all(say, "led")
 
 
+def no_time(say: Recorder) -> None:
+    topic = new("timed")
+    for timeout_ms in (0, -1):
+        for message in (
+            CreateTopicsRequest(topics=[topic, topic, new("a b")]),
+            CreateTopicsRequest(topics=[topic], validate_only=True),
+            CreatePartitionsRequest(topics=[growing(name, 2, None) for name in ("a", "a", "timed")]),
+            DeleteTopicsRequest(topics=[DeleteTopicState(name="timed"), DeleteTopicState(topic_id=NOBODY)]),
+            ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="timed", partitions=[0])]),
+            ElectLeadersRequest(topic_partitions=None),
+        ):
+            message.timeout_ms = timeout_ms
+            say.ask(f"{type(message).__name__} with {timeout_ms} ms", request(message, message.VERSIONS.last))
+    say.ask("an old DeleteTopics", request(DeleteTopicsRequest(topic_names=["timed"], timeout_ms=0), 5))
+    say.ask("no such topic", request(DescribeTopicPartitionsRequest(topics=[TopicRequest(name="timed")]), 0))
+
+
 def reassigned(say: Recorder) -> None:
     for label, topics in {
         "all": None,
@@ -365,6 +382,7 @@ SCENARIOS: dict[str, tuple[str, Scenario]] = {
     "delete_topics_v6_deleted": ("topics go, or not", deleted),
     "create_partitions_v3_grown": ("a topic grows, or not", grown),
     "describe_topic_partitions_v0_described": ("pages of partitions", described),
+    "delete_topics_v6_no_time": ("requests that leave no time", no_time),
     "elect_leaders_v2_elected": ("no election is needed", elected),
     **{
         f"alter_partition_reassignments_v{version}_altered": ("to this node or not", reassignments(version))

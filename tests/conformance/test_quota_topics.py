@@ -37,15 +37,17 @@ def create(
 
 def delete(client: QuotaClient, topics: Sequence[str] = TOPICS, version: int = 6) -> Any:
     if version < 6:
-        return client.send(DeleteTopicsRequest(topic_names=list(topics)), version)
-    return client.send(DeleteTopicsRequest(topics=[DeleteTopicState(name=name) for name in topics]), version)
+        return client.send(DeleteTopicsRequest(topic_names=list(topics), timeout_ms=1_000), version)
+    states = [DeleteTopicState(name=name) for name in topics]
+    return client.send(DeleteTopicsRequest(topics=states, timeout_ms=1_000), version)
 
 
 def grow(
     client: QuotaClient, topics: Sequence[str] = TOPICS, version: int = 3, *, validate_only: bool = False
 ) -> Any:
     wanted = [CreatePartitionsTopic(name=name, count=31, assignments=None) for name in topics]
-    return client.send(CreatePartitionsRequest(topics=wanted, validate_only=validate_only), version)
+    request = CreatePartitionsRequest(topics=wanted, timeout_ms=1_000, validate_only=validate_only)
+    return client.send(request, version)
 
 
 def prepare(client: QuotaClient, change: Change) -> None:

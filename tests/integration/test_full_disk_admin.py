@@ -59,7 +59,7 @@ REQUESTS: dict[str, Any] = {
         topics=[MetadataRequestTopic(name="asked")], allow_auto_topic_creation=True
     ),
     "add partitions": CreatePartitionsRequest(
-        topics=[CreatePartitionsTopic(name="t", count=4, assignments=None)]
+        topics=[CreatePartitionsTopic(name="t", count=4, assignments=None)], timeout_ms=1_000
     ),
     "configure a topic": configs(TOPIC, "t", "retention.ms", "5"),
     "configure all brokers": configs(BROKER, "", "log.retention.ms", "5000"),
@@ -93,7 +93,7 @@ REQUESTS: dict[str, Any] = {
         feature_updates=[FeatureUpdateKey(feature="transaction.version", max_version_level=1, upgrade_type=2)]
     ),
     "get a producer id": InitProducerIdRequest(transactional_id=None),
-    "delete a topic": DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]),
+    "delete a topic": DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=1_000),
 }
 
 

@@ -41,7 +41,7 @@ def wanted(count: int, *brokers: list[int] | None, name: str = "t") -> CreatePar
 def ask(
     client: BrokerClient, *topics: CreatePartitionsTopic, validate_only: bool = False, version: int = 3
 ) -> list[tuple[str, int]]:
-    request = CreatePartitionsRequest(topics=list(topics), validate_only=validate_only)
+    request = CreatePartitionsRequest(topics=list(topics), timeout_ms=1_000, validate_only=validate_only)
     response = client.send(request, version)
     assert isinstance(response, CreatePartitionsResponse)
     return [(row.name, row.error_code) for row in response.results]

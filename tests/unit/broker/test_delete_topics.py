@@ -44,7 +44,7 @@ def by_name(name: str) -> DeleteTopicState:
 
 @pytest.mark.parametrize("version", range(1, 6))
 def test_before_version_6_topics_are_deleted_by_name(client: BrokerClient, version: int) -> None:
-    request = DeleteTopicsRequest(topic_names=["a", "nowhere", "nowhere"], timeout_ms=-1)
+    request = DeleteTopicsRequest(topic_names=["a", "nowhere", "nowhere"], timeout_ms=1_000)
 
     response = client.send(request, version)
 
@@ -54,7 +54,7 @@ def test_before_version_6_topics_are_deleted_by_name(client: BrokerClient, versi
 
 def test_version_6_answers_with_name_and_id_for_both_forms(client: BrokerClient) -> None:
     ids = [client.broker.topics.by_name[name].id for name in ("a", "b")]
-    request = DeleteTopicsRequest(topics=[by_name("a"), by_id(client, "b")])
+    request = DeleteTopicsRequest(topics=[by_name("a"), by_id(client, "b")], timeout_ms=1_000)
 
     response = client.send(request, 6)
 

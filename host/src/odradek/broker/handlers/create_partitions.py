@@ -8,11 +8,10 @@ Behavior:
     * ``validate_only`` gives the same answer and changes nothing.
     * Valid new partitions are charged to the mutation quota (KIP-599), also with ``validate_only``. While the
       quota is exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and is not charged.
+    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
 Versions:
     * v1: as v0. v2: flexible.
     * v3: before it the mutation quota throttles, but refuses nothing.
-Ignored fields:
-    * TimeoutMs: the partitions exist before the answer.
 Differs from Kafka:
     * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
 """
@@ -25,6 +24,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
+from odradek.broker.request_timeout import check_time_left
 from odradek.broker.topics import Topic, check_partitions
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
@@ -55,6 +55,7 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitions
 def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, broker: Broker
 ) -> CreatePartitionsResponse | Mutated:
+    check_time_left(request.timeout_ms)
     quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}

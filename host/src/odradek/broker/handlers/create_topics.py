@@ -11,11 +11,10 @@ Behavior:
     * The partitions of a valid topic are charged to the mutation quota (KIP-599), also with
       ``validate_only``. While the quota is exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and is not
       charged.
+    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
 Versions:
     * v5 returns the outcome (partitions, factor, effective configuration), v7 the topic's id.
     * v6: before it the mutation quota throttles, but refuses nothing.
-Ignored fields:
-    * TimeoutMs: the topic exists before the answer.
 Differs from Kafka:
     * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
 """
@@ -30,6 +29,7 @@ from odradek.broker.configs.topic_resource import effective_entries
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
+from odradek.broker.request_timeout import check_time_left
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
@@ -62,6 +62,7 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
 def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
 ) -> CreateTopicsResponse | Mutated:
+    check_time_left(request.timeout_ms)
     check_total(request, broker)
     quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)

@@ -7,10 +7,9 @@ Behavior:
     * The partitions of a topic to delete are charged to the mutation quota (KIP-599). While the quota is
       exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and stays.
     * Fetches that wait for one of its partitions are answered.
+    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
 Versions:
     * v5: error messages; before it the mutation quota throttles, but refuses nothing. v6: by name or by id.
-Ignored fields:
-    * TimeoutMs: the topic is deleted before the answer.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from collections.abc import Iterable
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
+from odradek.broker.request_timeout import check_time_left
 from odradek.broker.topics import Topic
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
@@ -59,6 +59,7 @@ def refused(name: str | None, topic_id: bytes, code: ErrorCode, message: str | N
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
 ) -> DeleteTopicsResponse | Mutated:
+    check_time_left(request.timeout_ms)
     times = Counter((state.name, state.topic_id) for state in mentioned(request))
     quota = mutation_quota(context, broker, STRICT_VERSION)
     responses = [delete(mention, times, quota, broker) for mention in answered(times, broker)]

@@ -5,16 +5,16 @@ Behavior:
       that exists, UNKNOWN_TOPIC_OR_PARTITION for the others.
     * A request for all partitions gets the topics without partitions, because nothing has to be done.
     * An unknown type of election is INVALID_REQUEST, at the top and for each partition.
+    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
 Versions:
     * v1: types of elections, an error at the top. v2: flexible.
-Ignored fields:
-    * TimeoutMs: the answer is immediate.
 """
 
 from __future__ import annotations
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
+from odradek.broker.request_timeout import check_time_left
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -49,6 +49,7 @@ def refuse(request: ElectLeadersRequest, code: ErrorCode, message: str | None) -
 def elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, broker: Broker
 ) -> ElectLeadersResponse:
+    check_time_left(request.timeout_ms)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     if request.topic_partitions is None:
