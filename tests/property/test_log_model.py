@@ -16,7 +16,7 @@ from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.log.steps import Steps, run_steps
+from odradek.steps import Steps, run_steps
 from odradek.testing.clock import MockClock
 from odradek.wire.compression import Codec
 from odradek.wire.record import Record

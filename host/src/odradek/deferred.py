@@ -51,7 +51,7 @@ class Deferred(Generic[R]):
         self.finish: Callable[[R | Exception], Any] | None = None
         """Set by the dispatcher: turns the outcome into a frame. Not called after `lost`."""
         self.around: Callable[[Callable[[], Any]], Any] | None = None
-        """Set by the dispatcher: runs the rest of the handler and measures it."""
+        """Set by the dispatcher: runs the rest of the handler, or a part of it, and measures it."""
         self.gone: Callable[[], None] | None = None
         """Set by the dispatcher: called when the connection is lost before the outcome is known."""
 
@@ -100,6 +100,7 @@ class Deferred(Generic[R]):
                 outcome = error
             if outcome.__class__ is Deferred:
                 self.abandon, self.hurry = outcome.abandon, outcome.hurry
+                outcome.around = self.around
                 outcome.when_done(self.advance)
                 return
         self.outcome, self.done, self.steps = outcome, True, None

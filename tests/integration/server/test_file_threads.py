@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import Any
 
-from odradek.server.upkeep.step_runner import FileThreads
+from odradek.server.upkeep.file_threads import FileThreads
 
 
 def test_files_are_flushed_on_other_threads() -> None:

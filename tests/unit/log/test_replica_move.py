@@ -17,7 +17,7 @@ from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
 from odradek.log.replica_move import CHUNK_BYTES, RETRY_MS, ReplicaMove
-from odradek.log.steps import Pause, run_steps
+from odradek.steps import Pause, run_steps
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode

@@ -26,6 +26,7 @@ from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.settings.kinds import INT, Flag, Whole
 from odradek.settings.setting import setting
 from odradek.settings.start_values import StartValue
+from odradek.step_runner import StepRunner
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
@@ -65,6 +66,11 @@ class BrokerSettings:
         "max.incremental.fetch.session.cache.slots", Whole(INT), 1_000,
         "Incremental fetch sessions that are cached (KIP-227); a client without a session names all its "
         "partitions in every request.", unit="sessions",
+    )
+    request_turn_ms: int = setting(
+        "request.turn.ms", Whole(INT, 1, 1_000), 1,
+        "How long large requests may keep the event loop busy at a time; the rest of their work waits until "
+        "the loop has served other clients.", unit="ms",
     )
     produce_batch_max_records: int = setting(
         "produce.batch.max.records", Whole(INT, 1), 100_000,
@@ -115,6 +121,8 @@ class Broker:
     credentials: Credentials
     features: Features
     config: DynamicConfig
+    steps: StepRunner
+    """Runs the work of large requests."""
     offload: BatchOffload = offload_inline
     """Validates large record batches."""
     sink: TelemetrySink | None = None

@@ -35,6 +35,7 @@ from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.settings.start_values import StartValue
+from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
@@ -140,6 +141,7 @@ def compose_broker(
         credentials=Credentials(metadata),
         features=stored_features(metadata),
         config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
+        steps=StepRunner.of_requests(timer, clock, config.broker.request_turn_ms),
         offload=offload,
     )
     if metadata.resource_names(ResourceType.BROKER):

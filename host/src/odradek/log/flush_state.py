@@ -11,7 +11,7 @@ from typing import Final
 
 from odradek.log.log_segments import LogSegments
 from odradek.log.segment import storage_error
-from odradek.log.steps import Steps
+from odradek.steps import Steps
 from odradek.wire.api_error import ApiError
 
 NEVER_MS: Final = 0x7FFFFFFFFFFFFFFF

@@ -34,8 +34,8 @@ from odradek.log.producer_snapshot import save_snapshot
 from odradek.log.producer_state_manager import AppendedBatch, ProducerStateManager
 from odradek.log.retention import breached_by_start, expired
 from odradek.log.segment import Segment, storage_error
-from odradek.log.steps import Steps, run_steps
 from odradek.log.transaction_index import AbortedTransaction
+from odradek.steps import Steps, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode

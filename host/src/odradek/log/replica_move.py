@@ -21,7 +21,7 @@ from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
 from odradek.log.segment import LOG_SUFFIX, Segment, storage_error
 from odradek.log.segment_index import INDEX_SUFFIXES
-from odradek.log.steps import Pause, Steps
+from odradek.steps import Pause, Steps
 from odradek.wire.api_error import ApiError
 
 log = logging.getLogger(__name__)

@@ -32,7 +32,7 @@ from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
 from odradek.server.meters.connection_metrics import connection_rows
-from odradek.server.meters.metrics import forwarder_rows, listener_rows, plugin_rows, push_rows
+from odradek.server.meters.metrics import forwarder_rows, listener_rows, plugin_rows, push_rows, request_rows
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.companions import Companions
@@ -44,10 +44,10 @@ from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.host_lookup import look_up
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.sasl_listener import listener_kind
+from odradek.server.upkeep.file_threads import FileThreads
 from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
 from odradek.server.upkeep.metadata_checkpoints import MetadataCheckpoints
-from odradek.server.upkeep.step_runner import FileThreads
 from odradek.server.upkeep.storage import Storage
 from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_configs import validate
@@ -239,6 +239,7 @@ class Host:
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
+        yield from request_rows(self.broker.steps)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()])
         yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})
         for runner in self.forwarders:
@@ -342,6 +343,7 @@ class Host:
             closing.push_async_callback(self.password_threads.close)
             closing.push_async_callback(self.file_threads.close)
             closing.callback(self.upkeep.stop)
+            closing.callback(self.broker.steps.stop)
             if self.metrics_endpoint is not None:
                 closing.push_async_callback(asyncio.to_thread, self.metrics_endpoint.close)
             if self.metrics_push is not None:

@@ -130,6 +130,8 @@ class Dispatcher:
         Never raises: the caller is a timer, or another client's append, and must not be hit by an exception.
         """
         try:
+            if isinstance(outcome, CloseConnection):
+                raise outcome
             if isinstance(outcome, Exception):
                 outcome = self.refusal(route, request, outcome)
             if exchange is not None:

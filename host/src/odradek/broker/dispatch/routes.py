@@ -9,6 +9,23 @@ A handler is a function in ``broker/handlers/<api>.py``, named after the API::
 
 It returns a response, or a `Deferred` of one, or None where the protocol has no answer (Produce with acks=0).
 It refuses with `ApiError`. Any other exception is a bug: logged, and answered with UNKNOWN_SERVER_ERROR.
+
+A handler whose work grows with an array of the request is a generator: it yields after each element, or a few
+hundred microseconds, and returns the response. A request that takes longer than a turn of the loop continues
+in later turns, see `odradek.step_runner`. Other requests run between two yields, so state that was looked up
+before a yield may be gone after it. The generator is closed if the host stops. ::
+
+    @answers(DescribeGroupsRequest, DescribeGroupsResponse, droppable=True)
+    def describe_groups(
+        request: DescribeGroupsRequest, context: RequestContext, broker: Broker
+    ) -> Generator[None, None, DescribeGroupsResponse]:
+        groups = []
+        for group_id in request.groups:
+            groups.append(describe(group_id, broker))
+            yield
+        return DescribeGroupsResponse(groups=groups)
+
+A handler that needs it only sometimes returns ``broker.steps.answer(generator)``.
 """
 
 from __future__ import annotations
@@ -18,6 +35,8 @@ import pkgutil
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from inspect import isgeneratorfunction
 from typing import Any, TypeVar
 
 from odradek.broker.broker import Broker
@@ -83,6 +102,7 @@ def answers(
     advertised: Versions | None = None,
     refusal: Refusal | None = None,
     charge: Charge = charge_time,
+    droppable: bool = False,
 ) -> Callable[[H], H]:
     """Register a handler.
 
@@ -94,16 +114,33 @@ def answers(
         refusal: Makes the response for an `ApiError`. The default is `top_refusal`; a response that has no
             error code at the top in every version needs its own.
         charge: What a request costs while quotas are set, see ``broker/dispatch/throttling.py``.
+        droppable: The handler is a generator that changes nothing: it ends when the connection is lost.
     """
 
     def register(handler: H) -> H:
         served = versions or request.VERSIONS
         ROUTES[request.API_KEY] = Route(
-            request, response, handler, refusal or top_refusal(response), served, advertised or served, charge
+            request,
+            response,
+            in_steps(handler, droppable) if isgeneratorfunction(handler) else handler,
+            refusal or top_refusal(response),
+            served,
+            advertised or served,
+            charge,
         )
         return handler
 
     return register
+
+
+def in_steps(handler: Handler, droppable: bool) -> Handler:
+    """A handler that runs a generator in steps."""
+
+    @wraps(handler)
+    def begin(request: Any, context: RequestContext, broker: Broker) -> Any:
+        return broker.steps.answer(handler(request, context, broker), droppable=droppable)
+
+    return begin
 
 
 def top_refusal(response: type[Any]) -> Refusal:

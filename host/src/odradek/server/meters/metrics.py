@@ -14,6 +14,7 @@ from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.sasl_listener import SaslListener
+from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.plugin_stats import PluginStats
 from odradek.telemetry.push_accounts import PushAccounts
@@ -86,6 +87,12 @@ INSTRUMENTS = {
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),
+    "long-requests": Instrument(
+        "odradek.requests.long", "counter", "{request}", "Requests that took more than one turn of the loop"
+    ),
+    "long-requests-waiting": Instrument(
+        "odradek.requests.long.waiting", "gauge", "{request}", "Such requests that are not answered yet"
+    ),
     "plugin-pushes": Instrument(
         "odradek.plugin.pushes", "counter", "{push}", "Pushes passed to a plugin, or clients it labeled"
     ),
@@ -138,6 +145,12 @@ def listener_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
         if isinstance(listener, SaslListener):
             yield MetricRow("successful-authentication", "counter", labels, listener.authenticated)
             yield MetricRow("failed-authentication", "counter", labels, listener.authentication_failures)
+
+
+def request_rows(steps: StepRunner) -> Iterator[MetricRow]:
+    """The requests whose work runs in steps."""
+    yield MetricRow("long-requests", "counter", {}, steps.deferred)
+    yield MetricRow("long-requests-waiting", "gauge", {}, len(steps.tasks))
 
 
 def plugin_rows(plugins: Iterable[PluginStats]) -> Iterator[MetricRow]:

@@ -15,7 +15,7 @@ from odradek.security.sasl_authenticator import SaslAuthentication, SaslAuthenti
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.listener_settings import SASL_PLAINTEXT
-from odradek.server.upkeep.step_runner import FileThreads
+from odradek.server.upkeep.file_threads import FileThreads
 
 NONCE_BYTES = 24
 SECRET_BYTES = 32

@@ -20,10 +20,10 @@ from odradek.log.log_manager import LogManager
 from odradek.log.partition_folder import Partition
 from odradek.log.partition_log import PartitionLog
 from odradek.log.replica_move import ReplicaMove
-from odradek.log.steps import Steps
-from odradek.server.upkeep.step_runner import StepRunner
 from odradek.settings.kinds import LONG, Flag, Whole
 from odradek.settings.setting import setting
+from odradek.step_runner import StepRunner
+from odradek.steps import Steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 

@@ -1,0 +1,216 @@
+"""Run long work between requests, a little at a time; blocking steps run elsewhere.
+
+A runner gives its tasks a limited part of the loop: a turn takes `turn_ns` and one more step at most. In a
+turn the tasks take slices of equal time, so that a task with expensive steps does not slow down the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from odradek.clock import Clock, Timer
+from odradek.deferred import Deferred, Offload, offload_inline
+from odradek.steps import Pause, Step
+from odradek.wire.api_error import ApiError
+
+log = logging.getLogger(__name__)
+
+TURN_NS: Final = 2_000_000
+BETWEEN_TURNS_MS: Final = 3
+"""Limits upkeep to 40 % of the loop, and only while there is work."""
+SLICES: Final = 4
+"""Slices of a turn of requests."""
+R = TypeVar("R")
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One piece of work and the result of its last step."""
+
+    steps: Generator[Step, Any, Any]
+    ended: Callable[[Any], None]
+    """Called with what the generator returns or raises."""
+    deferred: Deferred[Any] | None = None
+    """The answer to a request."""
+    result: Any = None
+
+
+class StepRunner:
+    """Tasks that take turns.
+
+    Args:
+        timer: Runs the turns.
+        clock: The time.
+        offload: Runs blocking steps.
+        turn_ns: The time of one turn.
+        slice_ns: How long one task runs before the next one; 0 for one step.
+        pause_ms: The time between two turns. With 0 the loop only serves its sockets once.
+    """
+
+    def __init__(
+        self,
+        timer: Timer,
+        clock: Clock,
+        offload: Offload = offload_inline,
+        *,
+        turn_ns: int = TURN_NS,
+        slice_ns: int = 0,
+        pause_ms: int = BETWEEN_TURNS_MS,
+    ) -> None:
+        self.timer = timer
+        self.clock = clock
+        self.monotonic_ns = clock.monotonic_ns
+        self.offload = offload
+        self.turn_ns = turn_ns
+        self.slice_ns = slice_ns
+        self.pause_ms = pause_ms
+        self.ready: deque[Task] = deque()
+        self.tasks: set[Task] = set()
+        self.awake = False
+        """A turn is scheduled or running."""
+        self.spare_ns = 0
+        """The time that is left for first slices of requests until the next turn."""
+        self.deferred = 0
+        """Requests that took more than their first slice."""
+
+    @classmethod
+    def of_requests(cls, timer: Timer, clock: Clock, turn_ms: int) -> StepRunner:
+        """A runner for the work of requests, which continues as soon as the loop has served its sockets."""
+        turn_ns = turn_ms * 1_000_000
+        return cls(timer, clock, turn_ns=turn_ns, slice_ns=turn_ns // SLICES, pause_ms=0)
+
+    def run(self, steps: Generator[Step, Any, Any], ended: Callable[[Any], None] = lambda _: None) -> None:
+        """Run all steps in the background, starting soon; call ``ended`` with the result or the error."""
+        task = Task(steps, partial(self.report, ended))
+        self.tasks.add(task)
+        self.go_on(task)
+
+    @staticmethod
+    def report(ended: Callable[[Any], None], outcome: Any) -> None:
+        """Log an unexpected error of background work."""
+        if isinstance(outcome, Exception) and not isinstance(outcome, ApiError | OSError):
+            log.error("upkeep failed", exc_info=outcome)
+        ended(outcome)
+
+    def answer(self, steps: Generator[Step, Any, R], *, droppable: bool = False) -> R | Deferred[R]:
+        """Do the work of a request, which begins at once.
+
+        Args:
+            steps: The work; it returns the response.
+            droppable: The work changes nothing, so it ends when the connection is lost.
+
+        Returns:
+            The response if the time of this turn is enough, else a deferred of it.
+
+        Raises:
+            Exception: What the work raises in its first slice.
+        """
+        started_ns = self.monotonic_ns()
+        budget_ns = min(self.spare_ns, self.slice_ns) if self.awake else self.turn_ns
+        end_ns = started_ns + budget_ns
+        step = None
+        if budget_ns > 0:
+            try:
+                while (step := next(steps)) is None and self.monotonic_ns() < end_ns:
+                    pass
+            except StopIteration as stop:
+                response: R = stop.value
+                return response
+            finally:
+                if self.awake:
+                    self.spare_ns -= self.monotonic_ns() - started_ns
+        deferred: Deferred[R] = Deferred()
+        task = Task(steps, deferred.complete, deferred)
+        if droppable:
+            deferred.abandon = partial(self.drop, task)
+        self.deferred += 1
+        self.tasks.add(task)
+        if not self.awake:
+            self.spare_ns = end_ns - self.monotonic_ns()
+        self.follow(task, step)
+        return deferred
+
+    def drop(self, task: Task) -> None:
+        """Give up a request whose connection is lost."""
+        self.tasks.discard(task)
+        task.deferred = None
+        task.steps.close()
+
+    def go_on(self, task: Task) -> None:
+        """Queue a task that is ready to continue."""
+        if task not in self.tasks:
+            return
+        self.ready.append(task)
+        if not self.awake:
+            self.awake = True
+            self.timer.schedule(self.clock.monotonic_ms(), self.turn)
+
+    def turn(self) -> None:
+        """Advance the tasks in turn until the time is used up."""
+        now_ns = self.monotonic_ns()
+        end_ns = now_ns + self.turn_ns
+        self.spare_ns = self.turn_ns
+        try:
+            while self.ready and now_ns < end_ns:
+                now_ns = self.give_slice(self.ready.popleft(), now_ns, end_ns)
+        finally:
+            self.awake = bool(self.ready)
+            if self.awake:
+                self.timer.schedule(self.clock.monotonic_ms() + self.pause_ms, self.turn)
+
+    def give_slice(self, task: Task, now_ns: int, end_ns: int) -> int:
+        """Advance one task until its slice is over, it waits, or it ends. Return the time after that."""
+        if task not in self.tasks:
+            return now_ns
+        advance = partial(self.advance, task, min(now_ns + self.slice_ns, end_ns))
+        around = None if task.deferred is None else task.deferred.around
+        stopped_ns = advance() if around is None else around(advance)
+        if stopped_ns is not None:
+            return stopped_ns
+        # not within `around`: the response includes the time that was measured
+        self.tasks.discard(task)
+        task.ended(task.result)
+        return self.monotonic_ns()
+
+    def advance(self, task: Task, end_ns: int) -> int | None:
+        """Run steps of a task until the given time. Return the time after the last one; None at its end."""
+        while True:
+            result, task.result = task.result, None
+            try:
+                step = task.steps.throw(result) if isinstance(result, Exception) else task.steps.send(result)
+            except StopIteration as stop:
+                task.result = stop.value
+                return None
+            except Exception as error:  # noqa: BLE001  the caller handles the outcome
+                task.result = error
+                return None
+            now_ns = self.monotonic_ns()
+            if step is not None or now_ns >= end_ns:
+                self.follow(task, step)
+                return now_ns
+
+    def follow(self, task: Task, step: Step) -> None:
+        """Decide by the yielded step when the task continues."""
+        if step is None:
+            self.go_on(task)
+        elif isinstance(step, Pause):
+            self.timer.schedule(self.clock.monotonic_ms() + step.wait_ms, lambda: self.go_on(task))
+        else:
+            self.offload(step, lambda result: self.resume(task, result))
+
+    def resume(self, task: Task, result: Any) -> None:
+        """Continue a task whose offloaded step is done."""
+        task.result = result
+        self.go_on(task)
+
+    def stop(self) -> None:
+        """Abandon all unfinished tasks."""
+        self.ready.clear()
+        tasks, self.tasks = self.tasks, set()
+        for task in tasks:
+            task.steps.close()
