@@ -120,9 +120,11 @@ class Deferred(Generic[R]):
         callback(self.outcome if finish is None else finish(self.outcome))
 
     def lost(self) -> None:
-        """The connection is lost. The callback is not called; the steps still run if an outcome follows."""
+        """The connection is lost: release the request. The callback is not called; the steps still run if an
+        outcome follows.
+        """
         abandon, gone = self.abandon, self.gone
-        self.callback = self.finish = self.abandon = self.hurry = self.gone = None
+        self.callback = self.finish = self.abandon = self.hurry = self.around = self.gone = None
         if not self.done:
             if abandon is not None:
                 abandon()

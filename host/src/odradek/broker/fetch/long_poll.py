@@ -1,4 +1,7 @@
-"""A fetch that waits for enough bytes, or for its time to end. After Kafka's DelayedFetch."""
+"""A fetch that waits for enough bytes, or for its time to end. After Kafka's DelayedFetch.
+
+A waiting fetch keeps no records: it counts the bytes that are missing, and reads again when it answers.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ class LongPoll:
         clock: The time.
         timer: Ends the wait.
         min_bytes: The bytes that the client waits for, within the limits of its request.
-        first: The result of the first read.
+        missing_bytes: How many of them the first read did not find.
+        logs: The logs in which to wait for them.
+        read_committed: Whether the client reads committed records only.
         again: Reads once more.
         respond: Makes the answer from a read.
     """
@@ -33,20 +38,16 @@ class LongPoll:
     clock: Clock
     timer: Timer
     min_bytes: int
-    first: Read
+    missing_bytes: int
+    logs: list[PartitionLog]
+    read_committed: bool
     again: Callable[[], Read]
     respond: Callable[[Read], object]
     deferred: Deferred[Any] = field(default_factory=Deferred)
-    logs: list[PartitionLog] = field(init=False)
-    missing_bytes: int = field(init=False)
     listeners: list[tuple[PartitionLog, Listener]] = field(default_factory=list)
     timeout: TimerTask | None = None
     look: TimerTask | None = None
     """The next look for committed bytes; None if there are no more than last time."""
-
-    def __post_init__(self) -> None:
-        self.logs = self.first.logs
-        self.missing_bytes = self.min_bytes - self.first.bytes_read
 
     def start(self, wait_ms: int) -> Deferred[Any]:
         """Wait for appends."""
@@ -54,7 +55,7 @@ class LongPoll:
         self.timeout = self.timer.schedule(deadline_ms, self.finish)
         for log in self.logs:
             listener = self.appended
-            if self.first.params.read_committed:
+            if self.read_committed:
                 listener = CommittedListener(self, log, log.last_stable_offset)
             log.listeners.add(listener)
             self.listeners.append((log, listener))

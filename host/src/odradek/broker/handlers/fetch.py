@@ -111,4 +111,14 @@ def fetch(
     min_bytes = min(request.min_bytes, params.max_bytes)
     if found.failed or not found.logs or found.bytes_read >= min_bytes or request.max_wait_ms <= 0:
         return respond(found)
-    return LongPoll(broker.clock, broker.timer, min_bytes, found, read, respond).start(request.max_wait_ms)
+    poll = LongPoll(
+        broker.clock,
+        broker.timer,
+        min_bytes,
+        missing_bytes=min_bytes - found.bytes_read,
+        logs=found.logs,
+        read_committed=params.read_committed,
+        again=read,
+        respond=respond,
+    )
+    return poll.start(request.max_wait_ms)
