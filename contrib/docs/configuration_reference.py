@@ -37,6 +37,7 @@ TABLE_OF_SECTION = {
     "transactions": "transactions",
     "quotas": "quotas",
     "connections": "connections",
+    "turns": "connections",
     "log_defaults": "topics",
 }
 """By field of `HostConfig`; a new section has to be put here."""

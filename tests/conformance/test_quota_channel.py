@@ -19,6 +19,7 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, Channel
+from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
@@ -67,14 +68,11 @@ class OneChannelListener:
     refused: int = 0
     draining: bool = False
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
-    turns: list[Callable[[], Any]] = field(default_factory=list)
+    soon: list[Callable[[], Any]] = field(default_factory=list)
+    turns: Turns = field(init=False)
 
-    @property
-    def loop(self) -> OneChannelListener:
-        return self
-
-    def call_soon(self, callback: Callable[[], Any]) -> None:
-        self.turns.append(callback)
+    def __post_init__(self) -> None:
+        self.turns = Turns(self.clock, TurnSettings(), self.soon.append)
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return make_connection()
@@ -129,8 +127,8 @@ class LimitedConnection:
         self.run_turns()
 
     def run_turns(self) -> None:
-        while self.listener.turns:
-            self.listener.turns.pop(0)()
+        while self.listener.soon:
+            self.listener.soon.pop(0)()
 
     @property
     def answers(self) -> list[int]:

@@ -13,6 +13,7 @@ import pytest
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
+from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 
 SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
@@ -44,7 +45,7 @@ class SmallListener:
         self.draining = False
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
         self.refused = 0
-        self.loop = asyncio.get_running_loop()
+        self.turns = Turns(self.clock, TurnSettings())
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)

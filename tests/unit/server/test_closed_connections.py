@@ -7,7 +7,7 @@ import gc
 import struct
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel import Channel
+from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
@@ -76,15 +77,12 @@ class BrokerListener:
 
     def __post_init__(self) -> None:
         self.dispatcher = Dispatcher(self.broker, load_handlers())
-        self.loop = self
+        self.turns = Turns(self.clock, TurnSettings(), call_soon=lambda callback: callback())
 
     @property
     def clock(self) -> MockClock:
         assert isinstance(self.broker.clock, MockClock)
         return self.broker.clock
-
-    def call_soon(self, callback: Callable[[], Any]) -> None:
-        callback()
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
         return make_connection()

@@ -31,6 +31,7 @@ from odradek.server.sockets.listener_settings import (
     advertised,
     secured,
 )
+from odradek.server.sockets.turns import TurnSettings
 from odradek.server.upkeep.log_upkeep import UpkeepSettings
 from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
 from odradek.settings.reading import read_settings
@@ -131,6 +132,7 @@ class HostConfig:
     quotas: QuotaConfigs = section(QuotaConfigs)
     sasl: SaslSettings = section(SaslSettings)
     connections: ConnectionLimits = section(ConnectionLimits)
+    turns: TurnSettings = section(TurnSettings)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()

@@ -32,7 +32,14 @@ from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
 from odradek.server.meters.connection_metrics import connection_rows
-from odradek.server.meters.metrics import forwarder_rows, listener_rows, plugin_rows, push_rows, request_rows
+from odradek.server.meters.metrics import (
+    forwarder_rows,
+    listener_rows,
+    plugin_rows,
+    push_rows,
+    request_rows,
+    turn_rows,
+)
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.companions import Companions
@@ -44,6 +51,7 @@ from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.host_lookup import look_up
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.sasl_listener import listener_kind
+from odradek.server.sockets.turns import Turns
 from odradek.server.upkeep.file_threads import FileThreads
 from odradek.server.upkeep.idle_sensors import forget_idle
 from odradek.server.upkeep.log_upkeep import LogUpkeep
@@ -181,6 +189,7 @@ class Host:
         self.spool = make_spool(config, self.broker, self.file_threads.offload)
         self.forwarders = make_runners(self.plugins, self.spool)
         self.broker.sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
+        self.turns = Turns(self.clock, config.turns)
         self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
@@ -228,6 +237,7 @@ class Host:
             clock=self.clock,
             timer=self.timer,
             quotas=self.broker.connection_quotas,
+            turns=self.turns,
             node_id=self.config.broker.node_id,
             max_request_bytes=self.config.socket_request_max_bytes,
             disconnected=self.telemetry.connection_closed,
@@ -238,6 +248,7 @@ class Host:
         now_ms = self.clock.monotonic_ms()
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
+        yield from turn_rows(self.turns)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps)
         yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()])

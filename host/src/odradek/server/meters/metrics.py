@@ -14,6 +14,7 @@ from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.sasl_listener import SaslListener
+from odradek.server.sockets.turns import Turns
 from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.plugin_stats import PluginStats
@@ -71,6 +72,12 @@ INSTRUMENTS = {
         "counter",
         "{connection}",
         "Connections closed because of malformed requests",
+    ),
+    "connections-waiting": Instrument(
+        "odradek.connections.waiting", "gauge", "{connection}", "Connections whose requests wait for a turn"
+    ),
+    "turns-used-up": Instrument(
+        "odradek.turns.used.up", "counter", "{turn}", "Turns that ended with requests left"
     ),
     "successful-authentication": Instrument(
         "kafka.server.socket.server.metrics.successful.authentication",
@@ -151,6 +158,12 @@ def request_rows(steps: StepRunner) -> Iterator[MetricRow]:
     """The requests whose work runs in steps."""
     yield MetricRow("long-requests", "counter", {}, steps.deferred)
     yield MetricRow("long-requests-waiting", "gauge", {}, len(steps.tasks))
+
+
+def turn_rows(turns: Turns) -> Iterator[MetricRow]:
+    """The connections with several requests waiting."""
+    yield MetricRow("connections-waiting", "gauge", {}, len(turns))
+    yield MetricRow("turns-used-up", "counter", {}, turns.used_up)
 
 
 def plugin_rows(plugins: Iterable[PluginStats]) -> Iterator[MetricRow]:

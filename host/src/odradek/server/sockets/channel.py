@@ -5,8 +5,9 @@ client is throttled, the channel is *muted* and further requests wait as bytes. 
 `READ_AHEAD_BYTES`, so that the host notices when the client leaves.
 
 The hot path is a chunk that holds exactly one frame: it is parsed in place, answered by a plain call and
-written, without a task, a queue or a copy. The answers to a chunk of several frames are written together,
-because a write costs more than most answers. The rest of a large frame is received by a `LargeFrame`.
+written, without a task, a queue or a copy. Several frames wait for the connection's turn (`Turns`); the
+answers of a turn are written together, because a write costs more than most answers. The rest of a large
+frame is received by a `LargeFrame`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from odradek.broker.dispatch.dispatcher import Answer
@@ -24,6 +24,7 @@ from odradek.clock import Clock
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.large_frame import LargeFrame, switch
+from odradek.server.sockets.turns import Turns
 from odradek.wire.errors import WireError
 
 log = logging.getLogger(__name__)
@@ -35,8 +36,9 @@ WRITTEN_TOGETHER = 16
 WRITTEN_TOGETHER_BYTES = 65_536
 """How many answers are held back for one write, and how large each may be."""
 LARGE_FRAME_BYTES = 65_536
-TURN_NS = 2_000_000
-"""How long a chunk of many requests may keep the loop busy; the rest of it waits for the next turn."""
+NEVER_NS = 1 << 63
+BACKLOG = 1
+"""A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
 
 
 class Answers(Protocol):
@@ -44,13 +46,6 @@ class Answers(Protocol):
 
     def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Answer:
         """See `Dispatcher.answer`."""
-
-
-class Turns(Protocol):
-    """The part of the event loop that a channel uses."""
-
-    def call_soon(self, callback: Callable[[], Any]) -> object:
-        """Call in the next turn."""
 
 
 class ChannelOwner(Protocol):
@@ -61,7 +56,7 @@ class ChannelOwner(Protocol):
     @property
     def clock(self) -> Clock: ...
     @property
-    def loop(self) -> Turns: ...
+    def turns(self) -> Turns: ...
     @property
     def max_request_bytes(self) -> int: ...
     @property
@@ -86,9 +81,8 @@ class Channel(asyncio.Protocol):
     """The host's end of one connection."""
 
     __slots__ = (
-        "answer", "answers", "buffer", "closing", "context", "last_active_ms", "max_request_bytes",
-        "monotonic_ms", "monotonic_ns", "owner", "pending", "reading_paused", "transport", "turn_over",
-        "writing_paused",
+        "answer", "answers", "buffer", "closing", "context", "in_ring", "last_active_ms", "max_request_bytes",
+        "monotonic_ms", "not_reading", "owner", "pending", "transport", "turns", "writing_paused",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -104,14 +98,14 @@ class Channel(asyncio.Protocol):
         self.pending: Deferred[Any] | Throttled | None = None
         """Why the channel is muted: an answer that comes later, or a throttled client."""
         self.writing_paused = False
-        self.reading_paused = False
+        self.not_reading = 0
+        """The reasons why the transport does not read, one bit each; see `stop_reading`."""
         self.closing = False
-        self.turn_over = False
-        """The rest of the buffer waits for the next turn of the loop, which is scheduled."""
+        self.turns = owner.turns
+        self.in_ring = False
         self.last_active_ms = 0
         self.max_request_bytes = owner.max_request_bytes
         self.monotonic_ms = owner.clock.monotonic_ms
-        self.monotonic_ns = owner.clock.monotonic_ns
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]  # uvloop's do not inherit Transport
@@ -143,7 +137,7 @@ class Channel(asyncio.Protocol):
             self.buffer = bytearray(data)
         else:
             self.buffer += data
-        self.pump()
+        self.take_in()
 
     def exchange(self, frame: bytes | memoryview, offset: int) -> None:
         """Answer one request: write the answer, or remember that it comes later."""
@@ -187,37 +181,53 @@ class Channel(asyncio.Protocol):
         """Let a `LargeFrame` receive the rest of a large frame; False if the frame is not large."""
         if not (LARGE_FRAME_BYTES <= frame_bytes - 4 <= self.max_request_bytes):
             return False
-        if len(beginning) >= frame_bytes or self.reading_paused:
+        if len(beginning) >= frame_bytes or self.not_reading:
             return False
         LargeFrame(self, frame_bytes, beginning, self.owner.shared_buffer).take_over(self.transport)
         return True
 
     def large_frame_received(self, frame: bytearray) -> None:
         """Take the transport back and answer a large frame. Nothing after it has been read."""
-        switch(self.transport, self)
+        switch(self.transport, self, reads=not self.not_reading)
         self.buffer = frame
-        self.pump()
+        self.take_in()
 
-    def pump(self) -> None:
-        """Answer the frames in the buffer until one mutes the channel."""
+    def take_in(self) -> None:
+        """Answer the request in the buffer; several ones wait for their turn."""
         buffer = self.buffer
-        if buffer is None or self.turn_over:
+        assert buffer is not None
+        if len(buffer) >= 4 and 0 <= unpack_length(buffer)[0] < len(buffer) - 4:
+            if not self.muted:
+                self.turns.join(self)
             self.limit_read_ahead()
-            return
-        start, end = 0, len(buffer)
+        else:
+            self.take_turn(NEVER_NS)
+
+    @property
+    def muted(self) -> bool:
+        """Whether no request is answered now."""
+        return self.pending is not None or self.writing_paused or self.closing
+
+    def take_turn(self, end_ns: int) -> bool:
+        """Answer requests in the buffer until one mutes the channel or the turn is over; see `TurnTaker`."""
+        buffer, turns = self.buffer, self.turns
+        if buffer is None:
+            return False
+        start, end, answered = 0, len(buffer), 0
         self.answers = []
-        until_ns = self.monotonic_ns() + TURN_NS
         while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
-            if self.monotonic_ns() > until_ns:
-                self.turn_over = True
-                self.owner.loop.call_soon(self.next_turn)
-                break
             (size,) = unpack_length(buffer, start)
             if size < 0 or size > self.max_request_bytes:
                 self.refuse(f"a frame of {size} bytes, the limit is {self.max_request_bytes}")
                 break
             if end - start - 4 < size:
                 break
+            if answered and (
+                answered >= turns.most_requests or start >= turns.most_bytes or turns.monotonic_ns() >= end_ns
+            ):
+                turns.used_up += 1
+                break
+            answered += 1
             if start == 0 and size == end - 4:
                 # the buffer is the frame: hand it over, because views into it may outlive this call
                 self.buffer = None
@@ -234,32 +244,40 @@ class Channel(asyncio.Protocol):
             self.buffer = buffer or None
         self.limit_read_ahead()
         self.receive_rest()
-
-    def next_turn(self) -> None:
-        """Continue with the buffer after the other connections had their turn."""
-        self.turn_over = False
-        self.pump()
+        return answered > 0
 
     def receive_rest(self) -> None:
         """Let a `LargeFrame` receive the missing part of a large frame, unless the channel is muted."""
         buffer = self.buffer
-        if buffer is None or len(buffer) < 4 or self.pending or self.writing_paused or self.closing:
+        if buffer is None or len(buffer) < 4 or self.muted:
             return
         if self.receive_large(unpack_length(buffer)[0] + 4, buffer):
             self.buffer = None
 
     def limit_read_ahead(self) -> None:
-        """Stop reading while a muted channel holds enough bytes; start again afterwards."""
-        if self.closing:
-            return
-        held = self.buffer is not None and len(self.buffer) > READ_AHEAD_BYTES
-        pause = held and (self.pending is not None or self.writing_paused or self.turn_over)
-        if pause and not self.reading_paused:
-            self.reading_paused = True
+        """Stop reading while enough bytes wait; start again afterwards."""
+        buffer = self.buffer
+        if (
+            buffer is not None
+            and len(buffer) > READ_AHEAD_BYTES
+            and (self.muted or unpack_length(buffer)[0] <= len(buffer) - 4)
+        ):
+            self.stop_reading(BACKLOG)
+        elif self.not_reading:
+            self.read_again(BACKLOG)
+
+    def stop_reading(self, reason: int) -> None:
+        """Stop reading until `read_again` is called for this reason and no other one is left."""
+        if not self.not_reading and not self.closing:
             self.transport.pause_reading()
-        elif not pause and self.reading_paused:
-            self.reading_paused = False
-            self.transport.resume_reading()
+        self.not_reading |= reason
+
+    def read_again(self, reason: int) -> None:
+        """Take a reason to stop away; read if there is no other one."""
+        if self.not_reading & reason:
+            self.not_reading ^= reason
+            if not self.not_reading and not self.closing:
+                self.transport.resume_reading()
 
     def wait_for(self, answer: Deferred[Any]) -> None:
         """Mute the channel until the answer is sent."""
@@ -299,9 +317,9 @@ class Channel(asyncio.Protocol):
         if self.owner.draining:
             self.close()
         elif self.buffer is not None:
-            # in the next turn: a chain of answered requests must not grow the stack
-            self.owner.loop.call_soon(self.pump)
-        elif self.reading_paused:
+            # in its turn: a chain of answered requests must not grow the stack
+            self.turns.join(self)
+        elif self.not_reading:
             self.limit_read_ahead()
 
     def pause_writing(self) -> None:
@@ -309,7 +327,8 @@ class Channel(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.writing_paused = False
-        self.pump()
+        if self.buffer is not None:
+            self.turns.join(self)
         self.limit_read_ahead()
 
     def refuse(self, why: str) -> None:
@@ -347,6 +366,6 @@ class Channel(asyncio.Protocol):
         """
         if self.pending is None or self.closing:
             return self.last_active_ms
-        if self.reading_paused and isinstance(self.pending, Throttled):
+        if self.not_reading and isinstance(self.pending, Throttled):
             return self.last_active_ms
         return None

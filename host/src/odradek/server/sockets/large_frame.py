@@ -74,8 +74,15 @@ class LargeFrame(asyncio.BufferedProtocol):
         self.channel.resume_writing()
 
 
-def switch(transport: asyncio.Transport, protocol: asyncio.BaseProtocol) -> None:
-    """Change the protocol of a transport and restart reading: only then does uvloop look at its kind."""
+def switch(transport: asyncio.Transport, protocol: asyncio.BaseProtocol, *, reads: bool = True) -> None:
+    """Change the protocol of a transport and restart reading: only then does uvloop look at its kind.
+
+    Args:
+        transport: The connection.
+        protocol: The new protocol.
+        reads: False if the transport has to stay paused.
+    """
     transport.pause_reading()
     transport.set_protocol(protocol)
-    transport.resume_reading()
+    if reads:
+        transport.resume_reading()

@@ -16,6 +16,7 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.server.sockets.acceptor import Acceptor, Peer, listening_sockets
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
+from odradek.server.sockets.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Listener:
         clock: Clock,
         timer: Timer,
         quotas: ConnectionQuotas,
+        turns: Turns,
         node_id: int,
         max_request_bytes: int,
         disconnected: Callable[[str], None],
@@ -65,6 +67,8 @@ class Listener:
         self.clock = clock
         self.timer = timer
         self.quotas = quotas
+        self.turns = turns
+        """The ring that all listeners of the host share."""
         self.node_id = node_id
         self.max_request_bytes = max_request_bytes
         self.disconnected = disconnected

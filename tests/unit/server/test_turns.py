@@ -1,0 +1,286 @@
+"""Connections that pipeline take turns: counted requests on a virtual loop, without sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from odradek.plugin.context import ConnectionContext
+from odradek.server.sockets.channel import BACKLOG, READ_AHEAD_BYTES, Channel
+from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
+from odradek.testing.clock import MockClock
+
+PER_ROUND = ROUND_NS // 1_000_000
+PIPELINING = 200
+MEMORY = 2
+"""Another reason to stop reading."""
+
+
+class Socket(asyncio.Transport):
+    """Records whether it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads, self.closed, self.written = True, False, b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def pause_reading(self) -> None:
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        self.reads = True
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        """Ignore the call."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+
+@dataclass
+class Rounds:
+    """A host whose event loop runs round by round. Each request is echoed."""
+
+    settings: TurnSettings = field(default_factory=TurnSettings)
+    request_ms: int = 1
+    clock: MockClock = field(default_factory=MockClock)
+    max_request_bytes: int = 1 << 20
+    refused: int = 0
+    draining: bool = False
+    shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(1 << 20)))
+    soon: list[Callable[[], Any]] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+    turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turns = Turns(self.clock, self.settings, self.soon.append)
+
+    @property
+    def dispatcher(self) -> Rounds:
+        return self
+
+    def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> bytes | None:
+        request = bytes(frame[offset:]).rstrip(b".")
+        self.seen.append(request.decode())
+        self.clock.advance(self.request_ms)
+        if request == b"bug":
+            raise ZeroDivisionError
+        return None if request.startswith(b"quiet") else request
+
+    def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
+        return ConnectionContext("test", "PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1, 1)
+
+    def closed(self, _channel: Channel) -> None:
+        """Ignore the call."""
+
+    def connect(self) -> tuple[Channel, Socket]:
+        channel, transport = Channel(self), Socket()
+        channel.connection_made(transport)
+        return channel, transport
+
+    def pipelining(self, name: str, requests: int) -> tuple[Channel, Socket]:
+        """A new connection that has sent ``requests`` at once."""
+        channel, transport = self.connect()
+        channel.data_received(framed(*(f"{name}{number}" for number in range(requests))))
+        return channel, transport
+
+    def run_once(self) -> list[str]:
+        """One round of the loop; return the requests that were answered in it."""
+        before = len(self.seen)
+        due, self.soon[:] = self.soon[:], []
+        for callback in due:
+            callback()
+        return self.seen[before:]
+
+    def run_until_idle(self) -> None:
+        while self.soon:
+            self.run_once()
+
+
+def framed(*requests: str, size: int = 0) -> bytes:
+    """Requests, padded to a size with dots."""
+    padded = (request.ljust(size, ".").encode() for request in requests)
+    return b"".join(struct.pack(">i", len(request)) + request for request in padded)
+
+
+def test_all_pipelining_connections_together_hold_the_loop_for_one_round() -> None:
+    rounds = Rounds()
+    for number in range(PIPELINING):
+        rounds.pipelining(f"{number}-", 50)
+    at_arrival = len(rounds.seen)
+
+    answered = [len(rounds.run_once()) for _ in range(5)]
+
+    assert at_arrival <= PER_ROUND
+    assert max(answered) <= PER_ROUND + 1
+    assert min(answered) >= PER_ROUND
+    assert len(rounds.soon) == 1
+
+
+def test_a_single_request_does_not_wait_for_those_that_pipeline() -> None:
+    rounds = Rounds()
+    for number in range(PIPELINING):
+        rounds.pipelining(f"{number}-", 50)
+    victim, transport = rounds.connect()
+    before = len(rounds.seen)
+
+    victim.data_received(framed("victim"))
+
+    assert rounds.seen[before:] == ["victim"]
+    assert transport.written == b"victim"
+
+
+def test_a_connection_with_a_few_requests_goes_before_the_ring() -> None:
+    rounds = Rounds()
+    for number in range(PIPELINING):
+        rounds.pipelining(f"{number}-", 50)
+    while rounds.turns.joined:
+        rounds.run_once()
+    _, transport = rounds.pipelining("victim", PER_ROUND)
+
+    rounds.run_once()
+    rounds.run_once()
+
+    assert transport.written == b"".join(b"victim%d" % number for number in range(PER_ROUND))
+
+
+def test_a_client_that_runs_out_of_requests_is_not_first_again() -> None:
+    rounds = Rounds()
+    channel, _ = rounds.pipelining("first", PER_ROUND + 1)
+    for number in range(PIPELINING):
+        rounds.pipelining(f"{number}-", 50)
+    while channel.buffer is not None:
+        rounds.run_once()
+
+    channel.data_received(framed("again", "and again"))
+
+    assert channel in rounds.turns.ring
+    assert channel not in rounds.turns.joined
+
+
+def test_connections_that_keep_joining_do_not_stop_the_ring() -> None:
+    rounds = Rounds()
+    rounds.pipelining("old", 50)
+    first_turn = len(rounds.run_once())
+
+    for number in range(10):
+        for other in range(5):
+            rounds.pipelining(f"{number}-{other}-", 5)
+        rounds.run_once()
+
+    assert len([request for request in rounds.seen if request.startswith("old")]) > 3 * first_turn
+
+
+def test_a_turn_is_a_number_of_requests() -> None:
+    rounds = Rounds(TurnSettings(turn_requests=2), request_ms=0)
+    rounds.pipelining("a", 5)
+    rounds.pipelining("b", 3)
+
+    rounds.run_until_idle()
+
+    assert rounds.seen == ["a0", "a1", "b0", "b1", "a2", "a3", "b2", "a4"]
+    assert rounds.turns.used_up == 3
+    assert len(rounds.turns) == 0
+
+
+def test_a_turn_ends_after_a_number_of_bytes() -> None:
+    rounds = Rounds(TurnSettings(turn_bytes=1_000), request_ms=0)
+    for name in "ab":
+        channel, _ = rounds.connect()
+        channel.data_received(framed(*(f"{name}{number}" for number in range(4)), size=600))
+
+    rounds.run_until_idle()
+
+    assert rounds.seen == ["a0", "a1", "b0", "b1", "a2", "a3", "b2", "b3"]
+
+
+def test_requests_without_an_answer_keep_their_place() -> None:
+    rounds = Rounds(TurnSettings(turn_requests=2))
+    channel, transport = rounds.connect()
+    channel.data_received(framed("quiet", "a", "quiet", "quiet", "b"))
+    channel.data_received(framed("c"))
+
+    rounds.run_until_idle()
+
+    assert rounds.seen == ["quiet", "a", "quiet", "quiet", "b", "c"]
+    assert transport.written == b"abc"
+
+
+def test_a_connection_with_a_full_backlog_is_not_read() -> None:
+    rounds = Rounds(TurnSettings(turn_requests=1), request_ms=0)
+    channel, transport = rounds.connect()
+    channel.data_received(framed(*"abcdef", size=READ_AHEAD_BYTES // 4))
+    _, other = rounds.pipelining("other", 3)
+    paused = not transport.reads
+
+    rounds.run_until_idle()
+
+    assert paused
+    assert transport.reads
+    assert other.reads
+
+
+def test_a_connection_is_read_again_when_the_last_reason_is_gone() -> None:
+    rounds = Rounds()
+    channel, transport = rounds.connect()
+    seen = []
+    for change, reason in (
+        (channel.stop_reading, BACKLOG),
+        (channel.stop_reading, MEMORY),
+        (channel.read_again, BACKLOG),
+        (channel.read_again, BACKLOG),
+        (channel.read_again, MEMORY),
+    ):
+        change(reason)
+        seen.append(transport.reads)
+
+    assert seen == [False, False, False, False, True]
+
+
+def test_a_large_frame_does_not_start_to_read_a_connection_that_must_not() -> None:
+    rounds = Rounds(request_ms=0)
+    channel, transport = rounds.connect()
+    frame = framed("large", size=READ_AHEAD_BYTES * 2)
+    channel.data_received(frame[:1_000])
+
+    channel.stop_reading(MEMORY)
+    channel.large_frame_received(bytearray(frame))
+
+    assert rounds.seen == ["large"]
+    assert not transport.reads
+
+
+def test_a_bug_in_one_connection_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    rounds = Rounds()
+    broken, broken_transport = rounds.connect()
+    broken.data_received(framed("bug", "after"))
+    _, transport = rounds.pipelining("a", 5)
+
+    rounds.run_until_idle()
+
+    assert broken_transport.closed
+    assert "after" not in rounds.seen
+    assert transport.written == b"a0a1a2a3a4"
+    assert "its requests cannot be answered" in caplog.text
+
+
+def test_a_connection_that_closes_leaves_the_ring() -> None:
+    rounds = Rounds()
+    channel, _ = rounds.pipelining("a", 50)
+    rounds.run_once()
+    answered = len(rounds.seen)
+
+    channel.connection_lost(None)
+    rounds.run_until_idle()
+
+    assert len(rounds.seen) == answered
+    assert len(rounds.turns) == 0
