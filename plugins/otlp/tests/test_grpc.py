@@ -117,7 +117,6 @@ def test_a_retryable_code_is_a_retry(kit: Kit, code: grpc.StatusCode) -> None:
     "code",
     [
         grpc.StatusCode.INVALID_ARGUMENT,
-        grpc.StatusCode.UNIMPLEMENTED,
         grpc.StatusCode.INTERNAL,
         grpc.StatusCode.UNKNOWN,
         grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -128,6 +127,27 @@ def test_any_other_code_is_final(kit: Kit, code: grpc.StatusCode) -> None:
 
     assert isinstance(error, Reject)
     assert str(error) == f"gRPC {code.name}: no"
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (grpc.StatusCode.UNIMPLEMENTED, "unknown service"),
+        (grpc.StatusCode.UNKNOWN, "Received http2 header with status: 301"),
+    ],
+)
+def test_a_code_of_a_wrong_address_is_retried(kit: Kit, code: grpc.StatusCode, message: str) -> None:
+    error = refused(kit, kit.answer(code=code, message=message))
+
+    assert isinstance(error, Retry)
+    assert str(error) == f"gRPC {code.name}: {message}; correct the endpoint in the plugin's table"
+
+
+def test_success_without_an_otlp_answer_is_retried(kit: Kit) -> None:
+    error = refused(kit, kit.answer(body=b"\xff\xff\xff"))
+
+    assert isinstance(error, Retry)
+    assert str(error) == "the answer is not OTLP; correct the endpoint in the plugin's table"
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED])

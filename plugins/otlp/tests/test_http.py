@@ -159,9 +159,43 @@ def test_retry_after_sets_the_wait(kit: Kit) -> None:
     assert error.after_s == 7
 
 
-@pytest.mark.parametrize("status", [300, 301, 307, 400, 404, 405, 413, 415, 500, 501])
+@pytest.mark.parametrize("status", [300, 301, 302, 307, 308])
+def test_a_redirect_is_retried_and_says_where_the_endpoint_is(kit: Kit, status: int) -> None:
+    location = "https://collector.example:4318/v1/metrics"
+
+    error = refused(kit, kit.answer(status=status, headers={"Location": location}))
+
+    assert isinstance(error, Retry)
+    assert str(error) == f"HTTP {status}: redirect to {location}; correct the endpoint in the plugin's table"
+
+
+@pytest.mark.parametrize("status", [404, 405, 415])
+def test_a_status_of_a_wrong_address_is_retried(kit: Kit, status: int) -> None:
+    error = refused(kit, kit.answer(status=status, message="no such page", content_type="text/plain"))
+
+    assert isinstance(error, Retry)
+    assert str(error) == f"HTTP {status}: no such page; correct the endpoint in the plugin's table"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "problem"),
+    [
+        (b"<html>Welcome</html>", "text/html", "HTTP 200: the answer is text/html"),
+        (b"\xff\xff\xff", "application/x-protobuf", "the answer is not OTLP"),
+    ],
+)
+def test_success_without_an_otlp_answer_is_retried(
+    kit: Kit, body: bytes, content_type: str, problem: str
+) -> None:
+    error = refused(kit, kit.answer(status=200, body=body, content_type=content_type))
+
+    assert isinstance(error, Retry)
+    assert str(error) == f"{problem}; correct the endpoint in the plugin's table"
+
+
+@pytest.mark.parametrize("status", [400, 413, 500, 501])
 def test_any_other_status_is_final(kit: Kit, status: int) -> None:
-    error = refused(kit, kit.answer(status=status, headers={"Location": "http://127.0.0.1:1/"}))
+    error = refused(kit, kit.answer(status=status))
 
     assert isinstance(error, Reject)
     assert str(error) == f"HTTP {status}"
@@ -279,7 +313,6 @@ def test_a_warning_without_rejected_points_is_logged(kit: Kit, caplog: pytest.Lo
     ("body", "content_type"),
     [
         (b"", "application/x-protobuf"),
-        (b"\xff\xff\xff", "application/x-protobuf"),
         (b'{"partialSuccess":{}}', "application/json"),
         (b"x" * 3_000_000, "application/x-protobuf"),
     ],

@@ -13,7 +13,7 @@ from odradek.plugin import Reject, Retry
 from odradek_otlp.otlp_settings import Compression, OtlpSettings
 from odradek_otlp.rpc_status import RpcStatus, read_status
 from odradek_otlp.tls_files import BadCertificate
-from odradek_otlp.transport import Unauthorized, refusal, titled
+from odradek_otlp.transport import Misdirected, Unauthorized, refusal, titled
 from odradek_otlp.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ RETRYABLE = frozenset(
 )
 """Not RESOURCE_EXHAUSTED: it is retryable only with a RetryInfo, since the request may be too large."""
 UNAUTHORIZED = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
+REDIRECT = "http2 header with status: 3"
+"""gRPC's words for an HTTP redirect, which has no status code of its own."""
 RECONNECT_MS = 500
 RECONNECT_MAX_MS = 5_000
 """By default gRPC waits up to two minutes to reconnect to a server; the host has a backoff of its own."""
@@ -110,6 +112,8 @@ def refused(error: grpc.aio.AioRpcError) -> Retry | Reject:
     message = (error.details() or said.message).rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
     if code in UNAUTHORIZED:
         return Unauthorized(titled(f"gRPC {code.name}", message), said.retry_after_s)
+    if code is grpc.StatusCode.UNIMPLEMENTED or REDIRECT in message:
+        return Misdirected(titled(f"gRPC {code.name}", message))
     retryable = code in RETRYABLE
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         retryable = said.retry_after_s is not None

@@ -17,13 +17,16 @@ from odradek.plugin import Retry
 from odradek_otlp.otlp_settings import Compression, OtlpSettings
 from odradek_otlp.rpc_status import read_status
 from odradek_otlp.tls_files import BadCertificate
-from odradek_otlp.transport import Unauthorized, refusal, titled
+from odradek_otlp.transport import Misdirected, Unauthorized, refusal, titled
 from odradek_otlp.watched_files import WatchedFiles
 
 log = logging.getLogger(__name__)
 
 PROTOBUF = "application/x-protobuf"
+WEB_PAGE = "text/html"
 UNAUTHORIZED = frozenset({401, 403})
+MISDIRECTED = frozenset({404, 405, 415})
+"""No content of a push causes these: the path, or the compression, is not one that the server knows."""
 RETRYABLE = frozenset({429, 502, 503, 504})
 MAX_ANSWER_BYTES = 1 << 20
 """Limit of a response's body. Valid responses are small; a longer body is not read."""
@@ -123,15 +126,22 @@ def judged(status: int, headers: Mapping[str, str], content_type: str, answer: b
     Raises:
         Retry: The specification calls the status retryable.
         Unauthorized: The status is 401 or 403.
+        Misdirected: A redirect, 404, 405 or 415, or a web page.
         Reject: The status is any other but success.
     """
     if 200 <= status < 300:
+        if answer and content_type == WEB_PAGE:
+            raise Misdirected(f"HTTP {status}: the answer is {WEB_PAGE}")
         return answer if content_type == PROTOBUF else b""
+    if 300 <= status < 400:
+        raise Misdirected(titled(f"HTTP {status}", f"redirect to {headers.get('Location', 'nowhere')}"))
     said = read_status(answer) if content_type == PROTOBUF else None
     message = said.message if said else answer[:1000].decode(errors="replace")
     after_s = retry_after_s(headers.get("Retry-After"), time.time())
     if status in UNAUTHORIZED:
         raise Unauthorized(titled(f"HTTP {status}", message), after_s)
+    if status in MISDIRECTED:
+        raise Misdirected(titled(f"HTTP {status}", message))
     raise refusal(f"HTTP {status}", message, status in RETRYABLE, after_s)
 
 

@@ -13,7 +13,7 @@ from odradek.plugin import NotOtlp, Reject, Retry, TelemetryRecord
 from odradek_otlp.metrics_bytes import filtered, merged
 from odradek_otlp.otlp_settings import OtlpProtocol, OtlpSettings
 from odradek_otlp.request_plan import requests_of
-from odradek_otlp.transport import Transport, Unauthorized
+from odradek_otlp.transport import Misdirected, Transport, Unauthorized
 
 log = logging.getLogger(__name__)
 
@@ -112,14 +112,17 @@ class OtlpForwarder:
         return await self.transport.send(body, renewed)
 
     def note_partial_success(self, answer: bytes) -> None:
-        """Count and log refused points; the specification forbids sending them again."""
+        """Count and log refused points; the specification forbids sending them again.
+
+        Raises:
+            Misdirected: The answer is not OTLP.
+        """
         if not answer:
             return
         try:
             partial = ExportMetricsServiceResponse.FromString(answer).partial_success
-        except DecodeError:
-            log.debug("the OTLP endpoint sent a malformed response", extra={"target": self.settings.target})
-            return
+        except DecodeError as error:
+            raise Misdirected("the answer is not OTLP") from error
         if not partial.rejected_data_points and not partial.error_message:
             return
         self.rejected_data_points += max(0, partial.rejected_data_points)

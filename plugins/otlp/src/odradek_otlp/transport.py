@@ -19,6 +19,18 @@ class Unauthorized(Retry):
     """
 
 
+class Misdirected(Retry):
+    """The address is not that of an OTLP endpoint: a redirect, an unknown path, or an answer that is not
+    OTLP.
+
+    The specification calls most of these final. Here they are retried: the push is not at fault, and an
+    operator can correct the address.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; correct the endpoint in the plugin's table")
+
+
 class Transport(Protocol):
     """One destination. ``open`` succeeds while it is down; ``close`` may come without ``open``, and twice."""
 
@@ -36,7 +48,7 @@ class Transport(Protocol):
 
         Raises:
             Retry: The endpoint is unreachable or cannot accept the request now; `Unauthorized` if it refused
-                the credentials.
+                the credentials, `Misdirected` if the address is wrong.
             Reject: The endpoint will never accept the request.
         """
 
