@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
 import pytest
 
 from odradek.cli import plugins as command
@@ -118,6 +119,48 @@ def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert all(
         text in page for text in ("odradek-labels", "1.2.3", "idle", "odradek_enricher", "no module named x")
     )
+
+
+def test_a_long_problem_leaves_each_row_its_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, problem = "acme-telemetry-relabeler", "RuntimeError: cannot open " + "/opt/acme" * 12
+    manager = installed()
+    manager.installed[name] = InstalledPlugin(
+        name=name, distribution=f"odradek-{name}", version="9.1", problem=problem
+    )
+    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    run(["plugins"])
+
+    page = click.unstyle(capsys.readouterr().out)
+    assert any(name in line and "broken" in line for line in page.splitlines())
+    assert f"{name} is broken: {problem}" in "".join(page.splitlines())
+    assert max(map(len, page.splitlines())) <= 80
+
+
+class Raising:
+    @hookimpl
+    def odradek_enricher(self, config: PluginConfig) -> Enricher | None:
+        raise LookupError("no directory")
+
+
+def test_a_plugin_whose_hook_raises_is_listed_as_broken_beside_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manager = installed()
+    manager.add("raising", Raising(), "odradek-raising", "1")
+    monkeypatch.setattr(command, "load_plugins", lambda: manager)
+
+    status = run(["plugins", "--json"])
+
+    rows = {row["name"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert status == 0
+    assert rows["raising"]["state"] == "broken"
+    assert rows["raising"]["problem"] == "odradek_enricher raised LookupError: no directory"
+    assert rows["labels"]["state"] == "idle"
 
 
 class Beside:

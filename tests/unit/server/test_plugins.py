@@ -280,6 +280,31 @@ def test_a_hook_that_returns_another_type_is_refused(install: Install) -> None:
         activate(manager, {"liar": {"color": "red"}})
 
 
+def test_an_async_method_that_the_host_does_not_await_is_refused(install: Install) -> None:
+    install("later", GOOD.replace("def labels", "async def labels"))
+    manager = load_plugins()
+
+    with pytest.raises(ConfigError, match="labels is an async function") as caught:
+        activate(manager, {"later": {"color": "red"}})
+
+    assert caught.value.path == "plugins.later"
+
+
+@pytest.mark.parametrize("offer", ["Forwarder()", "{'a': Forwarder()}"])
+def test_a_forwarder_with_a_wrong_signature_is_refused(install: Install, offer: str) -> None:
+    source = FORWARDING.replace("deliver(self, batch)", "deliver(self)")
+    install("carry", source.replace("return Forwarder()", f"return {offer}"))
+    manager = load_plugins()
+
+    with pytest.raises(ConfigError) as caught:
+        activate(manager, {})
+
+    assert str(caught.value) == (
+        "plugins.carry: odradek_forwarder returned Forwarder: deliver takes (); "
+        "expected async def deliver(self, batch)"
+    )
+
+
 def test_the_host_reads_the_queue_keys_of_a_forwarder(install: Install) -> None:
     install("carry", FORWARDING)
 

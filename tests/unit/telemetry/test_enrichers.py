@@ -7,7 +7,8 @@ import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
 from conformance.telemetry_broker import DATA, DEFAULT_PROPERTIES, TelemetryBroker
-from odradek.plugin import RequestContext
+from odradek.plugin import ConfigError, RequestContext
+from odradek.telemetry.enrichers import try_enricher
 from odradek.telemetry.telemetry_config import ErrorPolicy
 from odradek.wire.error_code import ErrorCode
 
@@ -108,6 +109,37 @@ def test_a_failing_or_invalid_enricher_is_left_out(answer: Callable[[RequestCont
         ("broken", 0, 1),
         ("fine", 1, 0),
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ({"team": 7}, "labels returned int for 'team', expected a string"),
+        ({"team": None}, "labels returned NoneType for 'team', expected a string"),
+        ({b"team": "x"}, "labels returned bytes as a name, expected a string"),
+        (None, "labels returned NoneType, expected a mapping of strings"),
+        (["team"], "labels returned list, expected a mapping of strings"),
+        (
+            {"team": "\ud800"},
+            "'utf-8' codec can't encode character '\\ud800' in position 0: surrogates not allowed",
+        ),
+    ],
+)
+def test_labels_that_are_no_text_are_found_before_the_first_push(answer: object, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        try_enricher("paint", Labeling(lambda _: answer))
+
+    assert str(caught.value) == f"plugins.paint: {problem}"
+
+
+def test_an_enricher_that_does_not_know_the_sample_client_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    try_enricher("paint", Labeling(raising))
+
+    (record,) = caplog.records
+    assert record.getMessage() == "plugin cannot label a sample client"
+    assert vars(record)["problem"] == "RuntimeError: directory is down"
 
 
 def test_slow_enricher_is_counted() -> None:

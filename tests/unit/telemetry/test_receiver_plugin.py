@@ -3,11 +3,12 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from conformance.telemetry_broker import Recorder, TelemetryBroker
-from odradek.plugin import ClientTelemetryContext, ClientTelemetryPayload, RequestContext
+from odradek.plugin import ClientTelemetryContext, ClientTelemetryPayload, ConfigError, RequestContext
 from odradek.telemetry.plugin_stats import PluginStats, described
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.testing.clock import MockClock
@@ -58,6 +59,35 @@ def test_other_plugins_get_the_push_when_one_raises(plugin: ClientMetricsReceive
 
     assert not taken
     assert [recorder.payloads for recorder in (before, after, exporter)] == [[PAYLOAD]] * 3
+
+
+class Waiting:
+    """A receiver that the host would have to await."""
+
+    async def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        raise AssertionError("the host does not await")
+
+    def client_receiver(self) -> object:
+        return self
+
+
+class WaitingExporter(Waiting):
+    def client_telemetry_exporter(self) -> object:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("provider", "source"),
+    [(Waiting(), "client_receiver"), (WaitingExporter(), "client_telemetry_exporter")],
+)
+def test_a_receiver_that_is_a_coroutine_function_is_refused(
+    plugin: ClientMetricsReceiverPlugin, provider: Any, source: str
+) -> None:
+    with pytest.raises(ConfigError, match="export_metrics is an async function") as caught:
+        plugin.register("later", provider)
+
+    assert str(caught.value).startswith(f"plugins.later: {source} returned {type(provider).__name__}: ")
+    assert plugin.is_empty
 
 
 def test_first_failure_ends_the_chain_if_requested(plugin: ClientMetricsReceiverPlugin) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from odradek.server.plugins.active_plugin import ActivePlugin, activate
+from odradek.server.plugins.active_plugin import ActivePlugin, activate, survey
 from odradek.server.plugins.offers import COMPANION
 from odradek.server.plugins.plugin_manager import load_plugins
 
@@ -31,7 +31,7 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
     """List installed plugins.
 
     The state is active, idle (it offers nothing with this configuration), disabled, or broken (it cannot be
-    loaded).
+    loaded, or a hook fails).
     """
     found, status = configured(config_file)
     if as_json:
@@ -56,7 +56,7 @@ def configured(config_file: Path | None) -> tuple[list[ActivePlugin], Status]:
         ConfigError: A table is not valid.
     """
     if config_file is None:
-        return activate(load_plugins(), {}), {}
+        return survey(load_plugins()), {}
     from odradek.server.config import load_config  # it imports most of the host
 
     config = load_config(config_file)
@@ -107,10 +107,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def print_table(found: Sequence[ActivePlugin]) -> None:
     """Print the table for a terminal."""
     from rich.console import Console  # 60 ms that only this branch needs
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    table = Table(*COLUMNS, box=None)
+    # A long name folds the distribution only; the problem of a broken plugin has lines of its own below.
+    table = Table(
+        *(Column(name, no_wrap=name != "distribution", overflow="fold") for name in COLUMNS), box=None
+    )
     for plugin in found:
-        table.add_row(*map(Text, cells(plugin)))
-    Console().print(table)
+        hooks = " ".join(plugin.installed.hooks)
+        table.add_row(*map(Text, (*cells(plugin)[:-1], hooks)))
+    console = Console()
+    console.print(table)
+    for plugin in found:
+        if plugin.installed.problem:
+            console.print(Text(f"{plugin.name} is broken: {plugin.installed.problem}"))

@@ -65,7 +65,8 @@ class Enricher(Protocol):
     def labels(self, client_instance_id: bytes, context: RequestContext) -> Mapping[str, str]:
         """The Resource attributes to set; they replace the client's own attributes of the same names.
 
-        Called once per client instance and connection; the host caches the result.
+        Called once per client instance and connection; the host caches the result. Called once more when the
+        host starts, for a sample client, to check the types.
         """
 
 

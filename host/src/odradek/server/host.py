@@ -61,7 +61,7 @@ from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_configs import validate
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
-from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.enrichers import Enrichers, try_enricher
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType
@@ -223,11 +223,16 @@ class Host:
             raise
 
     def register_plugins(self) -> None:
-        """Register the receivers and enrichers of all plugins."""
+        """Register the receivers and enrichers of all plugins.
+
+        Raises:
+            ConfigError: One of them cannot be called as the host calls it, or labels are not text.
+        """
         for plugin in self.plugins:
             for provider in plugin.offered(CLIENT_TELEMETRY):
                 self.receivers.register(plugin.name, provider)
             for enricher in plugin.offered(ENRICHER):
+                try_enricher(plugin.name, enricher)
                 self.enrichers.register(plugin.name, enricher)
 
     def make_listener(self, address: ListenerAddress) -> Listener:

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from odradek.clock import Clock
-from odradek.plugin.context import RequestContext
+from odradek.plugin.config import ConfigError
+from odradek.plugin.context import ConnectionContext, RequestContext
 from odradek.plugin.protocols import Enricher
 from odradek.telemetry.labels import EncodedLabels, encode_labels
-from odradek.telemetry.plugin_stats import PluginStats
+from odradek.telemetry.plugin_stats import PluginStats, described
+
+log = logging.getLogger(__name__)
 
 MAX_KEY_SETS = 256
+SAMPLE_INSTANCE_ID = bytes(15) + b"\1"
+SAMPLE = RequestContext(
+    connection=ConnectionContext(
+        connection_id="127.0.0.1:9092-127.0.0.1:50000-0",
+        listener_name="PLAINTEXT",
+        security_protocol="PLAINTEXT",
+        client_address="127.0.0.1",
+        client_port=50_000,
+        node_id=1,
+        client_software_name="odradek-sample",
+        client_software_version="1.0",
+    ),
+    api_key=72,
+    api_version=0,
+    correlation_id=1,
+    client_id="odradek-sample",
+    received_ms=0,
+)
+"""A request for which each enricher is asked before the first connection."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,8 +63,7 @@ class Enrichers:
         for enricher, stats in self.entries:
             started_ns = self.clock.monotonic_ns()
             try:
-                offered = dict(enricher.labels(client_instance_id, context))
-                encode_labels(offered)
+                offered = checked(enricher.labels(client_instance_id, context))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - a plugin hurts itself alone
@@ -58,3 +81,38 @@ class Enrichers:
             self.key_sets.clear()
         labels.keys = self.key_sets.setdefault(labels.keys, labels.keys)
         return labels
+
+
+def try_enricher(name: str, enricher: Enricher) -> None:
+    """Ask an enricher for the labels of a sample client, so that nonsense is found before the first push.
+
+    Raises:
+        ConfigError: The labels are not text.
+    """
+    try:
+        offered = enricher.labels(SAMPLE_INSTANCE_ID, SAMPLE)
+    except Exception as error:  # noqa: BLE001 - it may know the clients that will come
+        problem = described(error)
+        log.warning("plugin cannot label a sample client", extra={"plugin": name, "problem": problem})
+        return
+    try:
+        checked(offered)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"plugins.{name}", str(error)) from error
+
+
+def checked(offered: object) -> dict[str, str]:
+    """The labels that an enricher returned.
+
+    Raises:
+        TypeError: They are no mapping of strings to strings.
+        UnicodeEncodeError: A string cannot be written as UTF-8.
+    """
+    if not isinstance(offered, Mapping):
+        raise TypeError(f"labels returned {type(offered).__name__}, expected a mapping of strings")
+    for key, value in offered.items():
+        for text, role in ((key, "as a name"), (value, f"for {key!r}")):
+            if not isinstance(text, str):
+                raise TypeError(f"labels returned {type(text).__name__} {role}, expected a string")
+            text.encode()
+    return dict(offered)

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from odradek.clock import Clock
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
+from odradek.plugin.interface_check import check_interface
 from odradek.plugin.payload import ClientTelemetryPayload
 from odradek.plugin.protocols import (
     ClientTelemetry,
@@ -54,14 +55,20 @@ class ClientMetricsReceiverPlugin:
 
         Returns:
             Whether there was anything; None from the provider keeps it out.
+
+        Raises:
+            ConfigError: The object is no exporter or receiver.
         """
+        path = f"plugins.{name}"
         if isinstance(provider, ClientTelemetryExporterProvider):
             exporter = provider.client_telemetry_exporter()
             if exporter is not None:
+                check_interface(exporter, (ClientTelemetryExporter,), path, "client_telemetry_exporter")
                 self.add_exporter(name, exporter)
             return exporter is not None
         receiver = provider.client_receiver()
         if receiver is not None:
+            check_interface(receiver, (ClientTelemetryReceiver,), path, "client_receiver")
             self.add_receiver(name, receiver)
         return receiver is not None
 

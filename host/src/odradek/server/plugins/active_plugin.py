@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
 from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.plugin.interface_check import check_interface
 from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
 from odradek.server.plugins.offers import FORWARDER, QUOTA_CALLBACK, Hook
 from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
@@ -47,7 +48,7 @@ class PluginState(StrEnum):
     DISABLED = "disabled"
     """``enabled = false``, or built in and not named by the configuration."""
     BROKEN = "broken"
-    """It cannot be imported, or does not match the hook specifications."""
+    """It cannot be imported, does not match the hook specifications, or offers what the host cannot call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,19 @@ def activate(
         activated(manager, manager.installed[name], tables.get(name), name in requested)
         for name in sorted(manager.installed)
     ]
+
+
+def survey(manager: HostPluginManager) -> list[ActivePlugin]:
+    """The plugins as `activate` finds them without tables; one whose hooks refuse that is broken."""
+    return [surveyed(manager, manager.installed[name]) for name in sorted(manager.installed)]
+
+
+def surveyed(manager: HostPluginManager, plugin: InstalledPlugin) -> ActivePlugin:
+    """One plugin without a table."""
+    try:
+        return activated(manager, plugin, None, wanted=False)
+    except ConfigError as error:
+        return ActivePlugin(replace(plugin, problem=error.problem), PluginState.BROKEN)
 
 
 def refuse_missing(manager: HostPluginManager, name: str, path: str) -> None:
@@ -147,6 +161,7 @@ def named_forwarders(plugin: str, offers: Sequence[object]) -> dict[str, Forward
             if not isinstance(forwarder, Forwarder) or (name and not FORWARDER_NAME.fullmatch(str(name))):
                 problem = f"odradek_forwarder returned {name!r}: {type(forwarder).__name__}"
                 raise ConfigError(f"plugins.{plugin}", f"{problem}, expected name: Forwarder")
+            check_interface(forwarder, (Forwarder,), f"plugins.{plugin}", FORWARDER.name)
             found[f"{plugin}.{name}" if name else plugin] = forwarder
     return found
 

@@ -19,6 +19,7 @@ import pluggy
 import odradek
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.plugin.interface_check import check_interface
 from odradek.server.plugins import stdout_receiver
 from odradek.server.plugins.offers import HOOKS
 
@@ -86,7 +87,7 @@ class HostPluginManager(pluggy.PluginManager):
             self.add(name, entry_point.load(), distribution, version)
         except (Exception, SystemExit) as error:  # noqa: BLE001  an import may raise anything
             problem = f"{type(error).__name__}: {error}"
-            log.warning("plugin cannot be loaded", extra={"plugin": name, "problem": problem})
+            log.warning("plugin %s cannot be loaded", name, extra={"problem": problem})
             if name in self.installed:
                 name = f"{name} ({distribution})"
             self.installed[name] = InstalledPlugin(
@@ -97,7 +98,8 @@ class HostPluginManager(pluggy.PluginManager):
         """Call one hook of one plugin.
 
         Raises:
-            ConfigError: The plugin refuses its table, raises another error, or returns a wrong type.
+            ConfigError: The plugin refuses its table, raises another error, or returns an object without the
+                methods that the host calls.
         """
         plugin = self.get_plugin(name)
         others = [other for other in self.get_plugins() if other is not plugin]
@@ -108,9 +110,7 @@ class HostPluginManager(pluggy.PluginManager):
         except (Exception, SystemExit) as error:
             raise ConfigError(config.path, f"{hook} raised {type(error).__name__}: {error}") from error
         for offer in found:
-            if not isinstance(offer, HOOKS[hook].types):
-                expected = " or ".join(kind.__name__ for kind in HOOKS[hook].types)
-                raise ConfigError(config.path, f"{hook} returned {type(offer).__name__}, expected {expected}")
+            check_interface(offer, HOOKS[hook].types, config.path, hook)
         return found
 
 
