@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from odradek.group.subscribed_regex import MAX_PROGRAM_STEPS, SubscribedRegex, compiled
+from odradek.bounded_regex import RegexBounds
+from odradek.group.subscribed_regex import SubscribedRegex
+from odradek.group.subscribed_regex import compiled as compiled_within
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+
+BOUNDS = RegexBounds()
+
+
+def compiled(pattern: str) -> Any:
+    return compiled_within(pattern, BOUNDS)
 
 
 def test_an_expression_matches_whole_topic_names() -> None:
@@ -36,7 +46,7 @@ def test_an_expression_that_re2_rejects_is_refused(pattern: str) -> None:
     assert repr(pattern) in str(refusal.value)
 
 
-@pytest.mark.parametrize("pattern", ["a|b." * 2_501, "(.{0,30}){0,30}z"])
+@pytest.mark.parametrize("pattern", ["a|b." * 2_501, "(.{0,30}){0,30}z", r"\pL" * 201, "a{1000}" * 201])
 def test_an_expression_that_costs_too_much_is_refused(pattern: str) -> None:
     with pytest.raises(ApiError) as refusal:
         compiled(pattern)
@@ -49,7 +59,7 @@ def test_an_expression_that_costs_too_much_is_refused(pattern: str) -> None:
     "pattern", [".*", r"\p{L}+[0-9]{1,100}", "|".join(f"orders-{i}" for i in range(800))]
 )
 def test_usual_expressions_are_accepted(pattern: str) -> None:
-    assert compiled(pattern).programsize <= MAX_PROGRAM_STEPS
+    assert compiled(pattern).programsize <= BOUNDS.max_steps
 
 
 def test_an_expression_that_is_slow_with_backtracking_takes_linear_time() -> None:

@@ -7,13 +7,13 @@ import time
 import pytest
 import re2
 
+from odradek.bounded_regex import re2_options
 from odradek.telemetry import instance_match
 from odradek.telemetry.instance_match import (
     ALWAYS,
     PatternSet,
     backtracking_fullmatch,
     fullmatch,
-    re2_options,
     re2_problem,
 )
 

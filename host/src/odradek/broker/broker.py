@@ -26,6 +26,7 @@ from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.settings.kinds import INT, Flag, Whole
 from odradek.settings.setting import setting
 from odradek.settings.start_values import StartValue
+from odradek.settings.state_limit import StateLimit
 from odradek.step_runner import StepRunner
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
@@ -136,6 +137,11 @@ class Broker:
     def wants_telemetry(self) -> bool:
         """Whether anything takes pushes. If not, the telemetry APIs are not advertised."""
         return self.sink is not None or not self.telemetry.plugin.is_empty
+
+    @property
+    def state_limits(self) -> list[StateLimit]:
+        """The limits of everything that clients create and the host keeps."""
+        return [*self.groups.limits, *self.telemetry.subscriptions.limits]
 
     def load_dynamic_config(self) -> None:
         """Put in force what is stored about this broker and about all brokers."""

@@ -19,6 +19,7 @@ from odradek.group.group import Group
 from odradek.group.group_config import GroupConfig
 from odradek.group.mixed_group import MixedJoin
 from odradek.group.outbox import Outbox
+from odradek.settings.state_limit import StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.heartbeat import HeartbeatRequest
@@ -43,6 +44,8 @@ class Registry(Protocol):
 
     def classic_group_changed(self, group: ClassicGroup) -> None:
         """Store a group, or forget it if it was never used."""
+
+    groups_limit: StateLimit
 
     def check_not_owned(self, group_id: str) -> None:
         """Refuse members for a group of the host's own."""
@@ -86,13 +89,15 @@ class ClassicProtocol:
         """The group to join. An empty one of the other protocol becomes a classic one.
 
         Raises:
-            ApiError: UNKNOWN_MEMBER_ID: a member of a group that does not exist.
+            ApiError: UNKNOWN_MEMBER_ID: a member of a group that does not exist; POLICY_VIOLATION.
         """
         known = self.registry.groups.get(request.group_id)
         if isinstance(known, ClassicGroup):
             return known
         if request.member_id and known is None:
             raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if known is None:
+            self.registry.groups_limit.check()
         group = ClassicGroup(request.group_id, generation=0 if known is None else known.generation)
         if known is None:
             self.registry.groups[request.group_id] = group

@@ -62,7 +62,7 @@ class ConsumerGroup:
         self.members: dict[str, ConsumerMember] = {}
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
-        self.subscriptions = GroupSubscriptions(topics)
+        self.subscriptions = GroupSubscriptions(topics, config.regex_bounds)
         self.target = TargetAssignment(self.group_epoch)
         self.computed_ms: int | None = None
         """When the target was last computed."""

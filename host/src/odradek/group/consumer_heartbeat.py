@@ -18,7 +18,7 @@ from odradek.group.consumer_member import (
     ConsumerMember,
 )
 from odradek.group.current_assignment import reconcile
-from odradek.group.group_config import MAX_MEMBER_METADATA_BYTES
+from odradek.group.group_config import MAX_MEMBER_METADATA_BYTES, GroupConfig
 from odradek.group.subscribed_regex import compiled
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -45,7 +45,7 @@ def invalid(message: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]) -> None:
+def check_request(request: ConsumerGroupHeartbeatRequest, version: int, config: GroupConfig) -> None:
     """Check a request without its group.
 
     Raises:
@@ -58,6 +58,7 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
         raise invalid("InstanceId can't be null.")
     elif request.member_epoch < STATIC_LEAVE_EPOCH:
         raise invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+    assignors = config.consumer_assignors
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise ApiError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
@@ -68,7 +69,7 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
     if sum(map(len, names)) + len(names) > MAX_MEMBER_METADATA_BYTES:
         raise invalid(f"SubscribedTopicNames take more than {MAX_MEMBER_METADATA_BYTES} bytes.")
     if request.subscribed_topic_regex:
-        compiled(request.subscribed_topic_regex)
+        compiled(request.subscribed_topic_regex, config.regex_bounds)
 
 
 def check_names(request: ConsumerGroupHeartbeatRequest, version: int) -> None:

@@ -44,7 +44,7 @@ def answer_heartbeat(
     Raises:
         ApiError: The request was refused; see `check_request`, `group_for`, `heartbeat` and `leave`.
     """
-    check_request(request, version, coordinator.config.consumer_assignors)
+    check_request(request, version, coordinator.config)
     coordinator.check_not_owned(request.group_id)
     group = group_for(coordinator, request)
     if request.member_epoch < JOIN_EPOCH:
@@ -63,13 +63,15 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
     A new group is not registered yet.
 
     Raises:
-        ApiError: GROUP_ID_NOT_FOUND.
+        ApiError: GROUP_ID_NOT_FOUND; POLICY_VIOLATION: there are too many groups.
     """
     group = coordinator.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup):
         return group
     if request.member_epoch != JOIN_EPOCH:
         raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+    if group is None:
+        coordinator.groups_limit.check()
     fresh = coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
     if group is None or group.is_empty:
         return fresh

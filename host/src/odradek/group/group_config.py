@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from odradek.bounded_regex import RegexBounds
 from odradek.group.target_assignment import ASSIGNORS
 from odradek.plugin.config import ConfigError
 from odradek.settings.kinds import INT, LONG, Choice, Items, Whole
 from odradek.settings.setting import Scope, setting
 from odradek.wire.limits import INT32_MAX
 
+GROUPS_KEY = "groups.max"
 MAX_MEMBER_METADATA_BYTES = 1_048_576
 """Limit for the protocols of a classic member, or the topics of another member. Kafka limits the record of a
 whole group, to 1 MiB."""
@@ -46,6 +48,11 @@ class GroupConfig:
     max_size: int = setting(
         "group.max.size", Whole(INT, 1), INT32_MAX,
         "Most members of one group of the classic protocol.", unit="members",
+    )
+    max_groups: int = setting(
+        GROUPS_KEY, Whole(INT, 1), 100_000,
+        "Most groups, with members or with offsets only, and most groups with a configuration of their own.",
+        unit="groups",
     )
     offset_metadata_max_bytes: int = setting(
         "offset.metadata.max.bytes", Whole(INT), 4_096,
@@ -113,7 +120,21 @@ class GroupConfig:
         "How a group with members may change its protocol: `upgrade` to the consumer protocol when a member "
         "that uses it joins, `downgrade` to the classic protocol when the last such member leaves.",
     )
+    consumer_regex_max_length: int = setting(
+        "group.consumer.regex.max.length", Whole(INT, 1), 10_000,
+        "Longest regular expression that a member of the consumer protocol may subscribe to; beyond it "
+        "INVALID_REGULAR_EXPRESSION.", unit="characters",
+    )
+    consumer_regex_max_steps: int = setting(
+        "group.consumer.regex.max.steps", Whole(INT, 1), 2_000,
+        "Most steps of its compiled program; matching takes time in proportion to them and to the names of "
+        "all topics.", unit="steps",
+    )
     # fmt: on
+
+    @property
+    def regex_bounds(self) -> RegexBounds:
+        return RegexBounds(self.consumer_regex_max_length, self.consumer_regex_max_steps)
 
     @property
     def offsets_retention_ms(self) -> int:

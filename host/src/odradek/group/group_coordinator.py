@@ -17,11 +17,12 @@ from odradek.group.classic_protocol import ClassicProtocol
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Committer, Group, GroupType, PartitionCheck
-from odradek.group.group_config import GroupConfig
+from odradek.group.group_config import GROUPS_KEY, GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
 from odradek.group.topic_view import TopicView
+from odradek.settings.state_limit import StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -46,14 +47,24 @@ class GroupCoordinator:
     """Groups in which the host itself consumes, by group id. No client may join or delete them. If a
     client commits offsets, the function is called with them, and the host continues there.
     """
+    groups_limit: StateLimit = field(init=False)
+    configs_limit: StateLimit = field(init=False)
     classic: ClassicProtocol = field(init=False)
     """Answers the members of classic groups."""
 
     def __post_init__(self) -> None:
+        self.groups_limit = StateLimit("groups", GROUPS_KEY, self.config.max_groups, self.groups.__len__)
+        self.configs_limit = StateLimit(
+            "configured groups", GROUPS_KEY, self.config.max_groups, self.own_configs.__len__
+        )
         self.classic = ClassicProtocol(self)
         for row in self.store.groups():
             self.groups[row[0]] = self.restored(row)
         self.offsets = GroupOffsets(self.store, self.make_simple_group)
+
+    @property
+    def limits(self) -> list[StateLimit]:
+        return [self.groups_limit, self.configs_limit]
 
     def restored(self, row: GroupRow) -> Group:
         """A group after a restart, which is empty."""
@@ -204,8 +215,8 @@ class GroupCoordinator:
         Offsets for an unknown group create one, see `make_simple_group`.
 
         Raises:
-            ApiError: GROUP_ID_NOT_FOUND (ILLEGAL_GENERATION before v9), or one of
-                `Group.validate_offset_commit`.
+            ApiError: GROUP_ID_NOT_FOUND (ILLEGAL_GENERATION before v9), POLICY_VIOLATION if there are too
+                many groups, or one of `Group.validate_offset_commit`.
         """
         group = self.groups.get(group_id)
         if committer.is_transactional:
@@ -214,6 +225,7 @@ class GroupCoordinator:
             if committer.generation_id >= 0:
                 old = committer.is_transactional or committer.api_version < 9
                 raise ApiError(ErrorCode.ILLEGAL_GENERATION if old else ErrorCode.GROUP_ID_NOT_FOUND)
+            self.groups_limit.check()
             return None
         check = group.validate_offset_commit(committer)
         if not committer.is_transactional:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from odradek.bounded_regex import RegexBounds
 from odradek.group.consumer_member import ConsumerMember
 from odradek.group.subscribed_regex import SubscribedRegex, compiled
 from odradek.group.topic_view import TopicView
@@ -23,6 +24,7 @@ class GroupSubscriptions:
     """
 
     topics: TopicView
+    regex_bounds: RegexBounds = field(default_factory=RegexBounds)
     regexes: dict[str, SubscribedRegex] = field(default_factory=dict)
     partitions: dict[bytes, int] = field(default_factory=dict)
     """The number of partitions of each subscribed topic, by topic id."""
@@ -48,7 +50,7 @@ class GroupSubscriptions:
         """A regular expression, shared by members. A new one is matched against all topics."""
         regex = self.regexes.get(pattern)
         if regex is None:
-            regex = self.regexes[pattern] = SubscribedRegex(pattern, compiled(pattern))
+            regex = self.regexes[pattern] = SubscribedRegex(pattern, compiled(pattern, self.regex_bounds))
             regex.resolve(self.topics.topic_names())
         return regex
 

@@ -10,54 +10,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import re2
-
+from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
-MAX_PROGRAM_BYTES = 1 << 20
-"""The most memory of a compiled expression; RE2 refuses a larger one."""
-MAX_PATTERN_LENGTH = 10_000
-"""The longest pattern. RE2 takes long to refuse a pattern of megabytes, and fills standard error
-meanwhile.
-"""
-MAX_PROGRAM_STEPS = 2_000
-"""The most steps of a compiled expression, which matching time is proportional to; ``.*`` has 12."""
+LONGEST_SHOWN = 100
 
 
-def options() -> Any:
-    """Options that bound memory and make RE2 raise errors instead of printing them."""
-    chosen = re2.Options()
-    chosen.log_errors = False
-    chosen.max_mem = MAX_PROGRAM_BYTES
-    return chosen
-
-
-def compiled(pattern: str) -> Any:
+def compiled(pattern: str, bounds: RegexBounds) -> Any:
     """Compile an expression.
 
     Raises:
         ApiError: INVALID_REGULAR_EXPRESSION.
     """
-    if len(pattern) > MAX_PATTERN_LENGTH:
-        raise invalid(f"{pattern[:100]}...", f"it is longer than {MAX_PATTERN_LENGTH} characters")
     try:
-        program = re2.compile(pattern, options())
-    except re2.error as error:
-        reason = error.args[0] if error.args else ""
-        raise invalid(
-            pattern, reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        return compiled_within(pattern, bounds)
+    except RegexError as reason:
+        shown = pattern if len(pattern) <= LONGEST_SHOWN else f"{pattern[:LONGEST_SHOWN]}..."
+        raise ApiError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex {shown!r} is not a valid regular expression: {reason}",
         ) from None
-    if program.programsize > MAX_PROGRAM_STEPS:
-        raise invalid(pattern, f"it takes more than {MAX_PROGRAM_STEPS} steps")
-    return program
-
-
-def invalid(pattern: str, reason: str) -> ApiError:
-    return ApiError(
-        ErrorCode.INVALID_REGULAR_EXPRESSION,
-        f"SubscribedTopicRegex {pattern!r} is not a valid regular expression: {reason}",
-    )
 
 
 @dataclass(slots=True)

@@ -41,6 +41,7 @@ from odradek.server.meters.metrics import (
     turn_rows,
 )
 from odradek.server.meters.quota_metrics import quota_rows
+from odradek.server.meters.state_metrics import state_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.companions import Companions
 from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
@@ -58,7 +59,6 @@ from odradek.server.upkeep.log_upkeep import LogUpkeep
 from odradek.server.upkeep.metadata_checkpoints import MetadataCheckpoints
 from odradek.server.upkeep.storage import Storage
 from odradek.server.upkeep.timer_driver import TimerDriver
-from odradek.telemetry.client_metrics_configs import validate
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers, try_enricher
@@ -262,6 +262,7 @@ class Host:
             yield from forwarder_rows(runner.name, runner.stats())
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
+        yield from state_rows(self.broker.state_limits)
 
     def reconcile_subscriptions(self) -> None:
         """Store the subscriptions of the configuration, then load all stored subscriptions.
@@ -270,22 +271,29 @@ class Host:
         the network stay.
         """
         before = set(json.loads(self.metadata.value("subscriptions.from.config") or "[]"))
-        wanted = self.config.subscriptions
+        wanted, subscriptions = self.config.subscriptions, self.telemetry.subscriptions
+        stored = {
+            name: self.metadata.resource(ResourceType.CLIENT_METRICS, name)
+            for name in self.metadata.resource_names(ResourceType.CLIENT_METRICS)
+            if name in wanted or name not in before
+        }
+        for name, known in stored.items():
+            self.telemetry.update_subscription(name, known)
         for name, properties in wanted.items():
             try:
-                validate(name, properties, self.metadata.resource(ResourceType.CLIENT_METRICS, name))
+                subscriptions.check(name, properties, stored.get(name, {}))
+                if name not in stored and properties:
+                    subscriptions.number_limit.check()
             except ApiError as error:
                 raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
+            subscriptions.steps_limit.reserved = 0
+            self.telemetry.update_subscription(name, properties)
         with self.metadata.transaction():
             for name in before - wanted.keys():
                 self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, {})
             for name, properties in wanted.items():
                 self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, properties)
             self.metadata.put_value("subscriptions.from.config", json.dumps(sorted(wanted)))
-        for name in self.metadata.resource_names(ResourceType.CLIENT_METRICS):
-            self.telemetry.update_subscription(
-                name, self.metadata.resource(ResourceType.CLIENT_METRICS, name)
-            )
 
     async def start(self) -> None:
         """Start everything, the listeners last.
@@ -297,6 +305,8 @@ class Host:
         with self.storage.loading():
             self.reconcile_subscriptions()
             self.broker.transactions.start()
+        for limit in self.broker.state_limits:
+            limit.warn_if_exceeded()
         for runner in self.forwarders:
             runner.start()
         for listener in self.listeners:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from odradek.bounded_regex import RegexBounds, RegexError, RegexTooLargeError, compiled_within
 from odradek.settings.kinds import INT, Items, Whole
 from odradek.settings.setting import Scope, Setting
-from odradek.telemetry.instance_match import SELECTORS, backtracking_fullmatch, re2_problem
+from odradek.telemetry.instance_match import SELECTORS, backtracking_fullmatch, stored_program
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -59,6 +60,10 @@ CONFIG_KEYS: Final = (
     ),
 )
 """The properties of a subscription, in Kafka's words."""
+MAX_LENGTH_KEY: Final = "telemetry.match.max.length"
+MATCH_BOUNDS: Final = RegexBounds(max_length=2_048, max_steps=16_384)
+"""The default limits of a ``match``."""
+NO_PATTERN: Final = RegexError("there is no selector")
 KEY_NAMES: Final = frozenset(key.name for key in CONFIG_KEYS)
 
 
@@ -74,26 +79,43 @@ class SubscriptionInfo:
     """Regular expressions by selector; empty matches every client."""
 
 
-def validate(name: str, properties: Mapping[str, str], stored: Mapping[str, str] = NOTHING) -> None:
-    """Check the properties of a subscription after a change.
+def validate(
+    name: str,
+    properties: Mapping[str, str],
+    stored: Mapping[str, str] = NOTHING,
+    bounds: RegexBounds = MATCH_BOUNDS,
+) -> SubscriptionInfo:
+    """Check the properties of a subscription after a change, and return them.
 
     Args:
         name: The name of the subscription.
         properties: All properties after the change.
         stored: All properties before the change. A ``match`` that does not change need not be an RE2
-            expression, so that subscriptions from older brokers can still be edited and deleted.
+            expression within the bounds, so that older subscriptions can still be edited and deleted.
+        bounds: Limits of a new ``match`` as a whole, and of each of its patterns.
 
     Raises:
         ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
     """
-    parse(name, properties)
-    match = properties.get(MATCH)
-    if match is not None and match != stored.get(MATCH):
-        refuse_other_than_re2(match_pattern(parse_list(match)))
+    match = properties.get(MATCH, "")
+    if match == stored.get(MATCH, ""):
+        return parse(name, properties)
+    if len(match) > bounds.max_length:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"A client match of {len(match)} characters is longer than {MAX_LENGTH_KEY} allows "
+            f"({bounds.max_length}).",
+        )
+    return parse(name, properties, bounds)
 
 
-def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
-    """Parse the stored properties of a subscription; missing ones have defaults.
+def parse(name: str, properties: Mapping[str, str], bounds: RegexBounds | None = None) -> SubscriptionInfo:
+    """Parse the properties of a subscription; missing ones have defaults.
+
+    Args:
+        name: The name of the subscription.
+        properties: All properties.
+        bounds: Limits of each pattern; None if they are stored already.
 
     Raises:
         ApiError: INVALID_REQUEST or INVALID_CONFIG, with Kafka's message.
@@ -105,7 +127,7 @@ def parse(name: str, properties: Mapping[str, str]) -> SubscriptionInfo:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {key}")
     metrics = distinct_list(METRICS, properties.get(METRICS, ""))
     interval_ms = parse_interval_ms(properties.get(INTERVAL_MS, str(DEFAULT_INTERVAL_MS)))
-    patterns = match_pattern(distinct_list(MATCH, properties.get(MATCH, "")))
+    patterns = match_pattern(distinct_list(MATCH, properties.get(MATCH, "")), bounds)
     return SubscriptionInfo(name, tuple(metrics), interval_ms, patterns)
 
 
@@ -149,8 +171,12 @@ def parse_interval_ms(text: str) -> int:
     return interval_ms
 
 
-def match_pattern(elements: Sequence[str] | None) -> dict[str, str]:
+def match_pattern(elements: Sequence[str] | None, bounds: RegexBounds | None = None) -> dict[str, str]:
     """Regular expressions by selector; of two elements with the same selector the last one counts.
+
+    Args:
+        elements: ``selector=pattern``.
+        bounds: Limits of each pattern; None if they are stored already.
 
     Raises:
         ApiError: INVALID_CONFIG.
@@ -159,27 +185,32 @@ def match_pattern(elements: Sequence[str] | None) -> dict[str, str]:
     for element in elements or ():
         selector, equals, pattern = element.partition("=")
         selector, pattern = selector.strip(JAVA_BLANKS), pattern.strip(JAVA_BLANKS)
-        if not equals or selector not in SELECTORS or not is_expression(pattern):
+        problem = problem_of(pattern, bounds) if equals and selector in SELECTORS else NO_PATTERN
+        if problem is not None and not is_expression(pattern, problem):
             raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {element}")
-        patterns[selector] = pattern
-    return patterns
-
-
-def is_expression(pattern: str) -> bool:
-    """Whether RE2 or the backtracking engine accepts the pattern."""
-    return re2_problem(pattern) is None or backtracking_fullmatch(pattern) is not None
-
-
-def refuse_other_than_re2(patterns: Mapping[str, str]) -> None:
-    """Check that a new pattern is an RE2 expression.
-
-    Raises:
-        ApiError: INVALID_CONFIG.
-    """
-    for selector, pattern in patterns.items():
-        problem = re2_problem(pattern)
-        if problem is not None:
+        if problem is not None and bounds is not None:
             raise ApiError(
                 ErrorCode.INVALID_CONFIG,
                 f"Client match pattern `{selector}={pattern}` is not a valid regular expression: {problem}.",
             )
+        patterns[selector] = pattern
+    return patterns
+
+
+def problem_of(pattern: str, bounds: RegexBounds | None) -> RegexError | None:
+    """The reason why RE2 refuses a pattern; None if it accepts it."""
+    try:
+        if bounds is None:
+            stored_program(pattern)
+        else:
+            compiled_within(pattern, bounds)
+    except RegexError as reason:
+        return reason
+    return None
+
+
+def is_expression(pattern: str, problem: RegexError) -> bool:
+    """Whether a pattern that RE2 refuses is a regular expression nevertheless."""
+    if problem is NO_PATTERN:
+        return False
+    return isinstance(problem, RegexTooLargeError) or backtracking_fullmatch(pattern) is not None

@@ -13,10 +13,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import re2
 
+from odradek.bounded_regex import MAX_PROGRAM_BYTES, RegexError, compiled, re2_options
 from odradek.plugin.context import RequestContext
 from odradek.wire.uuid_text import uuid_text
 
@@ -37,25 +38,31 @@ ALWAYS: Final = "(?s:.*)"
 SET_MAX_BYTES: Final = 64 * 1024 * 1024
 
 
-def re2_options(max_bytes: int | None = None) -> re2.Options:
-    """RE2 as we use it: it does not write errors to stderr."""
-    options = re2.Options()
-    options.log_errors = False
-    if max_bytes is not None:
-        options.max_mem = max_bytes
-    return options
+def stored_program(pattern: str) -> Any:
+    """Compile a stored pattern, which may be larger than a new one can be.
+
+    Raises:
+        RegexError: RE2 does not accept it.
+    """
+    try:
+        return compiled(pattern, MAX_PROGRAM_BYTES)
+    except RegexError:
+        return compiled(pattern)
 
 
 def re2_problem(pattern: str) -> str | None:
     """The reason why RE2 refuses a pattern; None if it accepts it."""
     try:
-        re2.compile(pattern, re2_options())
-    except re2.error as error:
-        reason = error.args[0]
-        return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-    except UnicodeEncodeError:
-        return "not Unicode text"
+        stored_program(pattern)
+    except RegexError as reason:
+        return str(reason)
     return None
+
+
+def match_steps(patterns: Mapping[str, str]) -> int:
+    """The steps of all patterns of a subscription; matching takes time in proportion to them."""
+    programs = (stored_program(pattern) for pattern in patterns.values() if re2_problem(pattern) is None)
+    return sum(program.programsize for program in programs)
 
 
 def backtracking_fullmatch(pattern: str) -> Callable[[str], object] | None:
@@ -75,7 +82,7 @@ def fullmatch(pattern: str) -> Callable[[str], object]:
         ValueError: No engine takes the pattern.
     """
     if re2_problem(pattern) is None:
-        whole: Callable[[str], object] = re2.compile(pattern, re2_options()).fullmatch
+        whole: Callable[[str], object] = stored_program(pattern).fullmatch
         return whole
     older = backtracking_fullmatch(pattern)
     if older is None:

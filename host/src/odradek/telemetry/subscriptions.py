@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from odradek.telemetry.client_metrics_configs import ALL_METRICS, DEFAULT_INTERVAL_MS, SubscriptionInfo, parse
-from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, InstanceMatch
+from odradek.settings.state_limit import StateLimit
+from odradek.telemetry.client_metrics_configs import (
+    ALL_METRICS,
+    DEFAULT_INTERVAL_MS,
+    MATCH,
+    SubscriptionInfo,
+    parse,
+    validate,
+)
+from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, InstanceMatch, match_steps
 from odradek.telemetry.subscription_id import copy_capacity, hash_set_order, subscription_checksum
+from odradek.telemetry.telemetry_config import TelemetryConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +34,46 @@ class SubscriptionPlan:
 class Subscriptions:
     """All subscriptions by name. Patterns are compiled when a client is first matched after a change."""
 
+    config: TelemetryConfig = field(default_factory=TelemetryConfig)
     by_name: dict[str, SubscriptionInfo] = field(default_factory=dict)
+    steps: dict[str, int] = field(default_factory=dict)
+    """Steps of the compiled patterns of each subscription, by name."""
+    total_steps: int = 0
+    number_limit: StateLimit = field(init=False)
+    steps_limit: StateLimit = field(init=False)
     version: int = 0
     """Incremented by each change (subscriptionUpdateVersion)."""
     match: InstanceMatch | None = None
     plans: dict[tuple[str, ...], SubscriptionPlan] = field(default_factory=dict)
     """By the names of the subscriptions that apply."""
+
+    def __post_init__(self) -> None:
+        self.number_limit = StateLimit(
+            "subscriptions",
+            "telemetry.subscriptions.max",
+            self.config.max_subscriptions,
+            lambda: len(self.by_name),
+        )
+        self.steps_limit = StateLimit(
+            "match steps",
+            "telemetry.match.max.steps",
+            self.config.match_max_steps,
+            lambda: self.total_steps,
+        )
+
+    @property
+    def limits(self) -> list[StateLimit]:
+        return [self.number_limit, self.steps_limit]
+
+    def check(self, name: str, properties: Mapping[str, str], stored: Mapping[str, str]) -> None:
+        """Check a change that a client asks for, within the limits; see `validate`.
+
+        Raises:
+            ApiError: INVALID_REQUEST, INVALID_CONFIG or POLICY_VIOLATION.
+        """
+        checked = validate(name, properties, stored, self.config.match_bounds)
+        if properties.get(MATCH) != stored.get(MATCH):
+            self.steps_limit.reserve(match_steps(checked.match_pattern) - self.steps.get(name, 0))
 
     def update(self, name: str, properties: Mapping[str, str]) -> None:
         """Set the complete properties of one subscription; no properties delete it.
@@ -45,6 +88,10 @@ class Subscriptions:
             self.by_name[name] = subscription
         elif self.by_name.pop(name, None) is None:
             return
+        self.total_steps -= self.steps.pop(name, 0)
+        if properties:
+            self.steps[name] = match_steps(subscription.match_pattern)
+            self.total_steps += self.steps[name]
         self.version += 1
         self.match = None
         self.plans.clear()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from odradek.bounded_regex import RegexBounds
 from odradek.metrics.metric_config import DEFAULT_CONFIG, MetricConfig
 from odradek.settings.kinds import INT, Choice, Whole
 from odradek.settings.setting import setting
+from odradek.telemetry.client_metrics_configs import MATCH_BOUNDS, MAX_LENGTH_KEY
 
 
 class ErrorPolicy(StrEnum):
@@ -47,6 +49,19 @@ class TelemetryConfig:
     """ClientMetricsManager.CACHE_MAX_SIZE in Kafka, a constant there."""
     cache_expiry_ms: int = 60_000
     """An instance is forgotten after the longer of this and three push intervals of silence."""
+    max_subscriptions: int = setting(
+        "telemetry.subscriptions.max", Whole(INT, 1), 1_000,
+        "Most subscriptions; each is matched when a client asks for its subscription.", unit="subscriptions",
+    )
+    match_max_length: int = setting(
+        MAX_LENGTH_KEY, Whole(INT, 1), MATCH_BOUNDS.max_length,
+        "Longest `match` of a subscription; beyond it INVALID_CONFIG.", unit="characters",
+    )
+    match_max_steps: int = setting(
+        "telemetry.match.max.steps", Whole(INT, 1), MATCH_BOUNDS.max_steps,
+        "Most steps of the compiled patterns of all subscriptions together; `producer-.*` has 22. Matching a "
+        "client takes time in proportion to them.", unit="steps",
+    )
     inline_bytes: int = setting(
         "telemetry.inline.bytes", Whole(INT), 65_536,
         "Payloads whose decompressed size exceeds this are opened by a worker process.", unit="bytes",
@@ -62,6 +77,11 @@ class TelemetryConfig:
     metric_config: MetricConfig = DEFAULT_CONFIG
     """Windows of the broker metrics about telemetry."""
     # fmt: on
+
+    @property
+    def match_bounds(self) -> RegexBounds:
+        """The limits of a new `match`."""
+        return RegexBounds(self.match_max_length, self.match_max_steps)
 
     @property
     def opened_max_bytes(self) -> int:

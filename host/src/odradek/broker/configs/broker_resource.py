@@ -53,6 +53,9 @@ class BrokerResource:
         changed = replace(broker.config, node=after) if name else replace(broker.config, cluster=after)
         changed.check()
 
+    def limit(self, broker: Broker) -> None:
+        """None: requests cannot add brokers here."""
+
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Put the values in force: topics use them from the next append on, all others at once."""
         broker.load_dynamic_config()

@@ -8,6 +8,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.config_entry import ConfigEntry, ConfigSynonym
 from odradek.settings.kinds import rendered
 from odradek.settings.setting import Setting
+from odradek.settings.state_limit import StateLimit
 from odradek.telemetry import client_metrics_configs
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ResourceType
@@ -31,8 +32,12 @@ class ClientMetricsResource:
     def validate(
         self, name: str, before: Mapping[str, str], after: Mapping[str, str], broker: Broker
     ) -> None:
-        """Check the rules of subscriptions."""
-        client_metrics_configs.validate(name, after, before)
+        """Check the rules and limits of subscriptions."""
+        broker.telemetry.subscriptions.check(name, after, before)
+
+    def limit(self, broker: Broker) -> StateLimit:
+        """The number of subscriptions."""
+        return broker.telemetry.subscriptions.number_limit
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Use or remove the subscription from the next request of a client on."""

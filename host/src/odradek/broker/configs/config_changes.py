@@ -7,7 +7,7 @@ affect the others of its request; a resource is changed completely or not at all
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
@@ -16,6 +16,7 @@ from odradek.settings.kinds import elements
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ConfigType
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT16_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +53,33 @@ def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker
     times = Counter((change.type, change.name) for change in changes)
     accepted: list[tuple[ConfigResource, str, dict[str, str]]] = []
     refusals: list[ApiError | None] = []
-    with broker.metadata.transaction():
-        for change in changes:
-            try:
-                check_form(change, times[(change.type, change.name)])
-                resource = resource_of(change.type, f"Unknown resource type {change.type}")
-                before = broker.metadata.resource(change.type, change.name)
-                after = changed(change, before, resource)
-                resource.validate(change.name, before, after, broker)
-            except ApiError as refusal:
-                refusals.append(refusal)
-                continue
-            refusals.append(None)
-            if after != before and not validate_only:
-                broker.metadata.put_resource(change.type, change.name, after)
-                accepted.append((resource, change.name, after))
-    for resource, name, properties in accepted:
-        resource.apply(name, properties, broker)
+    try:
+        with broker.metadata.transaction():
+            for change in changes:
+                try:
+                    check_form(change, times[(change.type, change.name)])
+                    resource = resource_of(change.type, f"Unknown resource type {change.type}")
+                    before = broker.metadata.resource(change.type, change.name)
+                    after = changed(change, before, resource)
+                    check_lengths(before, after)
+                    limit = resource.limit(broker) if after and not before else None
+                    if limit is not None:
+                        limit.check()
+                    resource.validate(change.name, before, after, broker)
+                    if limit is not None:
+                        limit.reserve()
+                except ApiError as refusal:
+                    refusals.append(refusal)
+                    continue
+                refusals.append(None)
+                if after != before and not validate_only:
+                    broker.metadata.put_resource(change.type, change.name, after)
+                    accepted.append((resource, change.name, after))
+        for resource, name, properties in accepted:
+            resource.apply(name, properties, broker)
+    finally:
+        for each in broker.state_limits:
+            each.reserved = 0
     return refusals
 
 
@@ -85,6 +96,21 @@ def check_form(change: ResourceChange, times: int) -> None:
     nulls = [key.key for key in change.keys if key.value is None and key.operation != ConfigOperation.DELETE]
     if nulls:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+
+
+def check_lengths(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Check the length of each new value.
+
+    Raises:
+        ApiError: INVALID_CONFIG, with Kafka's message.
+    """
+    for key, value in after.items():
+        if len(value) > INT16_MAX and value != before.get(key):
+            raise ApiError(
+                ErrorCode.INVALID_CONFIG,
+                "The configuration value cannot be added because it exceeds the maximum value size of "
+                f"{INT16_MAX} bytes.",
+            )
 
 
 def changed(change: ResourceChange, before: dict[str, str], resource: ConfigResource) -> dict[str, str]:

@@ -12,6 +12,7 @@ from odradek.broker.configs.client_metrics_resource import ClientMetricsResource
 from odradek.broker.configs.group_resource import GroupResource
 from odradek.broker.configs.topic_resource import TopicResource
 from odradek.settings.setting import Setting
+from odradek.settings.state_limit import StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -43,6 +44,9 @@ class ConfigResource(Protocol):
         Raises:
             ApiError: They may not.
         """
+
+    def limit(self, broker: Broker) -> StateLimit | None:
+        """The limit on the number of resources with keys; None if requests cannot add resources."""
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Put a validated and stored set of keys in force."""

@@ -11,6 +11,7 @@ from odradek.group.group_properties import validate
 from odradek.settings.kinds import rendered
 from odradek.settings.reading import by_key
 from odradek.settings.setting import Scope, Setting
+from odradek.settings.state_limit import StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigSource, ResourceType
 from odradek.wire.error_code import ErrorCode
@@ -39,6 +40,10 @@ class GroupResource:
         if not name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         validate(after, broker.groups.config)
+
+    def limit(self, broker: Broker) -> StateLimit:
+        """The number of groups with keys of their own."""
+        return broker.groups.configs_limit
 
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Use the new configuration for each member from its next heartbeat on."""

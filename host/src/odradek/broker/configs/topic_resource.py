@@ -53,6 +53,9 @@ class TopicResource:
         if topic.guard is not None:
             topic.guard.check_config(config)
 
+    def limit(self, broker: Broker) -> None:
+        """None: requests cannot add topics here."""
+
     def apply(self, name: str, properties: Mapping[str, str], broker: Broker) -> None:
         """Use the new configuration for the logs from the next append on."""
         topic = broker.topics.named(name)

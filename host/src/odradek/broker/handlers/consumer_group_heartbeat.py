@@ -21,8 +21,9 @@ Ignored fields:
     * RackId is stored and described; no assignor uses it, as in Kafka.
 Differs from Kafka:
     * More than 1 MiB of topic names is INVALID_REQUEST; Kafka fails when it stores the member.
-    * An expression of more than 10 000 characters, or of more than 2000 compiled steps, is
-      INVALID_REGULAR_EXPRESSION.
+    * A new group beyond ``groups.max`` is POLICY_VIOLATION.
+    * An expression beyond ``group.consumer.regex.max.length`` or ``group.consumer.regex.max.steps``, or with
+      more than 200 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
     * Expressions are resolved at once, and again after topics change; Kafka does this in the background.
     * Members are not stored: after a restart they get UNKNOWN_MEMBER_ID and join again.
     * A static member may join again under its current member id; Kafka answers UNRELEASED_INSTANCE_ID until

@@ -19,6 +19,9 @@ Differs from Kafka:
     * An operation that does not exist is UNKNOWN_SERVER_ERROR for its resource only.
     * BROKER_LOGGER is refused with a message of this host.
     * GROUP keys of share and streams groups are unknown.
+    * A ``match`` of CLIENT_METRICS is an expression of RE2 within ``telemetry.match.max.length``
+      (INVALID_CONFIG). A new subscription beyond ``telemetry.subscriptions.max``, patterns beyond
+      ``telemetry.match.max.steps``, and a new GROUP beyond ``groups.max`` are POLICY_VIOLATION.
     * BROKER keys that are not settings of this host are refused; Kafka stores them.
 """
 

@@ -6,15 +6,14 @@ Behavior:
 Versions:
     * v1: only transactions that have been open for longer than DurationFilter ms; an id without any
       transaction passes, as in Kafka. v2: only ids that a regular expression (RE2) matches completely; an
-      invalid one is INVALID_REGULAR_EXPRESSION.
+      invalid one is INVALID_REGULAR_EXPRESSION, also one that is too large.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import re2
-
+from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
@@ -29,8 +28,7 @@ from odradek.wire.messages.list_transactions import (
 from odradek.wire.messages.list_transactions import TransactionState as ListedTransaction
 
 STATES = frozenset(map(str, TransactionState))
-PATTERN_OPTIONS = re2.Options()
-PATTERN_OPTIONS.log_errors = False
+PATTERN_BOUNDS = RegexBounds()
 
 
 @answers(ListTransactionsRequest, ListTransactionsResponse)
@@ -78,7 +76,7 @@ def full_match(pattern: str | None) -> Callable[[str], bool]:
     if not pattern:
         return lambda _: True
     try:
-        compiled = re2.compile(pattern, PATTERN_OPTIONS)
-    except re2.error as error:
+        compiled = compiled_within(pattern, PATTERN_BOUNDS)
+    except RegexError as error:
         raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error)) from None
     return lambda text: compiled.fullmatch(text) is not None

@@ -7,6 +7,8 @@ Behavior:
 Versions:
     * v2-v4: retention time. v5: none. v6: leader epochs. v7: static members. v9: members of the
       consumer protocol. v10: topics by id.
+Differs from Kafka:
+    * The first offsets of a new group beyond ``groups.max`` are POLICY_VIOLATION.
 """
 
 from __future__ import annotations

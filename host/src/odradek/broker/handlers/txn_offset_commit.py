@@ -13,6 +13,8 @@ Behavior:
 Versions:
     * v3: the request may name a member of the group (KIP-447). v5: it adds the group to the transaction
       (KIP-890), and CONCURRENT_TRANSACTIONS is answered as such.
+Differs from Kafka:
+    * The first offsets of a new group beyond ``groups.max`` are POLICY_VIOLATION.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
+from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
 from odradek.server.sockets.sasl_listener import SaslListener
 from odradek.server.sockets.turns import Turns
@@ -138,6 +139,7 @@ INSTRUMENTS = {
     ),
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
+    **STATE_INSTRUMENTS,
 }
 """By row name."""
 

@@ -1,0 +1,27 @@
+"""The metrics of the limits of persistent state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from odradek.server.meters.instrument import Instrument
+from odradek.settings.state_limit import StateLimit
+from odradek.telemetry.client_metrics_stats import MetricRow
+
+STATE_INSTRUMENTS = {
+    "state-count": Instrument("odradek.state.count", "gauge", "1", "Present number, by kind"),
+    "state-limit": Instrument("odradek.state.limit", "gauge", "1", "Largest number, by kind"),
+    "state-refused": Instrument(
+        "odradek.state.refused", "counter", "1", "Additions refused because of the limit, by kind"
+    ),
+}
+"""By row name."""
+
+
+def state_rows(limits: Iterable[StateLimit]) -> Iterator[MetricRow]:
+    """The present count, the limit and the refusals of each kind of state."""
+    for limit in limits:
+        labels = {"kind": limit.kind.replace(" ", "-"), "setting": limit.setting}
+        yield MetricRow("state-count", "gauge", labels, limit.count())
+        yield MetricRow("state-limit", "gauge", labels, limit.most)
+        yield MetricRow("state-refused", "counter", labels, limit.refused)
