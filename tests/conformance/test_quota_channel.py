@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import struct
 import weakref
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import pytest
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.context import ConnectionContext
+from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, Channel
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
@@ -66,6 +68,7 @@ class OneChannelListener:
     clock: MockClock
     max_request_bytes: int = 1 << 20
     refused: int = 0
+    refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
     draining: bool = False
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
     soon: list[Callable[[], Any]] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import logging
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from odradek.plugin.context import ConnectionContext
+from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.sockets.turns import Turns, TurnSettings
@@ -45,6 +47,7 @@ class SmallListener:
         self.draining = False
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
         self.refused = 0
+        self.refused_log = SampledLog(logging.getLogger("odradek.test"))
         self.turns = Turns(self.clock, TurnSettings())
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:

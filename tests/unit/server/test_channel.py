@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import struct
 import sys
 import weakref
@@ -17,6 +18,7 @@ from odradek.broker.dispatch.dispatcher import Answer
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
+from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, WRITTEN_TOGETHER, Channel
 from odradek.server.sockets.large_frame import LargeFrame
 from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
@@ -77,6 +79,7 @@ class ScriptedListener:
     clock: MockClock = field(default_factory=MockClock)
     max_request_bytes: int = LIMIT
     refused: int = 0
+    refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
     draining: bool = False
     lost: int = 0
     soon: list[Callable[[], Any]] = field(default_factory=list)
@@ -239,6 +242,22 @@ def test_invalid_bytes_close_the_connection(
     assert transport(channel).closed
     assert listener.refused == 1
     assert b"after" not in b"".join(listener.dispatcher.seen)
+
+
+def test_closed_connections_are_counted_and_one_of_a_minute_is_logged(
+    listener: ScriptedListener, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    for _ in range(120):
+        channel = Channel(listener)
+        channel.connection_made(RecordingTransport())
+        channel.data_received(framed(b"bad"))
+        listener.clock.advance(1_000)
+
+    assert listener.refused == 120
+    assert [record.getMessage() for record in caplog.records] == ["closing a connection: bad bytes"] * 2
+    assert [vars(record)["unlogged"] for record in caplog.records] == [0, 59]
 
 
 def test_a_frame_of_exactly_the_limit_is_answered(channel: Channel) -> None:

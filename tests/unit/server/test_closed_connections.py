@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import struct
 import weakref
 from collections import Counter
@@ -17,6 +18,7 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.context import ConnectionContext
+from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
@@ -73,6 +75,7 @@ class BrokerListener:
     max_request_bytes: int = 10_000_000
     draining: bool = False
     refused: int = 0
+    refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
 
     def __post_init__(self) -> None:

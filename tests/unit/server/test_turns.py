@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from odradek.plugin.context import ConnectionContext
+from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import BACKLOG, READ_AHEAD_BYTES, Channel
 from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
@@ -55,6 +57,7 @@ class Rounds:
     clock: MockClock = field(default_factory=MockClock)
     max_request_bytes: int = 1 << 20
     refused: int = 0
+    refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
     draining: bool = False
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(1 << 20)))
     soon: list[Callable[[], Any]] = field(default_factory=list)

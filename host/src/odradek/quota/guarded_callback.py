@@ -11,11 +11,10 @@ from odradek.clock import Clock
 from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.quota_entity import sanitize
+from odradek.sampled_log import SampledLog
 
 log = logging.getLogger(__name__)
 
-LOG_INTERVAL_MS = 60_000
-"""A callback that keeps failing is logged once per interval."""
 Answer = TypeVar("Answer")
 
 
@@ -27,7 +26,7 @@ class GuardedCallback:
         self.callback = callback
         self.clock = clock
         self.failed = 0
-        self.quiet_until_ms = 0
+        self.failures = SampledLog(log)
 
     def quota_metric_tags(self, quota_type: ClientQuotaType, user: str, client_id: str) -> Mapping[str, str]:
         def tags() -> Mapping[str, str]:
@@ -66,8 +65,8 @@ class GuardedCallback:
             return otherwise
 
     def fail(self, error: Exception, now_ms: int) -> None:
-        """Count a failure, and log it unless another was logged within `LOG_INTERVAL_MS`."""
+        """Count a failure, and log one each minute."""
         self.failed += 1
-        if now_ms >= self.quiet_until_ms:
-            log.error("plugin failed", exc_info=error, extra={"plugin": self.name, "failed": self.failed})
-            self.quiet_until_ms = now_ms + LOG_INTERVAL_MS
+        self.failures.write(
+            logging.ERROR, now_ms, "plugin failed", error=error, plugin=self.name, failed=self.failed
+        )

@@ -10,6 +10,7 @@ from typing import Final
 
 from odradek.clock import Clock, Timer
 from odradek.plugin.context import RequestContext
+from odradek.sampled_log import SampledLog
 from odradek.telemetry.client_metrics_instance import ClientMetricsInstance, new_instance
 from odradek.telemetry.client_metrics_stats import ClientMetricsStats
 from odradek.telemetry.instance_match import ClientMetricsInstanceMetadata, metadata_of
@@ -39,7 +40,9 @@ class ClientInstances:
     evicted: OrderedDict[bytes, ClientMetricsInstance] = field(default_factory=OrderedDict)
     connections: dict[str, bytes] = field(default_factory=dict)
     """By connection: the client instance that a request on it created, or created again."""
-    quiet_until_ms: int = 0
+    capacity_log: SampledLog = field(
+        default_factory=lambda: SampledLog(log, interval_ms=CAPACITY_WARNING_INTERVAL_MS)
+    )
     on_expiry: Callable[[ClientMetricsInstance], None] = field(init=False)
     """`expire`, one object for all instances."""
 
@@ -117,10 +120,12 @@ class ClientInstances:
 
     def warn_of_capacity(self) -> None:
         """Log that the cache is too small, at most once in a while."""
-        now_ms = self.clock.monotonic_ms()
-        if now_ms >= self.quiet_until_ms:
-            self.quiet_until_ms = now_ms + CAPACITY_WARNING_INTERVAL_MS
-            log.warning("client instance cache is full", extra={"cache_size": self.config.cache_size})
+        self.capacity_log.write(
+            logging.WARNING,
+            self.clock.monotonic_ms(),
+            "client instance cache is full",
+            cache_size=self.config.cache_size,
+        )
 
     def connection_closed(self, connection_id: str) -> None:
         """Remove the instance that was created on the connection, if any."""

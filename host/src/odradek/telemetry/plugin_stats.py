@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from odradek.sampled_log import SampledLog
 
 log = logging.getLogger(__name__)
 
-LOG_INTERVAL_MS = 60_000
-"""A plugin that fails all the time is logged once per this time."""
 MAX_ERROR_CHARS = 200
 
 
@@ -24,24 +24,15 @@ class PluginStats:
     slow: int = 0
     """Calls that took longer than ``plugin.slow.ms``."""
     last_error: str | None = None
-    quiet_until_ms: int = 0
-    unlogged: int = 0
-    """Failures since the last log line."""
+    failures: SampledLog = field(default_factory=lambda: SampledLog(log))
 
     def fail(self, error: BaseException, now_ms: int) -> None:
-        """Count a failure and log it, unless another one was logged a moment ago."""
+        """Count a failure, and log one each minute."""
         self.failed += 1
         self.last_error = described(error)
-        if now_ms < self.quiet_until_ms:
-            self.unlogged += 1
-            return
-        log.error(
-            "plugin failed",
-            exc_info=error,
-            extra={"plugin": self.name, "failed": self.failed, "unlogged": self.unlogged},
+        self.failures.write(
+            logging.ERROR, now_ms, "plugin failed", error=error, plugin=self.name, failed=self.failed
         )
-        self.quiet_until_ms = now_ms + LOG_INTERVAL_MS
-        self.unlogged = 0
 
 
 def described(error: BaseException) -> str:

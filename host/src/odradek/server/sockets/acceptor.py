@@ -22,6 +22,7 @@ from odradek.quota.connection_quotas import (
     TooManyConnections,
 )
 from odradek.quota.throttled_channels import ThrottledChannels
+from odradek.sampled_log import SampledLog
 from odradek.wire.host_address import java_host_address
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,8 @@ class Acceptor:
         self.held: tuple[Arrival, socket.socket] | None = None
         """The connection that waits to enter."""
         self.rest: asyncio.TimerHandle | None = None
+        self.rejected_log = SampledLog(log)
+        self.error_log = SampledLog(log)
         self.resume()
 
     def resume(self) -> None:
@@ -150,7 +153,13 @@ class Acceptor:
 
     def rest_after(self, error: OSError) -> None:
         """Pause accepting for a while: a socket that cannot be accepted stays readable."""
-        log.error("cannot accept a connection", extra={"listener": self.listener, "why": str(error)})
+        self.error_log.write(
+            logging.ERROR,
+            self.quotas.clock.monotonic_ms(),
+            "cannot accept a connection",
+            listener=self.listener,
+            why=str(error),
+        )
         self.pause()
         self.rest = self.loop.call_later(REST_AFTER_ERROR_S, self.resume)
 
@@ -177,7 +186,13 @@ class Acceptor:
         except ConnectionThrottled as error:
             self.close_later(connection, error)
         except TooManyConnections as error:
-            log.info("rejected a connection", extra={"address": error.address, "limit": error.limit})
+            self.rejected_log.write(
+                logging.INFO,
+                self.quotas.clock.monotonic_ms(),
+                "rejected a connection",
+                address=error.address,
+                limit=error.limit,
+            )
             connection.close()
             self.quotas.dec(self.listener, peer.address)
         else:

@@ -23,6 +23,7 @@ from odradek.broker.dispatch.throttling import Throttled
 from odradek.clock import Clock
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
+from odradek.sampled_log import SampledLog
 from odradek.server.sockets.large_frame import LargeFrame, switch
 from odradek.server.sockets.turns import Turns
 from odradek.wire.errors import WireError
@@ -69,6 +70,7 @@ class ChannelOwner(Protocol):
 
     refused: int
     """Connections closed because their bytes made no sense; the channel adds to it."""
+    refused_log: SampledLog
 
     def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
         """Use a new transport. Returns the description of the connection."""
@@ -334,7 +336,13 @@ class Channel(asyncio.Protocol):
     def refuse(self, why: str) -> None:
         """Close because the bytes are bad: nothing that follows can be trusted."""
         self.owner.refused += 1
-        log.info("closing a connection: %s", why, extra={"connection": self.context.connection_id})
+        self.owner.refused_log.write(
+            logging.INFO,
+            self.monotonic_ms(),
+            "closing a connection: %s",
+            why,
+            connection=self.context.connection_id,
+        )
         self.close()
 
     def drain(self) -> None:

@@ -13,6 +13,7 @@ from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.clock import Clock, Timer
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.sampled_log import SampledLog
 from odradek.server.sockets.acceptor import Acceptor, Peer, listening_sockets
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
@@ -80,6 +81,7 @@ class Listener:
         self.accepted = 0
         self.refused = 0
         """Connections closed because of bytes that made no sense."""
+        self.refused_log = SampledLog(log)
         self.draining = False
         """The host stops: channels close as soon as no answer is outstanding."""
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
