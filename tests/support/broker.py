@@ -35,6 +35,7 @@ from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.telemetry.telemetry_config import TelemetryConfig
 from odradek.testing.clock import MockClock
+from odradek.transaction.transaction_config import TransactionConfig
 from odradek.wire.codec import decode, encode
 from odradek.wire.header import (
     RequestHeader,
@@ -71,6 +72,7 @@ def make_broker(
     more_log_dirs: Sequence[Path] = (),
     metadata: MetadataStore | None = None,
     groups: GroupConfig | None = None,
+    transaction_config: TransactionConfig | None = None,
     connections: ConnectionLimits | None = None,
     quotas: QuotaConfigs | None = None,
     quota_callback: ClientQuotaCallback | None = None,
@@ -89,6 +91,7 @@ def make_broker(
         more_log_dirs: Log directories in addition to ``directory``.
         metadata: A store written by another broker; None for an empty one in memory.
         groups: Limits of groups.
+        transaction_config: Times and limits of transactions.
         connections: Limits of connections.
         quotas: Windows of the quotas.
         quota_callback: A plugin that decides which clients share a quota.
@@ -102,6 +105,7 @@ def make_broker(
         telemetry=telemetry or TelemetryConfig(),
         log_defaults=log_defaults or LogConfig(),
         groups=groups or GroupConfig(),
+        transactions=transaction_config or TransactionConfig(),
         connections=connections or ConnectionLimits(),
         quotas=quotas or QuotaConfigs(),
         given=given,

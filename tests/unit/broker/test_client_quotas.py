@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from odradek.broker import client_quotas
+from odradek.broker.broker import BrokerSettings
 from odradek.broker.client_quotas import MAX_CHANGES, Alteration, QuotaFilter
 from odradek.broker.host_lookups import HostLookups
 from odradek.deferred import Deferred
@@ -104,8 +104,8 @@ def test_one_bad_key_refuses_its_entity_and_no_other(admin: QuotaAdmin) -> None:
     assert admin.describe() == {frozenset(OTHER.items()): {PRODUCE: 2}}
 
 
-def test_the_number_of_entities_is_bounded(admin: QuotaAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_quotas, "MAX_ENTITIES", 1)
+def test_the_number_of_entities_is_bounded() -> None:
+    admin = QuotaAdmin(make_broker(settings=BrokerSettings(max_client_quotas=1)))
     admin.alter(USER, producer_byte_rate=1)
 
     other = admin.alter(OTHER, producer_byte_rate=1)
@@ -113,14 +113,21 @@ def test_the_number_of_entities_is_bounded(admin: QuotaAdmin, monkeypatch: pytes
     admin.alter(USER, producer_byte_rate=None)
     after_one_went = admin.alter(OTHER, producer_byte_rate=1)
 
-    assert other == (ErrorCode.POLICY_VIOLATION, "1 entities have quotas already")
+    assert other == (
+        ErrorCode.POLICY_VIOLATION,
+        "client.quotas.max allows 1 quota entities: the host has 1, the request adds 1.",
+    )
     assert same == after_one_went == (ErrorCode.NONE, None)
 
 
 def test_a_name_that_no_client_can_have_is_refused(admin: QuotaAdmin) -> None:
-    longest, longer = ({"client-id": "x" * size} for size in (32_767, 32_768))
+    longest, long, longer = ({"client-id": "x" * size} for size in (1_024, 1_025, 32_768))
 
     assert admin.alter(longest, producer_byte_rate=1) == (ErrorCode.NONE, None)
+    assert admin.alter(long, producer_byte_rate=1) == (
+        ErrorCode.POLICY_VIOLATION,
+        "name.max.length allows 1024 characters: the client-id has 1025.",
+    )
     assert admin.alter(longer, producer_byte_rate=1) == (
         ErrorCode.INVALID_REQUEST,
         "A client-id has no more than 32767 characters",

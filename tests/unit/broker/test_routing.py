@@ -307,7 +307,7 @@ def test_a_client_id_that_is_not_utf8_closes_the_connection() -> None:
         dispatcher.answer(frame, 0, make_connection())
 
 
-@pytest.mark.parametrize("client_id", [None, "", "ä", "x" * 32_767])
+@pytest.mark.parametrize("client_id", [None, "", "ä", "x" * 1_024, "ä" * 1_024])
 def test_any_string_and_null_is_a_client_id(client_id: str | None) -> None:
     seen: list[str | None] = []
 

@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from odradek.broker.broker import Broker
+from odradek.broker.broker import Broker, BrokerSettings
 from odradek.group.group_config import GroupConfig
+from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.settings.state_limit import StateLimit
+from odradek.testing.clock import MockClock
+from odradek.transaction.transaction_config import TransactionConfig
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from odradek.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    OpData,
+    RequestEntryData,
+)
+from odradek.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.delete_groups import DeleteGroupsRequest
+from odradek.wire.messages.describe_cluster import DescribeClusterRequest
+from odradek.wire.messages.end_txn import EndTxnRequest
+from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from odradek.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -119,6 +139,185 @@ def test_configured_groups() -> None:
 
     assert codes == [OK, OK, REFUSED, OK, REFUSED]
     assert of(client.broker, "configured groups") == (2, 2)
+
+
+# Transactions
+
+
+def init(client: BrokerClient, transactional_id: str) -> InitProducerIdResponse:
+    answer = client.send(
+        InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000), 5
+    )
+    assert isinstance(answer, InitProducerIdResponse)
+    return answer
+
+
+def test_transactional_ids() -> None:
+    client = BrokerClient(make_broker(transaction_config=TransactionConfig(max_ids=2)))
+
+    codes = [init(client, name).error_code for name in ("a", "b", "c", "a")]
+
+    assert codes == [OK, OK, REFUSED, OK]
+    assert of(client.broker, "transactional ids") == (2, 1)
+
+
+def test_an_expired_transactional_id_makes_room() -> None:
+    config = TransactionConfig(max_ids=1, transactional_id_expiration_ms=1_000)
+    client = BrokerClient(make_broker(transaction_config=config))
+    init(client, "a")
+
+    clock = client.broker.clock
+    assert isinstance(clock, MockClock)
+    clock.advance(config.remove_expired_interval_ms)
+
+    assert init(client, "b").error_code == OK
+
+
+def add_partitions(client: BrokerClient, name: str, who: InitProducerIdResponse, *indexes: int) -> list[int]:
+    topic = AddPartitionsToTxnTopic(name="t", partitions=list(indexes))
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=name,
+        v3_and_below_producer_id=who.producer_id,
+        v3_and_below_producer_epoch=who.producer_epoch,
+        v3_and_below_topics=[topic],
+    )
+    (answer,) = client.send(request, 3).results_by_topic_v3_and_below
+    return [row.partition_error_code for row in answer.results_by_partition]
+
+
+def test_partitions_in_transactions() -> None:
+    client = BrokerClient(make_broker(transaction_config=TransactionConfig(max_partitions=3)))
+    client.broker.topics.create("t", 4, {})
+    a, b = init(client, "a"), init(client, "b")
+
+    added = [
+        add_partitions(client, "a", a, 0, 1),
+        add_partitions(client, "b", b, 0, 1),
+        add_partitions(client, "a", a, 1, 2),
+    ]
+
+    assert added == [[OK, OK], [REFUSED, REFUSED], [OK, OK]]
+    assert of(client.broker, "partitions in transactions") == (3, 1)
+
+
+def test_a_transaction_that_ends_frees_its_partitions(tmp_path: Path) -> None:
+    transactions = SqliteTransactionStore(tmp_path / "metadata.db")
+    client = BrokerClient(make_broker(transactions=transactions))
+    client.broker.topics.create("t", 4, {})
+    who = init(client, "a")
+    add_partitions(client, "a", who, 0, 1, 2)
+    restarted = make_broker(transactions=transactions)
+
+    client.send(
+        EndTxnRequest(
+            transactional_id="a",
+            producer_id=who.producer_id,
+            producer_epoch=who.producer_epoch,
+            committed=True,
+        ),
+        3,
+    )
+
+    assert of(restarted, "partitions in transactions") == (3, 0)
+    assert of(client.broker, "partitions in transactions") == (0, 0)
+
+
+# Users and quotas
+
+
+def set_password(client: BrokerClient, *users: str) -> list[int]:
+    changes = [
+        ScramCredentialUpsertion(
+            name=user, mechanism=1, iterations=4096, salt=b"salt", salted_password=b"p" * 32
+        )
+        for user in users
+    ]
+    answer = client.send(AlterUserScramCredentialsRequest(upsertions=changes))
+    return [row.error_code for row in answer.results]
+
+
+def test_users() -> None:
+    client = BrokerClient(make_broker(settings=BrokerSettings(max_users=2)))
+
+    codes = set_password(client, "a", "b", "c") + set_password(client, "b", "d")
+
+    assert codes == [OK, OK, REFUSED, OK, REFUSED]
+    assert of(client.broker, "SCRAM users") == (2, 2)
+
+
+def set_quota(client: BrokerClient, *users: str, validate_only: bool = False) -> list[int]:
+    entries = [
+        RequestEntryData(
+            entity=[EntityData(entity_type="user", entity_name=user)],
+            ops=[OpData(key="producer_byte_rate", value=1.0)],
+        )
+        for user in users
+    ]
+    answer = client.send(AlterClientQuotasRequest(entries=entries, validate_only=validate_only))
+    return [row.error_code for row in answer.entries]
+
+
+def test_quota_entities() -> None:
+    client = BrokerClient(make_broker(settings=BrokerSettings(max_client_quotas=2)))
+
+    codes = set_quota(client, "a", "b", "c", validate_only=True) + set_quota(client, "a", "b", "c")
+
+    assert codes == [OK, OK, REFUSED] * 2
+    assert set_quota(client, "b") == [OK]
+    assert of(client.broker, "quota entities") == (2, 2)
+
+
+# Names
+
+LONG = "x" * 1_025
+
+
+def test_a_long_client_id_is_refused_by_every_api() -> None:
+    client = BrokerClient(client_id=LONG)
+
+    answers = [
+        client.send(ApiVersionsRequest(client_software_name="a", client_software_version="1")),
+        client.send(GetTelemetrySubscriptionsRequest(client_instance_id=bytes(16))),
+    ]
+
+    assert [answer.error_code for answer in answers] == [REFUSED, ErrorCode.INVALID_REQUEST]
+    assert not client.broker.telemetry.instances()
+    assert client.broker.names.refused == 2
+
+
+def test_long_names_create_nothing() -> None:
+    client = BrokerClient()
+    client.broker.topics.create("t", 1, {})
+
+    codes = [
+        join_classic(client, LONG),
+        join_consumer(client, LONG),
+        commit(client, LONG),
+        *configure_group(client, LONG),
+        init(client, LONG).error_code,
+        *set_password(client, LONG),
+        *set_quota(client, LONG),
+        client.send(ApiVersionsRequest(client_software_name=LONG, client_software_version="1")).error_code,
+    ]
+
+    assert codes == [REFUSED] * 8
+    assert {limit.count() for limit in client.broker.state_limits} == {0}
+
+
+def test_the_setting_is_named() -> None:
+    client = BrokerClient(client_id=LONG)
+
+    answer = client.send(DescribeClusterRequest())
+
+    assert answer.error_message == "name.max.length allows 1024 characters: the client id has 1025."
+
+
+def test_a_stored_group_with_a_long_name_goes_on() -> None:
+    client = BrokerClient()
+    client.broker.topics.create("t", 1, {})
+    client.broker.groups.make_simple_group(LONG)
+
+    assert [join_classic(client, LONG), commit(client, LONG)] == [OK, OK]
 
 
 # The log

@@ -26,12 +26,13 @@ from odradek.security.sasl_authenticator import SaslAuthenticator
 from odradek.settings.kinds import INT, Flag, Whole
 from odradek.settings.setting import setting
 from odradek.settings.start_values import StartValue
-from odradek.settings.state_limit import StateLimit
+from odradek.settings.state_limit import NAME_KEY, NameLimit, StateLimit
 from odradek.step_runner import StepRunner
 from odradek.telemetry.accepted_push import AcceptedPush
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_coordinator import TransactionCoordinator
 from odradek.wire.config_resource import ResourceType
+from odradek.wire.limits import INT16_MAX
 
 FEATURES = "features"
 """The host's own value that has the levels of features, as JSON."""
@@ -73,6 +74,12 @@ class BrokerSettings:
         "How long large requests may keep the event loop busy at a time; the rest of their work waits until "
         "the loop has served other clients.", unit="ms",
     )
+    name_max_length: int = setting(
+        NAME_KEY, Whole(INT, 64, INT16_MAX), 1_024,
+        "Longest name that a client may choose for something that the host keeps: a client id, software "
+        "name, group id, member id, transactional id, user, quota entity or subscription; beyond it "
+        "POLICY_VIOLATION.", unit="characters",
+    )
     produce_batch_max_records: int = setting(
         "produce.batch.max.records", Whole(INT, 1), 100_000,
         "Most records in one batch of a producer; more are refused as MESSAGE_TOO_LARGE, upon which Java "
@@ -88,6 +95,13 @@ class BrokerSettings:
     produce_inline_bytes: int = setting(
         "produce.inline.bytes", Whole(INT), 262_144,
         "Bytes of one request, decompressed, that are validated on the event loop; likewise.", unit="bytes",
+    )
+    max_client_quotas: int = setting(
+        "client.quotas.max", Whole(INT, 1), 50_000,
+        "Most entities with quotas: users, client ids, addresses, and combinations of them.", unit="entities",
+    )
+    max_users: int = setting(
+        "scram.users.max", Whole(INT, 1), 50_000, "Most users with SCRAM credentials.", unit="users",
     )
     # fmt: on
 
@@ -124,6 +138,7 @@ class Broker:
     config: DynamicConfig
     steps: StepRunner
     """Runs the work of large requests."""
+    names: NameLimit
     offload: BatchOffload = offload_inline
     """Validates large record batches."""
     sink: TelemetrySink | None = None
@@ -141,7 +156,22 @@ class Broker:
     @property
     def state_limits(self) -> list[StateLimit]:
         """The limits of everything that clients create and the host keeps."""
-        return [*self.groups.limits, *self.telemetry.subscriptions.limits]
+        return [
+            *self.groups.limits,
+            *self.transactions.limits,
+            self.credentials.limit,
+            self.client_quotas.limit,
+            *self.telemetry.subscriptions.limits,
+        ]
+
+    def check_new_group(self, group_id: str) -> None:
+        """Check the id of a group that does not exist yet.
+
+        Raises:
+            ApiError: POLICY_VIOLATION: it is too long.
+        """
+        if group_id not in self.groups.groups:
+            self.names.check("group id", group_id)
 
     def load_dynamic_config(self) -> None:
         """Put in force what is stored about this broker and about all brokers."""

@@ -15,6 +15,7 @@ from odradek.metadata.store import MetadataStore
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.host_names import HostNames, plain_address
 from odradek.quota.quota_managers import CONNECTION_RATE, QuotaManagers
+from odradek.settings.state_limit import NameLimit, StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigType
 from odradek.wire.error_code import ErrorCode
@@ -37,8 +38,6 @@ FRACTION = 1e-6
 """Rounding error accepted in a whole number that went through floating-point arithmetic."""
 MAX_CHANGES = 10_000
 """Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
-MAX_ENTITIES = 50_000
-"""Limit of entities with quotas; equals the limit of sensors. Kafka has no such limit."""
 MAX_NAME_CHARS = 32_767
 """A client id in the header of a request cannot be longer."""
 
@@ -83,14 +82,25 @@ class ClientQuotas:
             logged, kept and described.
         managers: They enforce the quotas.
         hosts: Knows the addresses of hosts once `ClientQuotas.unknown_hosts` have been looked up.
+        names: Limits the names of new entities.
+        max_entities: ``client.quotas.max``.
     """
 
-    def __init__(self, metadata: MetadataStore, managers: QuotaManagers, hosts: HostNames) -> None:
+    def __init__(
+        self,
+        metadata: MetadataStore,
+        managers: QuotaManagers,
+        hosts: HostNames,
+        names: NameLimit,
+        max_entities: int,
+    ) -> None:
         self.metadata = metadata
         self.store = ClientQuotaStore(metadata)
         self.managers = managers
         self.hosts = hosts
+        self.names = names
         self.by_entity: dict[Entity, dict[str, float]] = {}
+        self.limit = StateLimit("quota entities", "client.quotas.max", max_entities, self.by_entity.__len__)
         for row in self.store.quotas():
             self.by_entity.setdefault(frozenset(row.entity.items()), {})[row.key] = row.value
         for entity, values in self.by_entity.items():
@@ -110,6 +120,7 @@ class ClientQuotas:
         Raises:
             ApiError: POLICY_VIOLATION: too many changes; nothing has changed.
         """
+        self.limit.reserved = 0
         outcomes: dict[Entity, ApiError | None] = {}
         changes: dict[Entity, Values] = {}
         for alteration in alterations:
@@ -128,19 +139,23 @@ class ClientQuotas:
             raise ApiError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
         if not validate_only:
             self.change(changes)
+        self.limit.reserved = 0
         return outcomes
 
     def changed(self, alteration: Alteration) -> Values:
         """The keys that an alteration changes, with their new values.
 
         Raises:
-            ApiError: INVALID_REQUEST, or POLICY_VIOLATION if too many entities have quotas.
+            ApiError: INVALID_REQUEST, or POLICY_VIOLATION if a name is too long or too many entities have
+                quotas.
         """
         valid_keys = self.valid_keys(alteration.entity)
         entity = frozenset(alteration.entity.items())
         sets_any = any(value is not None for _, value in alteration.ops)
-        if sets_any and entity not in self.by_entity and len(self.by_entity) >= MAX_ENTITIES:
-            raise ApiError(ErrorCode.POLICY_VIOLATION, f"{MAX_ENTITIES} entities have quotas already")
+        if sets_any and entity not in self.by_entity:
+            for kind, name in entity:
+                self.names.check(kind, name)
+            self.limit.reserve()
         present = self.by_entity.get(entity, {})
         for key, value in alteration.ops:
             if value is not None:

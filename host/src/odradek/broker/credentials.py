@@ -11,8 +11,10 @@ from odradek.metadata.credential_store import CredentialRow, CredentialStore
 from odradek.metadata.store import MetadataStore
 from odradek.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
 from odradek.security.scram_credential import ScramCredential, salted_credential
+from odradek.settings.state_limit import ANY_NAME, NameLimit, StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
@@ -29,10 +31,14 @@ Change = ScramCredentialDeletion | ScramCredentialUpsertion
 class Credentials:
     """The credentials of all users, in memory and in the metadata file."""
 
-    def __init__(self, metadata: MetadataStore) -> None:
+    def __init__(
+        self, metadata: MetadataStore, names: NameLimit = ANY_NAME, max_users: int = INT32_MAX
+    ) -> None:
         self.metadata = metadata
         self.store = CredentialStore(metadata)
+        self.names = names
         self.by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
+        self.limit = StateLimit("SCRAM users", "scram.users.max", max_users, self.by_user.__len__)
         for row in self.store.credentials():
             credential = ScramCredential(row.salt, row.stored_key, row.server_key, row.iterations)
             self.by_user.setdefault(row.user, {})[ScramMechanism(row.mechanism)] = credential
@@ -74,6 +80,7 @@ class Credentials:
         changes: list[Change] = [*deletions, *upsertions]
         if len(changes) > MAX_CHANGES:
             raise ApiError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+        self.limit.reserved = 0
         for change in changes:
             if outcomes.get(change.name) is None:
                 outcomes[change.name] = error = self.fault(change, accepted)
@@ -86,6 +93,7 @@ class Credentials:
                 self.write(change)
         for change in accepted.values():
             self.remember(change)
+        self.limit.reserved = 0
         return outcomes
 
     def fault(self, change: Change, accepted: Mapping[str, Change]) -> ApiError | None:
@@ -101,11 +109,22 @@ class Credentials:
         if change.mechanism not in set(ScramMechanism):
             return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
         if isinstance(change, ScramCredentialUpsertion):
-            return unacceptable(change)
+            return unacceptable(change) or self.beyond_limits(change.name)
         if self.credential(ScramMechanism(change.mechanism), change.name) is None:
             return ApiError(
                 ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
             )
+        return None
+
+    def beyond_limits(self, user: str) -> ApiError | None:
+        """The refusal of a new user whose name is too long or for whom there is no room, or None."""
+        if user in self.by_user:
+            return None
+        try:
+            self.names.check("user name", user)
+            self.limit.reserve()
+        except ApiError as refusal:
+            return refusal
         return None
 
     def write(self, change: Change) -> None:

@@ -262,7 +262,7 @@ class Host:
             yield from forwarder_rows(runner.name, runner.stats())
         yield from quota_rows(self.broker.quotas, now_ms)
         yield from connection_rows(self.broker.connection_quotas, now_ms)
-        yield from state_rows(self.broker.state_limits)
+        yield from state_rows(self.broker.state_limits, self.broker.names)
 
     def reconcile_subscriptions(self) -> None:
         """Store the subscriptions of the configuration, then load all stored subscriptions.

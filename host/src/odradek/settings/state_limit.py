@@ -11,8 +11,55 @@ from dataclasses import dataclass
 
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT16_MAX
 
 log = logging.getLogger(__name__)
+
+NAME_KEY = "name.max.length"
+
+
+def is_sampled(refused: int) -> bool:
+    """Whether to log a refusal: the 1st, 10th, 100th ... of its kind."""
+    return str(refused).rstrip("0") == "1"
+
+
+@dataclass(slots=True, eq=False)
+class NameLimit:
+    """A bound on the length of each name that a client chooses and the host keeps."""
+
+    most: int
+    """In characters."""
+    refused: int = 0
+
+    def check(self, kind: str, name: str | None) -> None:
+        """Check the length of a new name.
+
+        Raises:
+            ApiError: POLICY_VIOLATION, which clients do not retry.
+        """
+        if name is not None and len(name) > self.most:
+            self.refuse(kind, len(name))
+
+    def refuse(self, kind: str, length: int) -> None:
+        """Count a name that is too long.
+
+        Raises:
+            ApiError: POLICY_VIOLATION.
+        """
+        self.refused += 1
+        allowed = {"kind": kind, "length": length, "setting": NAME_KEY, "most": self.most}
+        if is_sampled(self.refused):
+            log.warning(
+                "requests were refused because of long names", extra={**allowed, "refused": self.refused}
+            )
+        raise ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"{NAME_KEY} allows {self.most} characters: the {kind} has {length}.",
+        )
+
+
+ANY_NAME = NameLimit(INT16_MAX)
+"""The bound of the protocol."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +91,7 @@ class StateLimit:
         present = self.count() + self.reserved
         if more > 0 and present + more > self.most:
             self.refused += 1
-            if str(self.refused).rstrip("0") == "1":  # the 1st, 10th, 100th ... time
+            if is_sampled(self.refused):
                 log.warning(
                     "requests were refused because a limit is reached: raise the setting, or delete what is "
                     "not needed",

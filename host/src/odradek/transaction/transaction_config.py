@@ -21,6 +21,15 @@ class TransactionConfig:
         "transactional.id.expiration.ms", Whole(INT, 1), 604_800_000,
         "A transactional id without an open transaction is forgotten after this time.", unit="ms",
     )
+    max_ids: int = setting(
+        "transactional.ids.max", Whole(INT, 1), 50_000,
+        "Most transactional ids; one that is not used is forgotten after `transactional.id.expiration.ms`.",
+        unit="ids",
+    )
+    max_partitions: int = setting(
+        "transaction.partitions.max", Whole(INT, 1), 1_000_000,
+        "Most partitions of all open transactions together.", unit="partitions",
+    )
     abort_timed_out_interval_ms: int = setting(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms", Whole(INT, 1), 10_000,
         "How often the host looks for transactions that exceeded their timeout.", unit="ms",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from odradek.clock import Clock, Timer, TimerTask
+from odradek.settings.state_limit import StateLimit
 from odradek.transaction.end_transaction import is_done_already
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.transaction.transaction_log import TransactionParticipants, TransactionStore
@@ -59,6 +60,25 @@ class TransactionCoordinator:
     tasks: dict[str, TimerTask] = field(default_factory=dict)
     """The next step of a prepared transaction, by transactional id."""
     sweeps: dict[str, TimerTask] = field(default_factory=dict)
+    open_partitions: int = 0
+    """The partitions of all transactions that are open or ending."""
+    ids_limit: StateLimit = field(init=False)
+    partitions_limit: StateLimit = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ids_limit = StateLimit(
+            "transactional ids", "transactional.ids.max", self.config.max_ids, self.transactions.__len__
+        )
+        self.partitions_limit = StateLimit(
+            "partitions in transactions",
+            "transaction.partitions.max",
+            self.config.max_partitions,
+            lambda: self.open_partitions,
+        )
+
+    @property
+    def limits(self) -> list[StateLimit]:
+        return [self.ids_limit, self.partitions_limit]
 
     def __iter__(self) -> Iterator[TransactionMetadata]:
         return iter(tuple(self.transactions.values()))
@@ -72,7 +92,9 @@ class TransactionCoordinator:
             ApiError: COORDINATOR_NOT_AVAILABLE: the store cannot be read.
         """
         for transactional_id, text in self.store.transactions():
-            self.transactions[transactional_id] = TransactionMetadata.from_text(transactional_id, text)
+            known = TransactionMetadata.from_text(transactional_id, text)
+            self.transactions[transactional_id] = known
+            self.open_partitions += len(known.partitions)
         for transaction in self:
             if transaction.state is TransactionState.ONGOING:
                 left_ms = transaction.start_ms + transaction.timeout_ms - self.clock.now_ms()
@@ -119,14 +141,15 @@ class TransactionCoordinator:
             expected: The producer's current id and epoch, if it continues after an error (KIP-360).
 
         Raises:
-            ApiError: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED; CONCURRENT_TRANSACTIONS
-                while the previous transaction is ending.
+            ApiError: INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, PRODUCER_FENCED; POLICY_VIOLATION: there
+                are too many ids; CONCURRENT_TRANSACTIONS while the previous transaction is ending.
         """
         _check_id(transactional_id)
         if not 0 < timeout_ms <= self.config.transaction_max_timeout_ms:
             raise ApiError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         known = self.transactions.get(transactional_id)
         if known is None:
+            self.ids_limit.check()
             known = TransactionMetadata(
                 transactional_id=transactional_id, producer_id=self.new_producer_id(), timeout_ms=timeout_ms
             )
@@ -165,11 +188,13 @@ class TransactionCoordinator:
         """Add partitions to the producer's transaction; the first ones start it.
 
         Raises:
-            ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+            ApiError: INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS;
+                POLICY_VIOLATION: too many partitions are in transactions.
         """
         known = self._of_producer(transactional_id, producer)
         if known.state is TransactionState.ONGOING and partitions <= known.partitions:
             return
+        self.partitions_limit.check(len(partitions - known.partitions))
         self._put(known.with_partitions(partitions, self.clock.now_ms()))
 
     def verify_partition(
@@ -244,6 +269,8 @@ class TransactionCoordinator:
 
     def _put(self, transaction: TransactionMetadata) -> TransactionMetadata:
         self.store.put_transaction(transaction.transactional_id, transaction.to_text())
+        before = self.transactions.get(transaction.transactional_id)
+        self.open_partitions += len(transaction.partitions) - (len(before.partitions) if before else 0)
         self.transactions[transaction.transactional_id] = transaction
         if transaction.state is TransactionState.ONGOING:
             self._open(transaction, transaction.timeout_ms)

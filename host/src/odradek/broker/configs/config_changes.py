@@ -64,6 +64,7 @@ def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker
                     check_lengths(before, after)
                     limit = resource.limit(broker) if after and not before else None
                     if limit is not None:
+                        broker.names.check("resource name", change.name)
                         limit.check()
                     resource.validate(change.name, before, after, broker)
                     if limit is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,11 @@ Answer = bytes | Throttled | Deferred[Any] | None
 answer. A deferred frame may be None for the same reason, or empty, which closes the connection."""
 
 
+def refuse_client_id(_request: Any, context: RequestContext, broker: Broker) -> None:
+    """The handler of every request whose client id is too long."""
+    broker.names.refuse("client id", len(context.client_id or ""))
+
+
 class Dispatcher:
     """Answers frames. One per host."""
 
@@ -41,6 +47,8 @@ class Dispatcher:
         self.monotonic_ms = broker.clock.monotonic_ms
         self.monotonic_ns = broker.clock.monotonic_ns
         self.quotas = broker.quotas
+        self.longest_client_id = broker.names.most
+        """In characters."""
         self.unexpected_errors = 0
         """Exceptions that were bugs."""
 
@@ -66,6 +74,8 @@ class Dispatcher:
             frame, offset + REQUEST_HEADER.size, client_id_bytes, route.flexible_request
         )
         request, _ = route.read(frame, body)
+        if client_id_bytes > self.longest_client_id < len(client_id or ""):
+            route = replace(route, handler=refuse_client_id)
         context = RequestContext(
             connection, route.api_key, route.version, correlation_id, client_id, self.now_ms()
         )

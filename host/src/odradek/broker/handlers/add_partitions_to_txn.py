@@ -9,6 +9,8 @@ Versions:
     * v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
     * v4 is for brokers: several transactions, and checks whether partitions are in them (VerifyOnly). v5:
       TRANSACTION_ABORTABLE for a partition that is not; before, INVALID_TXN_STATE.
+Differs from Kafka:
+    * Partitions beyond ``transaction.partitions.max`` are POLICY_VIOLATION.
 """
 
 from __future__ import annotations

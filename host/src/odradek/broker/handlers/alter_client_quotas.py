@@ -12,8 +12,8 @@ Versions:
     * v1: flexible.
 Differs from Kafka:
     * NaN is refused like a number that is not positive; Kafka stores it.
-    * Names have at most 32767 characters (INVALID_REQUEST), and 50000 entities can have quotas
-      (POLICY_VIOLATION).
+    * Names have at most 32767 characters (INVALID_REQUEST). A new entity beyond ``client.quotas.max`` or
+      ``name.max.length`` is POLICY_VIOLATION.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ Behavior:
 Differs from Kafka:
     * Names have at most 32767 characters and salts at most 1024 bytes (UNACCEPTABLE_CREDENTIAL): a client
       gets the salt before it has authenticated.
+    * A new user beyond ``scram.users.max`` or ``name.max.length`` is POLICY_VIOLATION.
     * At most 10000 changes in one request (POLICY_VIOLATION for all).
     * Any client may change any user's credentials: there are no ACLs.
 """

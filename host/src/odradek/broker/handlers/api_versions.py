@@ -15,6 +15,8 @@ Versions:
 Differs from Kafka:
     * kraft.version, share.version, streams.version and eligible.leader.replicas.version are listed as
       supported, so that tools know them, but stay at level 0: this host does not have what they turn on.
+    * Every API refuses a client id longer than ``name.max.length``: POLICY_VIOLATION, and INVALID_REQUEST in
+      the telemetry APIs. So does this one for the name or version of the software.
 """
 
 from __future__ import annotations
@@ -60,6 +62,8 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: B
         name, version = request.client_software_name, request.client_software_version
         if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
             return refuse(request, ErrorCode.INVALID_REQUEST, None)
+        broker.names.check("client software name", name)
+        broker.names.check("client software version", version)
         context.connection.client_software_name = name
         context.connection.client_software_version = version
     hidden = TELEMETRY_KEYS if not broker.wants_telemetry else frozenset()

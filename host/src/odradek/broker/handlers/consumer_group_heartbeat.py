@@ -52,6 +52,10 @@ def consumer_group_heartbeat(
 ) -> ConsumerGroupHeartbeatResponse:
     if broker.features.level(GROUP_VERSION) < 1:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "the consumer protocol is off")
+    broker.check_new_group(request.group_id)
+    broker.names.check("member id", request.member_id)
+    broker.names.check("group instance id", request.instance_id)
+    broker.names.check("rack", request.rack_id)
     # InetAddress.toString: the name, which is not looked up, a slash, the address
     client = Client(context.client_id or "", f"/{context.connection.client_address}")
     return answer_heartbeat(broker.groups, request, context.api_version, client)

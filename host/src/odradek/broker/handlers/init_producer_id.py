@@ -12,6 +12,8 @@ Versions:
     * v3: a producer may name its id and epoch, and continue with the next epoch after an error (KIP-360). v4:
       PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
     * v6 (KIP-939) is not served: it is not stable in Kafka 4.3 either.
+Differs from Kafka:
+    * A new transactional id beyond ``transactional.ids.max`` or ``name.max.length`` is POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ def init_producer_id(
         raise ApiError(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is None:
         return InitProducerIdResponse(producer_id=broker.metadata.allocate_producer_id(), producer_epoch=0)
+    if request.transactional_id not in broker.transactions.transactions:
+        broker.names.check("transactional id", request.transactional_id)
     try:
         producer = broker.transactions.init_producer_id(
             request.transactional_id, request.transaction_timeout_ms, expected(request)

@@ -45,6 +45,9 @@ def refuse(request: JoinGroupRequest, code: ErrorCode, _message: str | None) -> 
 def join_group(
     request: JoinGroupRequest, context: RequestContext, broker: Broker
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
+    broker.check_new_group(request.group_id)
+    broker.names.check("group instance id", request.group_instance_id)
+    broker.names.check("protocol type", request.protocol_type)
     joiner = Joiner(context.client_id or "", f"/{context.connection.client_address}", context.api_version)
     answer = broker.groups.classic.join(request, joiner)
     if isinstance(answer, Deferred) and not answer.done:

@@ -56,6 +56,7 @@ def refuse(request: OffsetCommitRequest, code: ErrorCode, _message: str | None) 
 def offset_commit(
     request: OffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> OffsetCommitResponse:
+    broker.check_new_group(request.group_id)
     committer = Committer(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,

@@ -74,6 +74,7 @@ def txn_offset_commit(
 ) -> TxnOffsetCommitResponse:
     if not request.group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    broker.check_new_group(request.group_id)
     check_partition = check_group(request, context.api_version, broker)
     join(request, context.api_version, broker)
     offsets: dict[TopicPartition, CommittedOffset] = {}

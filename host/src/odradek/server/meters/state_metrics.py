@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from odradek.server.meters.instrument import Instrument
-from odradek.settings.state_limit import StateLimit
+from odradek.settings.state_limit import NAME_KEY, NameLimit, StateLimit
 from odradek.telemetry.client_metrics_stats import MetricRow
 
 STATE_INSTRUMENTS = {
@@ -18,8 +18,10 @@ STATE_INSTRUMENTS = {
 """By row name."""
 
 
-def state_rows(limits: Iterable[StateLimit]) -> Iterator[MetricRow]:
-    """The present count, the limit and the refusals of each kind of state."""
+def state_rows(limits: Iterable[StateLimit], names: NameLimit) -> Iterator[MetricRow]:
+    """The present count, the limit and the refusals of each kind of state, and the refusals of names."""
+    long_names = {"kind": "long-names", "setting": NAME_KEY}
+    yield MetricRow("state-refused", "counter", long_names, names.refused)
     for limit in limits:
         labels = {"kind": limit.kind.replace(" ", "-"), "setting": limit.setting}
         yield MetricRow("state-count", "gauge", labels, limit.count())
