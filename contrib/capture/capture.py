@@ -13,6 +13,7 @@ from contrib.capture import (
     broker_config_scenarios,
     config_scenarios,
     get_scenarios,
+    group_scenarios,
     list_scenarios,
     push_scenarios,
     quota_scenarios,
@@ -31,6 +32,7 @@ NODES: dict[str, Scenarios] = {
     | push_scenarios.SCENARIOS
     | list_scenarios.SCENARIOS
     | topic_scenarios.SCENARIOS
+    | group_scenarios.SCENARIOS
     | record_scenarios.SCENARIOS
     | broker_config_scenarios.SCENARIOS
     | quota_scenarios.SCENARIOS,

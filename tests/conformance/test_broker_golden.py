@@ -43,7 +43,10 @@ from odradek.wire.messages.describe_configs import (
 from odradek.wire.messages.describe_quorum import DescribeQuorumResponse
 from odradek.wire.messages.elect_leaders import ElectLeadersResponse
 from odradek.wire.messages.fetch import FetchResponse
+from odradek.wire.messages.find_coordinator import FindCoordinatorResponse
+from odradek.wire.messages.offset_commit import OffsetCommitResponse
 from odradek.wire.messages.produce import ProduceResponse
+from odradek.wire.messages.txn_offset_commit import TxnOffsetCommitResponse
 from odradek.wire.types import NIL_UUID
 from support.broker import make_broker, make_connection
 from support.headers import peek_api, read_request_header
@@ -51,18 +54,27 @@ from support.headers import peek_api, read_request_header
 APIS = (
     "alter_client_quotas",
     "alter_partition_reassignments",
+    "consumer_group_heartbeat",
     "create_partitions",
     "create_topics",
     "delete_topics",
     "describe_client_quotas",
+    "describe_producers",
     "describe_quorum",
     "describe_topic_partitions",
+    "describe_user_scram_credentials",
     "elect_leaders",
     "fetch",
+    "find_coordinator",
+    "join_group",
+    "leave_group",
     "list_offsets",
     "list_partition_reassignments",
+    "offset_commit",
     "offset_for_leader_epoch",
     "produce",
+    "sync_group",
+    "txn_offset_commit",
     "update_features",
 )
 CONFIGS = (
@@ -254,6 +266,20 @@ def forget_the_log(response: DescribeQuorumResponse) -> None:
         node.listeners.clear()
 
 
+def forget_the_port(response: FindCoordinatorResponse) -> None:
+    """Drop the port of a coordinator, which differs from run to run."""
+    response.port = min(response.port, 0)
+    for coordinator in response.coordinators:
+        coordinator.port = min(coordinator.port, 0)
+
+
+def offsets_sorted(response: OffsetCommitResponse | TxnOffsetCommitResponse) -> None:
+    """Kafka puts the refused partitions first."""
+    response.topics.sort(key=lambda topic: topic.name)
+    for topic in response.topics:
+        topic.partitions.sort(key=lambda partition: partition.partition_index)
+
+
 ARRANGE: dict[type[Any], Callable[[Any], None]] = {
     AlterClientQuotasResponse: altered_quotas,
     DescribeClientQuotasResponse: described_quotas,
@@ -264,6 +290,9 @@ ARRANGE: dict[type[Any], Callable[[Any], None]] = {
     ),
     DescribeConfigsResponse: described,
     DescribeQuorumResponse: forget_the_log,
+    FindCoordinatorResponse: forget_the_port,
+    OffsetCommitResponse: offsets_sorted,
+    TxnOffsetCommitResponse: offsets_sorted,
     ElectLeadersResponse: lambda response: response.replica_election_results.sort(key=lambda row: row.topic),
     ProduceResponse: forget_words,
 }

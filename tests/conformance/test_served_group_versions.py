@@ -89,6 +89,8 @@ def test_sync_group_returns_the_leaders_assignment(client: GroupClient, version:
         group_id="g",
         generation_id=1,
         member_id=member_id,
+        protocol_type="consumer",
+        protocol_name="range",
         assignments=[SyncGroupRequestAssignment(member_id=member_id, assignment=b"all")],
     )
 

@@ -97,6 +97,8 @@ class GroupClient(BrokerClient):
             group_id=group_id,
             generation_id=member.generation_id,
             member_id=member.member_id,
+            protocol_type=member.protocol_type,
+            protocol_name=member.protocol_name,
             assignments=assignments,
         )
         return self.post(request)

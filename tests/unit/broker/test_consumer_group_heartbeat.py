@@ -84,7 +84,7 @@ def test_an_error_has_a_message(client: BrokerClient) -> None:
 
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert answer.error_message is not None
-    assert "'('" in answer.error_message
+    assert "`(`" in answer.error_message
 
 
 def test_without_the_feature_the_protocol_is_unsupported(client: BrokerClient) -> None:

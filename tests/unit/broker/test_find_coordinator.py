@@ -44,7 +44,7 @@ def test_several_keys_are_answered_each(
     assert [row.key for row in response.coordinators] == ["g", "", "g"]
     for row in response.coordinators:
         assert (row.error_code, row.node_id, row.host, row.port) == expected
-        assert bool(row.error_message) == (expected is REFUSED)
+        assert bool(row.error_message) == (kind > 2)  # Kafka has no text for share groups
 
 
 @pytest.mark.parametrize("version", SEVERAL_KEYS)

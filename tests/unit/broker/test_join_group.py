@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from odradek.broker.handlers.join_group import join_group
 from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
@@ -24,6 +26,26 @@ def test_a_refusal_returns_the_clients_member_id() -> None:
     (answer,) = client.post(client.joining(member_id="mine"))
 
     assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "mine")
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_a_refusal_has_no_protocol_name(version: int) -> None:
+    client = GroupClient()
+
+    (answer,) = client.post(client.joining(member_id="mine"), version)
+
+    assert answer.protocol_name == (None if version >= 7 else "")
+
+
+def test_a_late_refusal_has_no_protocol_name() -> None:
+    client = GroupClient()
+    member_id = client.member_id()
+    first = parked(client, member_id)
+
+    parked(client, member_id)
+
+    outcome = first.outcome
+    assert (outcome.error_code, outcome.protocol_name) == (ErrorCode.REBALANCE_IN_PROGRESS, None)
 
 
 def test_a_member_id_starts_with_the_client_id() -> None:

@@ -33,10 +33,13 @@ def test_from_v3_on_every_member_has_its_own_error() -> None:
     ]
 
 
-@pytest.mark.parametrize("version", [0, 5])
-def test_leaving_an_unknown_group_is_refused_at_the_top(version: int) -> None:
+@pytest.mark.parametrize("version", range(6))
+def test_the_members_of_an_unknown_group_are_unknown(version: int) -> None:
     client = GroupClient()
+    members = [MemberIdentity(member_id="m"), MemberIdentity(group_instance_id="i")]
 
-    (answer,) = client.post(LeaveGroupRequest(group_id="g", member_id="m"), version)
+    (answer,) = client.post(LeaveGroupRequest(group_id="g", member_id="m", members=members), version)
 
-    assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    several = version >= 3
+    assert answer.error_code == (ErrorCode.NONE if several else ErrorCode.UNKNOWN_MEMBER_ID)
+    assert [one.error_code for one in answer.members] == [ErrorCode.UNKNOWN_MEMBER_ID] * 2 * several

@@ -350,7 +350,7 @@ def test_in_version_2_committing_offsets_adds_the_group(client: BrokerClient, pr
     [
         ({}, ErrorCode.INVALID_TXN_STATE),
         ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
-        ({"generation_id": 3}, ErrorCode.ILLEGAL_GENERATION),
+        ({"generation_id": 3}, ErrorCode.INVALID_TXN_STATE),
         ({"producer_epoch": 9}, ErrorCode.INVALID_PRODUCER_EPOCH),
         ({"producer_id": 9}, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
         ({"transactional_id": "other"}, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
@@ -363,6 +363,15 @@ def test_invalid_transactional_offsets_are_refused(
     found = producer.commit_offset(1, **fields)
 
     assert found == code
+    assert not client.broker.groups.groups
+
+
+def test_offsets_of_a_generation_need_a_group(client: BrokerClient, producer: Producer) -> None:
+    producer.add_offsets()
+
+    found = producer.commit_offset(1, generation_id=3)
+
+    assert found == ErrorCode.ILLEGAL_GENERATION
     assert not client.broker.groups.groups
 
 

@@ -13,6 +13,8 @@ from odradek.wire.messages.leave_group import MemberIdentity
 from support.consumer_groups import AT_ONCE, GROUP, assigned
 from support.mixed_groups import REBALANCE_MS, SESSION_MS, MixedGroups
 
+REFUSED = f"Cannot upgrade classic group {GROUP} to consumer group because {{}}."
+
 
 def config(policy: str, max_size: int = 100) -> GroupConfig:
     return GroupConfig(
@@ -138,6 +140,7 @@ def test_the_migration_policy_can_forbid_the_upgrade(policy: str) -> None:
         groups.join("m2", "a")
 
     assert refusal.value.code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert str(refusal.value) == REFUSED.format("online upgrade is disabled")
     assert as_classic(groups).state_name == "Stable"
 
 
@@ -149,11 +152,20 @@ def test_a_partition_owned_by_two_members_prevents_the_upgrade() -> None:
         groups.join("m2", "a")
 
     assert refusal.value.code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert str(refusal.value) == REFUSED.format("two members have the same partition")
     assert len(as_classic(groups).members) == 2
 
 
-@pytest.mark.parametrize(("protocol_type", "metadata"), [("connect", None), ("consumer", b"\x00")])
-def test_a_group_of_another_protocol_type_is_not_upgraded(protocol_type: str, metadata: bytes | None) -> None:
+@pytest.mark.parametrize(
+    ("protocol_type", "metadata", "reason"),
+    [
+        ("connect", None, "the group does not use the consumer embedded protocol"),
+        ("consumer", b"\x00", "the embedded consumer protocol is malformed"),
+    ],
+)
+def test_a_group_of_another_protocol_type_is_not_upgraded(
+    protocol_type: str, metadata: bytes | None, reason: str
+) -> None:
     groups = MixedGroups(a=2)
     groups.classic_join("", "a", version=3, protocol_type=protocol_type, metadata=metadata)
 
@@ -161,6 +173,7 @@ def test_a_group_of_another_protocol_type_is_not_upgraded(protocol_type: str, me
         groups.join("m2", "a")
 
     assert refusal.value.code is ErrorCode.GROUP_ID_NOT_FOUND
+    assert str(refusal.value) == REFUSED.format(reason)
     assert len(as_classic(groups).members) == 1
 
 

@@ -14,23 +14,26 @@ def leave(
 ) -> list[MemberResponse]:
     """Remove members and return a response for each. However many leave, one rebalance follows."""
     answers = [leave_one(rebalance, group, identity) for identity in request.members]
-    if not group.is_empty and any(answer.error_code == ErrorCode.NONE for answer in answers):
+    if not group.is_empty and any(each.error_code == ErrorCode.NONE for each in answers):
         rebalance.rebalance_or_complete_join(group)
     return answers
 
 
 def leave_one(rebalance: ClassicRebalance, group: ClassicGroup, identity: MemberIdentity) -> MemberResponse:
     """Remove one member, or return the reason against it."""
-    answer = MemberResponse(
-        member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=ErrorCode.NONE
+    if not group.forget_pending(identity.member_id):
+        try:
+            rebalance.remove(group, group.members[leaving_id(group, identity)])
+        except ApiError as error:
+            return answer(identity, error.code)
+    return answer(identity, ErrorCode.NONE)
+
+
+def answer(identity: MemberIdentity, code: ErrorCode) -> MemberResponse:
+    """The response for one member."""
+    return MemberResponse(
+        member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=code
     )
-    if group.forget_pending(identity.member_id):
-        return answer
-    try:
-        rebalance.remove(group, group.members[leaving_id(group, identity)])
-    except ApiError as error:
-        answer.error_code = error.code
-    return answer
 
 
 def leaving_id(group: ClassicGroup, identity: MemberIdentity) -> str:

@@ -144,16 +144,21 @@ class ClassicProtocol:
         classic_sync.heartbeat(self.rebalance, self.group_of_member(request.group_id), request)
 
     def leave(self, request: LeaveGroupRequest) -> list[MemberResponse]:
-        """Remove members from a group.
+        """Remove members from a group. Those of an unknown group are unknown, too.
 
         Raises:
-            ApiError: UNKNOWN_MEMBER_ID: there is no such group; INVALID_GROUP_ID.
+            ApiError: INVALID_GROUP_ID.
         """
+        check_group_id(request.group_id)
         mixed = self.mixed_group(request.group_id)
         if mixed is not None:
             with self.outbox:
                 return mixed_group.leave(mixed, request)
-        group = self.group_of_member(request.group_id)
+        group = self.registry.groups.get(request.group_id)
+        if not isinstance(group, ClassicGroup):
+            return [
+                classic_leave.answer(identity, ErrorCode.UNKNOWN_MEMBER_ID) for identity in request.members
+            ]
         with self.outbox:
             answers = classic_leave.leave(self.rebalance, group, request)
             self.forget_if_unused(group)

@@ -57,7 +57,7 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, config: 
     elif request.member_epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
         raise invalid("InstanceId can't be null.")
     elif request.member_epoch < STATIC_LEAVE_EPOCH:
-        raise invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+        raise invalid("MemberEpoch is invalid.")
     assignors = config.consumer_assignors
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise ApiError(
@@ -92,7 +92,9 @@ def check_join(request: ConsumerGroupHeartbeatRequest) -> None:
     if request.topic_partitions is None or request.topic_partitions:
         raise invalid("TopicPartitions must be empty when (re-)joining.")
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        raise invalid("SubscribedTopicNames or SubscribedTopicRegex must be provided when (re-)joining.")
+        raise invalid(
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+        )
 
 
 def heartbeat(
@@ -189,7 +191,8 @@ def check_room(group: ConsumerGroup, member_id: str) -> None:
     if len(group.members) >= group.config.consumer_max_size and member_id not in group.members:
         raise ApiError(
             ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"The consumer group has reached its maximum of {group.config.consumer_max_size} members.",
+            "The consumer group has reached its maximum capacity of "
+            f"{group.config.consumer_max_size} members.",
         )
 
 
@@ -208,31 +211,27 @@ def static_member(
     """The static member of a request, if it exists. It may return under another member id."""
     member = group.static_member(instance_id)
     if request.member_epoch != JOIN_EPOCH:
-        return known_static_member(group, member, request.member_id, instance_id)
+        return known_static_member(member, request.member_id, instance_id)
     if member is None or member.member_id == request.member_id:
         return member
     if member.member_epoch != STATIC_LEAVE_EPOCH and member.classic is None:
         raise ApiError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {request.member_id} with instance id {instance_id} cannot join the group because "
-            f"the instance id is owned by member {member.member_id}.",
+            f"the instance id is owned by {member.member_id} member.",
         )
     return group.replace(member, request.member_id)
 
 
-def known_static_member(
-    group: ConsumerGroup, member: ConsumerMember | None, member_id: str, instance_id: str
-) -> ConsumerMember:
+def known_static_member(member: ConsumerMember | None, member_id: str, instance_id: str) -> ConsumerMember:
     """The static member of a request, which must exist and have this member id."""
     if member is None:
-        raise ApiError(
-            ErrorCode.UNKNOWN_MEMBER_ID,
-            f"Instance id {instance_id} is unknown in group {group.group_id}.",
-        )
+        raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
     if member.member_id != member_id:
         raise ApiError(
             ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {member_id} (instance id {instance_id}) was fenced by member {member.member_id}.",
+            f"Static member {member_id} with instance id {instance_id} was fenced by member "
+            f"{member.member_id}.",
         )
     return member
 
@@ -251,10 +250,11 @@ def check_epoch(member: ConsumerMember, received: int, owned: AbstractSet[TopicP
     missed_an_answer = received == member.previous_member_epoch and received < member.member_epoch
     if missed_an_answer and owned is not None and owned <= member.assigned.keys():
         return
+    comparison = "greater" if received > member.member_epoch else "smaller"
     raise ApiError(
         ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has epoch {received}, the group coordinator knows {member.member_epoch}. "
-        "The member must abandon all its partitions and rejoin.",
+        f"The consumer group member has a {comparison} member epoch ({received}) than the one known by the "
+        f"group coordinator ({member.member_epoch}). The member must abandon all its partitions and rejoin.",
     )
 
 
@@ -305,7 +305,7 @@ def leave(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> Consu
         member = group.member(request.member_id)
     else:
         known = group.static_member(request.instance_id)
-        member = known_static_member(group, known, request.member_id, request.instance_id)
+        member = known_static_member(known, request.member_id, request.instance_id)
     if request.member_epoch == LEAVE_EPOCH:
         group.remove(member)
     else:

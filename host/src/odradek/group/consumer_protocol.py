@@ -15,7 +15,7 @@ from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.consumer_heartbeat import Client, check_request, heartbeat, leave
 from odradek.group.consumer_member import JOIN_EPOCH, ConsumerMember
 from odradek.group.group_coordinator import GroupCoordinator
-from odradek.group.group_migration import can_upgrade, upgrade
+from odradek.group.group_migration import check_upgrade, upgrade
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -63,23 +63,32 @@ def group_for(coordinator: GroupCoordinator, request: ConsumerGroupHeartbeatRequ
     A new group is not registered yet.
 
     Raises:
-        ApiError: GROUP_ID_NOT_FOUND; POLICY_VIOLATION: there are too many groups.
+        ApiError: GROUP_ID_NOT_FOUND; see also `check_upgrade` and `upgrade`. POLICY_VIOLATION: there are too
+            many groups.
     """
     group = coordinator.groups.get(request.group_id)
     if isinstance(group, ConsumerGroup):
         return group
     if request.member_epoch != JOIN_EPOCH:
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
+        raise no_consumer_group(request.group_id, request.member_epoch, is_known=group is not None)
     if group is None:
         coordinator.groups_limit.check()
     fresh = coordinator.consumer_group(request.group_id, group.generation if group is not None else 0)
-    if group is None or group.is_empty:
-        return fresh
-    if isinstance(group, ClassicGroup) and can_upgrade(coordinator.config, group) and upgrade(group, fresh):
-        return fresh
-    raise ApiError(
-        ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id} is not a consumer group and has members."
-    )
+    if isinstance(group, ClassicGroup) and not group.is_empty:
+        check_upgrade(coordinator.config, group)
+        upgrade(group, fresh)
+    return fresh
+
+
+def no_consumer_group(group_id: str, member_epoch: int, *, is_known: bool) -> ApiError:
+    """The refusal of a member whose group does not exist or uses the classic protocol, in Kafka's words."""
+    if is_known:
+        message = f"Group {group_id} is not a consumer group."
+    elif member_epoch < JOIN_EPOCH:
+        message = f"Group {group_id} not found."
+    else:
+        message = f"Consumer group {group_id} not found."
+    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
 def describe(coordinator: GroupCoordinator, group_id: str) -> DescribedGroup:

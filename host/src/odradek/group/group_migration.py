@@ -18,6 +18,7 @@ from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.embedded_protocol import assignment_bytes, assignment_of, partition_ids, subscription_of
 from odradek.group.group_config import GroupConfig
 from odradek.group.topic_view import TopicView
+from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupResponse
 from odradek.wire.messages.sync_group import SyncGroupResponse
@@ -26,37 +27,51 @@ UPGRADE = ("upgrade", "bidirectional")
 DOWNGRADE = ("downgrade", "bidirectional")
 
 
-def can_upgrade(config: GroupConfig, classic: ClassicGroup) -> bool:
-    """Whether policy, protocol type and size let a classic group become one of the consumer protocol."""
-    return (
-        config.consumer_migration_policy in UPGRADE
-        and classic.protocol_type == CONSUMER_PROTOCOL_TYPE
-        and len(classic.members) < config.consumer_max_size
-    )
+def check_upgrade(config: GroupConfig, classic: ClassicGroup) -> None:
+    """Check that policy, protocol type and size let a classic group become one of the consumer protocol.
+
+    Raises:
+        ApiError: GROUP_ID_NOT_FOUND.
+    """
+    if config.consumer_migration_policy not in UPGRADE:
+        raise cannot_upgrade(classic, "online upgrade is disabled")
+    if classic.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        raise cannot_upgrade(classic, "the group does not use the consumer embedded protocol")
+    if len(classic.members) >= config.consumer_max_size:
+        raise cannot_upgrade(classic, "the group size exceeds the consumer group maximum size")
 
 
-def upgrade(classic: ClassicGroup, group: ConsumerGroup) -> bool:
+def cannot_upgrade(classic: ClassicGroup, reason: str) -> ApiError:
+    """The refusal, in Kafka's words."""
+    message = f"Cannot upgrade classic group {classic.group_id} to consumer group because {reason}."
+    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+
+def upgrade(classic: ClassicGroup, group: ConsumerGroup) -> None:
     """Copy the members of a classic group, with their assignments, into an empty group.
 
     Args:
         classic: The classic group, which does not change.
         group: A new group with the same generation. Discard it if this fails.
 
-    Returns:
-        False if a member's metadata cannot be read, or if two members have the same partition.
+    Raises:
+        ApiError: GROUP_ID_NOT_FOUND: a member's metadata cannot be read, or two members have the same
+            partition.
     """
     topics = group.subscriptions.topics
     for known in classic:
         member = converted(known, classic.protocol_name, group.group_epoch, topics)
-        if member is None or not group.holders.keys().isdisjoint(member.assigned):
-            return False  # leaders may assign a partition twice; the consumer protocol must not
+        if member is None:
+            raise cannot_upgrade(classic, "the embedded consumer protocol is malformed")
+        if not group.holders.keys().isdisjoint(member.assigned):
+            # leaders may assign a partition twice; the consumer protocol must not
+            raise cannot_upgrade(classic, "two members have the same partition")
         group.add(member, known.group_instance_id)
         # The current assignment becomes the target, so that the migration by itself moves no partition.
         group.target.by_member[member.member_id] = set(member.assigned)
         group.hold(member, {}, {})
     # Makes the first heartbeat compute a target: some members may have no assignment yet.
     group.topics_changed()
-    return True
 
 
 def converted(

@@ -14,6 +14,7 @@ from functools import partial
 from uuid import UUID
 
 from odradek.group.classic_join import REQUIRES_MEMBER_ID, Joiner
+from odradek.group.classic_leave import answer
 from odradek.group.classic_member import Protocols
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_group import ConsumerGroup, check_generation
@@ -96,7 +97,7 @@ class MixedJoin:
         else:
             member = self.group.static_member(instance_id)
             if self.request.member_id:
-                return known_static_member(self.group, member, member_id, instance_id)
+                return known_static_member(member, member_id, instance_id)
             if member is not None:
                 return self.group.replace(member, member_id)
         if member is None:
@@ -152,7 +153,7 @@ def identified(group: ConsumerGroup, member_id: str, instance_id: str | None) ->
     """Find a member by its ids."""
     if instance_id is None:
         return group.member(member_id)
-    return known_static_member(group, group.static_member(instance_id), member_id, instance_id)
+    return known_static_member(group.static_member(instance_id), member_id, instance_id)
 
 
 def sync(group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
@@ -224,15 +225,13 @@ def leave(group: ConsumerGroup, request: LeaveGroupRequest) -> list[MemberRespon
     leaving: dict[str, ConsumerMember] = {}
     answers = []
     for identity in request.members:
-        answer = MemberResponse(
-            member_id=identity.member_id, group_instance_id=identity.group_instance_id, error_code=0
-        )
+        code = ErrorCode.NONE
         try:
             member = leaver(group, identity)
             leaving[member.member_id] = member
         except ApiError as error:
-            answer.error_code = error.code
-        answers.append(answer)
+            code = error.code
+        answers.append(answer(identity, code))
     if leaving:
         group.remove(*leaving.values())
     return answers

@@ -29,7 +29,7 @@ def compiled(pattern: str, bounds: RegexBounds) -> Any:
         shown = pattern if len(pattern) <= LONGEST_SHOWN else f"{pattern[:LONGEST_SHOWN]}..."
         raise ApiError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex {shown!r} is not a valid regular expression: {reason}",
+            f"SubscribedTopicRegex `{shown}` is not a valid regular expression: {reason}.",
         ) from None
 
 

@@ -42,7 +42,7 @@ def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker
 ) -> ConsumerGroupDescribeResponse:
     if broker.features.level(GROUP_VERSION) < 1:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "the consumer protocol is off")
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     return ConsumerGroupDescribeResponse(
         groups=[
             described(group_id, request.include_authorized_operations, broker)

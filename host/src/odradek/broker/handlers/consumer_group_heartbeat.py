@@ -51,7 +51,7 @@ def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: RequestContext, broker: Broker
 ) -> ConsumerGroupHeartbeatResponse:
     if broker.features.level(GROUP_VERSION) < 1:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, "the consumer protocol is off")
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
     broker.check_new_group(request.group_id)
     broker.names.check("member id", request.member_id)
     broker.names.check("group instance id", request.instance_id)

@@ -26,6 +26,7 @@ from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import MALFORMED_REQUEST
 from odradek.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -34,12 +35,6 @@ from odradek.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-
-MALFORMED = (
-    "This most likely occurs because of a request being malformed by the client library or the message was "
-    "sent to an incompatible broker. See the broker logs for more details."
-)
-"""Kafka's message for an unknown resource type (Errors.INVALID_REQUEST)."""
 
 
 def refused(request: DescribeConfigsRequest, code: ErrorCode, message: str | None) -> DescribeConfigsResponse:
@@ -88,7 +83,7 @@ def described(
 
 def entries_of(resource: DescribeConfigsResource, broker: Broker) -> list[ConfigEntry]:
     """All keys of one resource, sorted by name."""
-    kind = resource_of(resource.resource_type, MALFORMED)
+    kind = resource_of(resource.resource_type, MALFORMED_REQUEST)
     asked = resource.configuration_keys or ()
     return sorted(kind.entries(resource.resource_name, broker, asked), key=lambda entry: entry.key.name)
 

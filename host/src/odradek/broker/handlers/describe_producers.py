@@ -3,7 +3,8 @@
 Behavior:
     * The producers of each partition: epoch, last sequence, last timestamp, and the start of the open
       transaction (-1 if there is none). Idempotent producers are listed too.
-    * UNKNOWN_TOPIC_OR_PARTITION for an unknown partition, INVALID_TOPIC_EXCEPTION for an illegal name.
+    * UNKNOWN_TOPIC_OR_PARTITION for an unknown partition, with a message if the topic is unknown;
+      INVALID_TOPIC_EXCEPTION for an illegal name.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from odradek.log.partition_log import PartitionLog
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import UNKNOWN_PARTITION
 from odradek.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -61,6 +63,8 @@ def described(name: str, index: int, broker: Broker) -> PartitionResponse:
     """The producers of one partition."""
     try:
         check_name(name)
+        if broker.topics.named(name) is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION)
         log = broker.topics.log(name, index)
     except ApiError as error:
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)

@@ -16,6 +16,7 @@ from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import CLUSTER_METADATA_TOPIC
 from odradek.plugin.context import RequestContext
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import UNKNOWN_PARTITION
 from odradek.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -28,7 +29,6 @@ from odradek.wire.messages.describe_quorum import (
 )
 
 LEADER_EPOCH = 1
-NOT_HOSTED = "This server does not host this topic-partition."
 
 
 @answers(DescribeQuorumRequest, DescribeQuorumResponse)
@@ -61,7 +61,7 @@ def unknown(topic: RequestTopicData) -> ResponseTopicData:
             ResponsePartitionData(
                 partition_index=partition.partition_index,
                 error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                error_message=NOT_HOSTED,
+                error_message=UNKNOWN_PARTITION,
             )
             for partition in topic.partitions
         ],

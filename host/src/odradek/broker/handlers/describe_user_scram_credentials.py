@@ -28,7 +28,7 @@ def describe_user_scram_credentials(
 ) -> DescribeUserScramCredentialsResponse:
     times = Counter(user.name for user in request.users or ()) or Counter(broker.credentials.users())
     return DescribeUserScramCredentialsResponse(
-        error_message=None, results=[described(user, count, broker) for user, count in times.items()]
+        results=[described(user, count, broker) for user, count in times.items()]
     )
 
 

@@ -3,6 +3,7 @@
 Behavior:
     * This node coordinates everything. Keys of an unknown type, or of share groups (type 2), are
       INVALID_REQUEST, as in Kafka without share groups.
+    * The message of a success is ``NONE`` in v1-v3 and empty from v4 on; so is that of a key of type 2.
 Versions:
     * v4 has several keys with an answer each; older versions have one.
 """
@@ -12,14 +13,18 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.error_text import MALFORMED_REQUEST
 from odradek.wire.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+SUCCESS = "NONE"  # Kafka's text
+SEVERAL_KEYS_VERSION = 4
 
 
 def refuse(request: FindCoordinatorRequest, code: ErrorCode, message: str | None) -> FindCoordinatorResponse:
@@ -42,14 +47,17 @@ def refused(key: str, code: ErrorCode, message: str | None) -> Coordinator:
 def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext, broker: Broker
 ) -> FindCoordinatorResponse:
-    keys = request.coordinator_keys if context.api_version >= 4 else [request.key]
+    if request.key_type not in (GROUP, TRANSACTION, SHARE):
+        raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
+    several = context.api_version >= SEVERAL_KEYS_VERSION
+    keys = request.coordinator_keys if several else [request.key]
     coordinators = [coordinator(key, request.key_type, context, broker) for key in keys]
-    if context.api_version >= 4:
+    if several:
         return FindCoordinatorResponse(coordinators=coordinators)
     (only,) = coordinators
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message=only.error_message,
+        error_message=MALFORMED_REQUEST if only.error_code else SUCCESS,
         node_id=only.node_id,
         host=only.host,
         port=only.port,
@@ -58,7 +66,7 @@ def find_coordinator(
 
 def coordinator(key: str, key_type: int, context: RequestContext, broker: Broker) -> Coordinator:
     """The coordinator of a group or a transactional id."""
-    if key_type not in (GROUP, TRANSACTION):
-        return refused(key, ErrorCode.INVALID_REQUEST, f"no coordinators of type {key_type} here")
+    if key_type == SHARE:
+        return refused(key, ErrorCode.INVALID_REQUEST, "")
     endpoint = broker.endpoint(context.connection)
     return Coordinator(key=key, node_id=broker.settings.node_id, host=endpoint.host, port=endpoint.port)

@@ -12,6 +12,7 @@ Behavior:
 Versions:
     * v0: the session timeout is also the rebalance timeout. v1: rebalance timeout. v4: MEMBER_ID_REQUIRED.
       v5: static members. v9: SkipAssignment for a static leader that returns.
+    * A refusal has no protocol name: null from v7 on, empty before.
 Ignored fields:
     * Reason.
 Differs from Kafka:
@@ -32,8 +33,11 @@ from odradek.broker.dispatch.routes import answers
 from odradek.deferred import Deferred
 from odradek.group.classic_join import Joiner
 from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+NULL_NAME_VERSION = 7
 
 
 def refuse(request: JoinGroupRequest, code: ErrorCode, _message: str | None) -> JoinGroupResponse:
@@ -45,12 +49,24 @@ def refuse(request: JoinGroupRequest, code: ErrorCode, _message: str | None) -> 
 def join_group(
     request: JoinGroupRequest, context: RequestContext, broker: Broker
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
-    broker.check_new_group(request.group_id)
-    broker.names.check("group instance id", request.group_instance_id)
-    broker.names.check("protocol type", request.protocol_type)
     joiner = Joiner(context.client_id or "", f"/{context.connection.client_address}", context.api_version)
-    answer = broker.groups.classic.join(request, joiner)
-    if isinstance(answer, Deferred) and not answer.done:
+    try:
+        broker.check_new_group(request.group_id)
+        broker.names.check("group instance id", request.group_instance_id)
+        broker.names.check("protocol type", request.protocol_type)
+        answer = broker.groups.classic.join(request, joiner)
+    except ApiError as error:
+        answer = refuse(request, error.code, error.message)
+    if not isinstance(answer, Deferred):
+        return without_name(answer, context.api_version)
+    if not answer.done:
         unavailable = refuse(request, ErrorCode.COORDINATOR_NOT_AVAILABLE, None)
         answer.hurry = partial(answer.complete, unavailable)
-    return answer
+    return answer.then(lambda response: without_name(response, context.api_version))
+
+
+def without_name(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
+    """Set the protocol name of a refusal to null in versions that have null."""
+    if response.error_code and version >= NULL_NAME_VERSION:
+        response.protocol_name = None
+    return response

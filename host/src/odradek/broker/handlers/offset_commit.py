@@ -2,6 +2,7 @@
 
 Behavior:
     * All valid partitions of a request are stored together, or none; those with an error are left out.
+    * An unknown topic or partition is refused as such, whatever the group says about the client.
     * Offsets are stored by topic id: they are deleted with the topic.
     * A stored offset survives the end of the process. A power cut may lose the last commits.
 Versions:
@@ -16,9 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from odradek.broker.broker import Broker
+from odradek.broker.commit_verdict import CommitVerdict
 from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
-from odradek.group.group import Committer, PartitionCheck
+from odradek.group.group import Committer
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -63,8 +65,8 @@ def offset_commit(
         generation_id=request.generation_id_or_member_epoch,
         api_version=context.api_version,
     )
-    check = broker.groups.committing(request.group_id, committer)
-    commit = Commit(broker, request, context.api_version, check)
+    verdict = CommitVerdict(lambda: broker.groups.committing(request.group_id, committer))
+    commit = Commit(broker, request, context.api_version, verdict)
     response = OffsetCommitResponse(topics=[commit.topic(topic) for topic in request.topics])
     broker.groups.commit(request.group_id, commit.offsets)
     return response
@@ -77,7 +79,7 @@ class Commit:
     broker: Broker
     request: OffsetCommitRequest
     version: int
-    check: PartitionCheck | None
+    verdict: CommitVerdict
     offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
     """The offsets to store."""
 
@@ -99,12 +101,13 @@ class Commit:
     ) -> ErrorCode:
         """Collect one offset. Returns its error code."""
         metadata = partition.committed_metadata or ""
-        if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
-            return ErrorCode.OFFSET_METADATA_TOO_LARGE
         try:
             topic_id = self.topic_id(topic, partition.partition_index)
-            if self.check is not None:
-                self.check(topic_id, partition.partition_index)
+            check = self.verdict.partition_check()
+            if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
+                return ErrorCode.OFFSET_METADATA_TOO_LARGE
+            if check is not None:
+                check(topic_id, partition.partition_index)
         except ApiError as error:
             return error.code
         self.offsets[(topic_id, partition.partition_index)] = self.offset(partition, metadata)

@@ -5,7 +5,8 @@ Behavior:
       REBALANCE_IN_PROGRESS.
     * A member that joined and does not send SyncGroup within the rebalance timeout is removed.
 Versions:
-    * v3: static members. v5: protocol type and name are compared with the group's.
+    * v3: static members. v5: protocol type and name are compared with the group's. A request without them is
+      INCONSISTENT_GROUP_PROTOCOL, whatever else is wrong with it.
 Differs from Kafka:
     * Assignments of more than 64 MiB together are INVALID_REQUEST.
     * If a waiting member sends a second SyncGroup, the first is answered with REBALANCE_IN_PROGRESS; Kafka
@@ -20,14 +21,19 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
+from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+PROTOCOL_VERSION = 5
 
 
 @answers(SyncGroupRequest, SyncGroupResponse)
 def sync_group(
-    request: SyncGroupRequest, _context: RequestContext, broker: Broker
+    request: SyncGroupRequest, context: RequestContext, broker: Broker
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
+    if context.api_version >= PROTOCOL_VERSION and None in (request.protocol_type, request.protocol_name):
+        raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     answer = broker.groups.classic.sync(request)
     if isinstance(answer, Deferred) and not answer.done:
         unavailable = SyncGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

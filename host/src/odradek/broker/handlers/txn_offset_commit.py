@@ -9,7 +9,8 @@ Behavior:
     * The empty group id is INVALID_GROUP_ID. The first offsets of an unknown group create it, unless the
       request names a generation: ILLEGAL_GENERATION. Membership is checked as in OffsetCommit, if the request
       names a member.
-    * UNKNOWN_TOPIC_OR_PARTITION and OFFSET_METADATA_TOO_LARGE only affect their partitions.
+    * An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION, whatever else is wrong with the request.
+      OFFSET_METADATA_TOO_LARGE only affects its partition.
 Versions:
     * v3: the request may name a member of the group (KIP-447). v5: it adds the group to the transaction
       (KIP-890), and CONCURRENT_TRANSACTIONS is answered as such.
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from odradek.broker.broker import Broker
+from odradek.broker.commit_verdict import CommitVerdict
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.transactions.transaction_errors import verification_error
 from odradek.broker.transactions.transaction_participants import offsets_partition
@@ -72,16 +74,12 @@ def response(
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> TxnOffsetCommitResponse:
-    if not request.group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
-    broker.check_new_group(request.group_id)
-    check_partition = check_group(request, context.api_version, broker)
-    join(request, context.api_version, broker)
+    verdict = CommitVerdict(lambda: admitted(request, context.api_version, broker))
     offsets: dict[TopicPartition, CommittedOffset] = {}
 
     def accept(topic: str, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
         try:
-            key, offset = checked(topic, partition, check_partition, broker)
+            key, offset = checked(topic, partition, verdict, broker)
         except ApiError as error:
             return error.code
         offsets[key] = offset
@@ -91,6 +89,20 @@ def txn_offset_commit(
     if offsets:
         broker.groups.offsets.add_pending(request.producer_id, request.group_id, offsets)
     return answer
+
+
+def admitted(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> PartitionCheck | None:
+    """Check that the transaction and the group take offsets from this client. Returns a check for each
+    partition, or None.
+
+    Raises:
+        ApiError: INVALID_GROUP_ID, or one of `join` and `check_group`.
+    """
+    if not request.group_id:
+        raise ApiError(ErrorCode.INVALID_GROUP_ID)
+    broker.check_new_group(request.group_id)
+    join(request, version, broker)
+    return check_group(request, version, broker)
 
 
 def check_group(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> PartitionCheck | None:
@@ -143,15 +155,17 @@ def join(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
 def checked(
     topic: str,
     partition: TxnOffsetCommitRequestPartition,
-    check_partition: PartitionCheck | None,
+    verdict: CommitVerdict,
     broker: Broker,
 ) -> tuple[TopicPartition, CommittedOffset]:
     """One offset and its partition.
 
     Raises:
-        ApiError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, ILLEGAL_GENERATION.
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, ILLEGAL_GENERATION, or one of
+            `admitted`.
     """
     broker.topics.log(topic, partition.partition_index)
+    check_partition = verdict.partition_check()
     topic_id = broker.topics.by_name[topic].id
     metadata = partition.committed_metadata or ""
     if len(metadata) > broker.groups.config.offset_metadata_max_bytes:
