@@ -38,6 +38,7 @@ TABLE_OF_SECTION = {
     "quotas": "quotas",
     "connections": "connections",
     "turns": "connections",
+    "descriptors": "connections",
     "log_defaults": "topics",
 }
 """By field of `HostConfig`; a new section has to be put here."""

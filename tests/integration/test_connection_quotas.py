@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from odradek.wire.record import Record
+from odradek.wire.record_batch import build_batch
 from support.hosts import ThreadedHost, running_host, serving
+from support.wire_client import WireClient
 
 API_VERSIONS = bytes.fromhex("0000000e 0012 0000 00000001 0004 74657374".replace(" ", ""))
 PLAINTEXT, INTERNAL = 0, 1
@@ -283,3 +288,33 @@ def test_a_client_that_never_reads_its_answers_is_closed(tmp_path: Path) -> None
         client.close()
 
     assert gone
+
+
+def test_a_host_with_few_descriptors_keeps_some_for_its_files(tmp_path: Path, clients: list[Client]) -> None:
+    descriptors, share, topics = 256, 112, 100
+    with serving(tmp_path, descriptors=descriptors) as serve:
+        host, _, port_text = serve.bootstrap.rpartition(":")
+        producer = WireClient((host, int(port_text)))
+        producer.introduce()
+        clients += [Client(int(port_text)) for _ in range(2 * descriptors)]
+        served = {client.outcome() for client in clients[: share - 1]}
+        beyond = [client.outcome(0.1) for client in clients[share - 1 : share + 2]]
+
+        codes = {produced(producer, f"topic-{number}") for number in range(topics)}
+        for client in clients[: share - 1]:
+            client.close()
+        late = {client.outcome() for client in clients[share - 1 : 2 * (share - 1)]}
+        producer.socket.close()
+
+    assert served == late == {"answered"}
+    assert beyond == ["waiting"] * 3
+    assert codes == {0}
+    assert not [line for line in serve.errors if "ERROR" in line or "WARNING" in line or "open files" in line]
+
+
+def produced(client: WireClient, topic: str) -> int:
+    """The error code of a record for a new topic."""
+    client.send(MetadataRequest(topics=[MetadataRequestTopic(name=topic)]))
+    data = PartitionProduceData(index=0, records=build_batch([Record(None, b"value", 0)]))
+    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+    return int(client.send(request, 9).responses[0].partition_responses[0].error_code)

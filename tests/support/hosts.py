@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import queue
+import resource
 import signal
 import subprocess
 import sys
@@ -49,13 +50,20 @@ def running_host(
 class ServeProcess:
     """``odradek serve`` as a user starts it."""
 
-    def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, *arguments: str, env: dict[str, str] | None = None, descriptors: int | None = None
+    ) -> None:
+        def limit() -> None:
+            if descriptors is not None:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
+
         self.process = subprocess.Popen(
             [sys.executable, "-m", "odradek", "serve", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **(env or {})},
+            preexec_fn=limit,
         )
         self.lines: queue.Queue[str] = queue.Queue()
         self.errors: list[str] = []
@@ -123,9 +131,10 @@ class ServeProcess:
 
 
 @contextlib.contextmanager
-def serving(data_dir: Path, *arguments: str) -> Iterator[ServeProcess]:
-    """``odradek serve`` on a free port, stopped at the end."""
-    serve = ServeProcess("--set", f"listeners={LOOPBACK}", "--set", f"data.dir={data_dir}", *arguments)
+def serving(data_dir: Path, *arguments: str, descriptors: int | None = None) -> Iterator[ServeProcess]:
+    """``odradek serve`` on a free port, stopped at the end; ``descriptors`` is its limit of open files."""
+    settings = ("--set", f"listeners={LOOPBACK}", "--set", f"data.dir={data_dir}")
+    serve = ServeProcess(*settings, *arguments, descriptors=descriptors)
     try:
         yield serve
     finally:

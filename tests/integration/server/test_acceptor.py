@@ -12,8 +12,8 @@ from typing import cast
 import pytest
 
 from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.quota.descriptors import Descriptors
 from odradek.quota.quota_config import QuotaConfig
-from odradek.server.sockets import acceptor as acceptor_module
 from odradek.server.sockets.acceptor import Acceptor, Peer, listening_socket, listening_sockets
 from odradek.testing.clock import MockClock
 
@@ -180,10 +180,8 @@ def test_a_shutdown_closes_the_waiting_connection(local: LocalAcceptor) -> None:
     assert local.quotas.total == 1
 
 
-def test_a_storm_of_connections_leaves_file_descriptors(
-    local: LocalAcceptor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(acceptor_module, "MOST_THROTTLED", 2)
+def test_a_storm_of_connections_leaves_file_descriptors(local: LocalAcceptor) -> None:
+    local.quotas.descriptors = Descriptors(throttled=2)
     local.quotas.update_ip_rate("127.0.0.1", 0)
 
     clients = local.connect(4)
@@ -200,6 +198,19 @@ def test_without_file_descriptors_accepting_pauses(local: LocalAcceptor) -> None
 
     assert not local.accepts
     assert local.acceptor.rest is not None
+
+
+def test_connections_that_the_descriptors_do_not_allow_wait(local: LocalAcceptor) -> None:
+    local.quotas.descriptors = Descriptors(connections=2)
+    clients = local.connect(4)
+    before = len(local.taken)
+
+    clients[0].close()
+    local.quotas.dec(LISTENER, "127.0.0.1")
+
+    assert before == 2
+    assert len(local.taken) == 3
+    assert all(is_open(client) for client in clients[1:])
 
 
 def test_all_addresses_of_a_host_have_the_same_port() -> None:

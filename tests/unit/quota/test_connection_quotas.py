@@ -9,6 +9,7 @@ import pytest
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_limits import ConnectionLimits, connection_setting
 from odradek.quota.connection_quotas import Arrival, ConnectionQuotas, ConnectionThrottled
+from odradek.quota.descriptors import Descriptors
 from odradek.testing.clock import MockClock
 
 PLAINTEXT, INTERNAL = "PLAINTEXT", "PLAINTEXT_INTERNAL"
@@ -309,3 +310,48 @@ def test_addresses_without_connections_for_an_hour_are_forgotten(
     assert ("connection-accept-rate", {"ip": ADDRESS}) not in names
     assert ("connection-accept-rate", {"listener": INTERNAL}) in names
     assert ("broker-connection-accept-rate", {}) in names
+
+
+def descriptors_for(clock: MockClock, connections: int) -> ConnectionQuotas:
+    """Quotas without limits in a process with few descriptors; `PLAINTEXT` is protected."""
+    quotas = ConnectionQuotas(clock, clock.timer, descriptors=Descriptors(connections=connections))
+    quotas.add_listener(PLAINTEXT)
+    quotas.add_listener(INTERNAL)
+    return quotas
+
+
+def test_without_a_limit_the_descriptors_are_the_limit(clock: MockClock) -> None:
+    quotas = descriptors_for(clock, 2)
+    before = quotas.has_slot(quotas.listeners[INTERNAL])
+    for _ in range(2):
+        enter(quotas)
+
+    assert before
+    assert not quotas.has_slot(quotas.listeners[INTERNAL])
+    assert quotas.most == 2
+
+
+@pytest.mark.parametrize(("limit", "most"), [("5", 2), ("2147483647", 2), ("1", 1)])
+def test_no_limit_allows_more_than_the_descriptors(clock: MockClock, limit: str, most: int) -> None:
+    quotas = descriptors_for(clock, 2)
+
+    quotas.reconfigure("max.connections", limit)
+
+    assert quotas.most == most
+
+
+def test_a_protected_listener_takes_the_place_of_others_but_no_further_descriptors(clock: MockClock) -> None:
+    quotas = descriptors_for(clock, 2)
+    excesses: list[int] = []
+    quotas.over_limit = lambda: excesses.append(quotas.excess)
+    enter(quotas, INTERNAL)
+    enter(quotas, PLAINTEXT)
+    allowed = quotas.has_slot(quotas.listeners[PLAINTEXT])
+    enter(quotas, PLAINTEXT)
+    quotas.displace()
+
+    quotas.dec(INTERNAL, ADDRESS)
+
+    assert allowed
+    assert excesses == [1]
+    assert not quotas.has_slot(quotas.listeners[PLAINTEXT])

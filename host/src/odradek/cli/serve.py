@@ -10,7 +10,13 @@ import click
 
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
-from odradek.server.plugins.process import freeze_garbage, keep_buffers, log_to_stderr, run
+from odradek.server.plugins.process import (
+    freeze_garbage,
+    keep_buffers,
+    log_to_stderr,
+    raise_descriptor_limit,
+    run,
+)
 
 
 @click.command()
@@ -55,6 +61,7 @@ def serve(
 
     async def main(stop: asyncio.Event) -> None:
         keep_buffers()
+        raise_descriptor_limit()
         host = Host(config, recover_metadata=recover_metadata)
         try:
             await host.start()

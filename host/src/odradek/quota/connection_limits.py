@@ -75,7 +75,8 @@ class ConnectionLimits:
     max_connections: int = setting(
         MAX_CONNECTIONS, Whole(INT), INT32_MAX,
         "Limit of open connections to the whole host; further ones wait to be accepted until another one is "
-        "closed.", unit="connections", scope=Scope.LISTENER,
+        "closed. Never more than the process's limit of open files leaves.", unit="connections",
+        scope=Scope.LISTENER, unset="what the limit of open files leaves",
     )
     max_connections_per_ip: int = setting(
         MAX_CONNECTIONS_PER_IP, Whole(INT), INT32_MAX,

@@ -25,6 +25,7 @@ from odradek.quota.connection_limits import (
     listener_key,
 )
 from odradek.quota.connection_rates import ConnectionRates, ListenerRates
+from odradek.quota.descriptors import Descriptors
 from odradek.quota.host_names import HostNames, Lookup, look_nowhere, plain_address
 from odradek.quota.quota_config import QuotaConfig
 
@@ -95,6 +96,7 @@ class ConnectionQuotas:
         configured: The limits in the configuration file.
         inter_broker_listener: The name of the protected listener.
         lookup: Resolves host names that appear in limits.
+        descriptors: The most sockets that the process may have, whatever the limits say.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class ConnectionQuotas:
         configured: ConnectionLimits | None = None,
         inter_broker_listener: str = "PLAINTEXT",
         lookup: Lookup = look_nowhere,
+        descriptors: Descriptors | None = None,
     ) -> None:
         self.clock = clock
         self.timer = timer
@@ -112,6 +115,7 @@ class ConnectionQuotas:
         self.dynamic: dict[str, str] = {}
         self.limits = self.configured
         self.inter_broker_listener = inter_broker_listener
+        self.descriptors = descriptors or Descriptors()
         self.hosts = HostNames(lookup)
         self.rates = ConnectionRates(config or QuotaConfig(), clock, self.limits.creation_rate)
         self.named_rates: dict[str, float] = {}
@@ -163,7 +167,10 @@ class ConnectionQuotas:
         """Whether there is a free slot for a connection of this listener."""
         if listener.connections >= listener.max_connections:
             return False
-        return self.total < self.limits.max_connections or self.is_protected(listener.name)
+        if self.is_protected(listener.name):
+            # it may make room, as long as other listeners have connections
+            return self.total < self.descriptors.connections or listener.connections < self.total
+        return self.total < self.most
 
     def wait(self, arrival: Arrival, on_entry: Callable[[], None]) -> None:
         """Call ``on_entry`` once, as soon as the connection may enter."""
@@ -234,13 +241,18 @@ class ConnectionQuotas:
             self.wake()
 
     @property
+    def most(self) -> int:
+        """The broker's limit in force: ``max.connections``, or what the descriptors allow."""
+        return min(self.limits.max_connections, self.descriptors.connections)
+
+    @property
     def excess(self) -> int:
         """The number of connections above the broker's limit, for unprotected listeners to close."""
-        return max(self.total - self.limits.max_connections, 0)
+        return max(self.total - self.most, 0)
 
     def displace(self) -> None:
         """Close connections if there are too many. Call this when a new connection has its channel."""
-        if self.total > self.limits.max_connections and self.over_limit is not None:
+        if self.total > self.most and self.over_limit is not None:
             # Only a connection of the protected listener, or a lowered limit, can get the total this far.
             self.over_limit()
 

@@ -18,6 +18,7 @@ from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig, LongerUnits
 from odradek.plugin.config import ConfigError, PluginConfig, unknown_key
 from odradek.quota.connection_limits import ConnectionLimits, connection_setting, read_listener_limits
+from odradek.quota.descriptors import DescriptorSettings
 from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.sasl_authenticator import SaslSettings
 from odradek.server.meters.metrics_settings import LISTENER_KIND, MetricsPushSettings
@@ -133,6 +134,7 @@ class HostConfig:
     sasl: SaslSettings = section(SaslSettings)
     connections: ConnectionLimits = section(ConnectionLimits)
     turns: TurnSettings = section(TurnSettings)
+    descriptors: DescriptorSettings = section(DescriptorSettings)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     requested_plugins: frozenset[str] = frozenset()

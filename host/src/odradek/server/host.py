@@ -28,6 +28,7 @@ from odradek.deferred import offload_inline
 from odradek.group.offset_expiration import OffsetExpiration
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_quotas import ConnectionQuotas
+from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
@@ -48,6 +49,7 @@ from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
 from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
 from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
+from odradek.server.plugins.process import descriptor_limit
 from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.host_lookup import look_up
 from odradek.server.sockets.listener import Listener, ListenerAddress
@@ -134,6 +136,7 @@ class Host:
             config.connections,
             config.inter_broker_listener or "PLAINTEXT",
             look_up,
+            divided(descriptor_limit(), config.descriptors),
         )
         callback = quota_callback(self.plugins)
         quotas = QuotaManagers(
@@ -149,6 +152,7 @@ class Host:
             config.log_dirs,
             quotas.alter_log_dirs,
             recover_metadata=recover_metadata,
+            open_segments=limits.descriptors.segments,
         )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)

@@ -33,13 +33,17 @@ CONNECTION_INSTRUMENTS = {
 } | {
     f"kafka.network:{BLOCKED}": Instrument(
         "kafka.network.acceptor.blocked.percent", "gauge", "1", "Share of the time that an acceptor waited"
-    )
+    ),
+    "connections-limit": Instrument(
+        "odradek.connections.limit", "gauge", "{connection}", "Limit of open connections to the whole host"
+    ),
 }
 """By row name."""
 
 
 def connection_rows(quotas: ConnectionQuotas, now_ms: int) -> Iterator[MetricRow]:
     """Yield all metrics of the connection limits."""
+    yield MetricRow("connections-limit", "gauge", {}, quotas.most)
     for (name, _, tags), value in quotas.measured(now_ms):
         labels = dict.fromkeys(LABELS.get(name, ()), "") | dict(tags)
         for domain in ("kafka.network",) if name == BLOCKED else DOMAINS:

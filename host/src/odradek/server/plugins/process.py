@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import gc
 import logging
@@ -11,6 +12,13 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+MOST_DESCRIPTORS = 1 << 20
+"""More connections than one process can serve. The limit of a container may be a thousand times higher."""
 # glibc's malloc.h. Buffers of 20 kB to 1 MB come and go with each push; without these thresholds the
 # allocator gives them back to the kernel every time, which doubles the cost of the payload path
 # (tests/bench/push.py).
@@ -23,6 +31,25 @@ def keep_buffers() -> None:
         library = ctypes.CDLL(None)
         for option, value in MALLOC_OPTIONS.items():
             library.mallopt(option, value)
+
+
+def descriptor_limit() -> int | None:
+    """The most descriptors that this process may have; None if there is no limit."""
+    if resource is None:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def raise_descriptor_limit() -> None:
+    """Allow this process as many descriptors as its user may have, as a JVM does."""
+    if resource is None:
+        return
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, MOST_DESCRIPTORS)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with contextlib.suppress(ValueError, OSError):  # macOS has another limit below this one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def freeze_garbage() -> None:

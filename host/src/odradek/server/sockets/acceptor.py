@@ -32,9 +32,6 @@ ACCEPTED_AT_ONCE = 64
 """Connections that are accepted in one turn of the loop: a few milliseconds."""
 REST_AFTER_ERROR_S = 1.0
 """Pause after the process ran out of descriptors (asyncio's ACCEPT_RETRY_DELAY)."""
-MOST_THROTTLED = 1_000
-"""The most sockets of throttled addresses that stay open; further ones are closed at once. Kafka has no such
-limit, but a storm must not use up the descriptors of other clients."""
 
 
 class Peer(NamedTuple):
@@ -201,7 +198,8 @@ class Acceptor:
     def close_later(self, connection: socket.socket, error: ConnectionThrottled) -> None:
         """Keep a socket open without reading it, so that its client does not reconnect at once."""
         log.debug("throttled a connection", extra={"address": error.address, "for_ms": error.throttle_ms})
-        if self.throttled.size(error.start_ms) >= MOST_THROTTLED:
+        most = self.quotas.descriptors.throttled // len(self.quotas.listeners)
+        if self.throttled.size(error.start_ms) >= most:
             connection.close()
         else:
             self.throttled.throttle(error.throttle_ms, error.start_ms, on_end=connection.close)

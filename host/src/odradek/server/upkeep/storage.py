@@ -33,6 +33,7 @@ class Storage:
         log_dirs: ``log.dirs``; empty for one folder inside the data directory.
         throttle: The throttle of moves between log directories.
         recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
+        open_segments: The most segment files that are open at a time.
 
     Raises:
         ConfigError: A directory cannot be used, or another process uses it. Nothing stays open.
@@ -46,6 +47,7 @@ class Storage:
         throttle: MoveThrottle | None = None,
         *,
         recover_metadata: bool = False,
+        open_segments: int = 512,
     ) -> None:
         with ExitStack() as opened:
             opened.callback(DataDir(path).close)
@@ -69,7 +71,9 @@ class Storage:
             except (StoreError, ApiError, OSError) as error:
                 raise ConfigError("data.dir", str(error)) from error
             try:
-                self.logs = LogManager(*directories, now_ms=now_ms, throttle=throttle)
+                self.logs = LogManager(
+                    *directories, now_ms=now_ms, max_open_files=open_segments, throttle=throttle
+                )
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
             opened.callback(self.logs.close)

@@ -1,0 +1,59 @@
+"""The division of the process's descriptors between connections and files.
+
+Clients decide about connections, so these get what is left: files, plugins and workers never find all
+descriptors in use. A log whose segment cannot be opened would fail its topic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from odradek.settings.kinds import INT, Whole
+from odradek.settings.setting import setting
+from odradek.wire.limits import INT32_MAX
+
+MOST_THROTTLED = 1_000
+"""Sockets of throttled addresses that stay open. Kafka has no such limit, but a storm must not use up the
+descriptors of other clients."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescriptorSettings:
+    """Descriptors that connections cannot have."""
+
+    # fmt: off
+    segments: int = setting(
+        "log.segments.open.max", Whole(INT, 8), 512,
+        "Segment files that are open at a time, but at most a quarter of the process's limit of open files; "
+        "beyond it the least recently used one is closed.", unit="files",
+    )
+    reserved: int = setting(
+        "descriptors.reserved", Whole(INT), 256,
+        "Descriptors kept back for metadata, plugins and workers, but at most a quarter of the process's "
+        "limit of open files; what these and `log.segments.open.max` leave bounds `max.connections`.",
+        unit="descriptors",
+    )
+    # fmt: on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptors:
+    """The shares of one process."""
+
+    connections: int = INT32_MAX
+    """Connections of all listeners."""
+    throttled: int = MOST_THROTTLED
+    """Sockets of throttled addresses, of all listeners."""
+    segments: int = 512
+
+
+def divided(limit: int | None, settings: DescriptorSettings) -> Descriptors:
+    """Return the shares of a process that may have ``limit`` descriptors; None if there is no limit."""
+    if limit is None:
+        return Descriptors(segments=settings.segments)
+    segments = min(settings.segments, limit // 4)
+    reserved = min(settings.reserved, limit // 4)
+    throttled = min(MOST_THROTTLED, limit // 16)
+    return Descriptors(
+        connections=limit - segments - reserved - throttled, throttled=throttled, segments=segments
+    )

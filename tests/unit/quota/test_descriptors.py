@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from odradek.quota.descriptors import Descriptors, DescriptorSettings, divided
+from odradek.wire.limits import INT32_MAX
+
+
+@pytest.mark.parametrize(
+    ("limit", "connections", "throttled", "segments"),
+    [
+        (1_048_576, 1_046_808, 1_000, 512),
+        (20_000, 18_232, 1_000, 512),
+        (1_024, 448, 64, 256),
+        (256, 112, 16, 64),
+    ],
+)
+def test_connections_get_what_files_and_throttled_sockets_leave(
+    limit: int, connections: int, throttled: int, segments: int
+) -> None:
+    assert divided(limit, DescriptorSettings()) == Descriptors(
+        connections=connections, throttled=throttled, segments=segments
+    )
+
+
+@pytest.mark.parametrize("limit", [0, 16, 64, 300, 1_024, 5_000, 10**6])
+@pytest.mark.parametrize("reserved", [0, 256, INT32_MAX])
+@pytest.mark.parametrize("segments", [8, 512, INT32_MAX])
+def test_all_shares_together_fit_and_connections_have_at_least_three_eighths(
+    limit: int, reserved: int, segments: int
+) -> None:
+    shares = divided(limit, DescriptorSettings(segments=segments, reserved=reserved))
+
+    kept = min(reserved, limit // 4)
+    assert shares.connections + shares.throttled + shares.segments + kept == limit
+    assert shares.connections >= limit * 3 // 8
+
+
+def test_a_process_without_a_limit_has_no_limit_of_connections() -> None:
+    shares = divided(None, DescriptorSettings(segments=100))
+
+    assert (shares.connections, shares.segments) == (INT32_MAX, 100)
