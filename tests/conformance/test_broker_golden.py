@@ -7,10 +7,10 @@ difference, and its reason.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from odradek.server.config import HostConfig
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode
 from odradek.wire.config_resource import ConfigSource
-from odradek.wire.header import flexible_request_header
+from odradek.wire.header import flexible_request_header, read_response_header
 from odradek.wire.messages.alter_client_quotas import AlterClientQuotasResponse
 from odradek.wire.messages.create_partitions import CreatePartitionsResponse
 from odradek.wire.messages.create_topics import (
@@ -90,17 +90,7 @@ CONFIGS = (
 FILES = sorted(path for api in APIS for path in GOLDEN.glob(f"{api}_v*.hex"))
 FILES += [GOLDEN / f"{name}.hex" for name in CONFIGS]
 LISTENERS_KEY = "listener.name.plaintext.max.connections"
-ODRADEKS_OWN = re.compile(
-    r"data\.dir|metrics\.(listener|otlp\..*)|payload\.workers|plugin\.slow\.ms|produce\..*|shutdown\.timeout\.ms"
-    r"|telemetry\.(?!max\.bytes).*"
-)
-"""Keys that Kafka does not have."""
-OUR_KEYS = frozenset(
-    {LISTENERS_KEY}
-    | {key for key in HostConfig().start_values if not ODRADEKS_OWN.fullmatch(key)}
-    | RATE_KEYS.keys()
-    | TOPIC_KEYS.keys()
-)
+OUR_KEYS = {LISTENERS_KEY} | HostConfig().start_values.keys() | RATE_KEYS.keys() | TOPIC_KEYS.keys()
 
 NODES_OWN = frozenset(
     {
@@ -215,9 +205,24 @@ def created(response: CreateTopicsResponse) -> None:
         topic.configs = [shown for config in topic.configs or () if (shown := comparable(config)) is not None]
 
 
+@cache
+def keys_of_both() -> frozenset[str]:
+    """The keys that Kafka described and this host has too."""
+    kafkas: set[str] = set()
+    for name in CONFIGS:
+        for exchange in exchanges(GOLDEN / f"{name}.hex"):
+            if peek_api(exchange.request)[0] != DescribeConfigsResponse.API_KEY:
+                continue
+            assert exchange.response is not None
+            _, start = read_response_header(exchange.response, 0, flexible=True)
+            answer = decode(DescribeConfigsResponse, 4, exchange.response, start)
+            kafkas.update(row.name for result in answer.results for row in result.configs)
+    return frozenset(kafkas & OUR_KEYS)
+
+
 def described(response: DescribeConfigsResponse) -> None:
     for result in response.results:
-        shown = (row for row in result.configs if row.name in OUR_KEYS - NODES_OWN - OTHER_DEFAULTS)
+        shown = (row for row in result.configs if row.name in keys_of_both() - NODES_OWN - OTHER_DEFAULTS)
         result.configs = sorted(shown, key=lambda row: row.name)
         for row in result.configs:
             row.read_only = row.read_only or row.name in READ_ONLY

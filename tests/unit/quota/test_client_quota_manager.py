@@ -259,5 +259,28 @@ def test_a_failing_callback_limits_no_client_and_is_named(
     throttle_ms = manager.record_and_throttle_ms("u", "c", 1e9, clock.monotonic_ms())
 
     assert throttle_ms == 0
-    assert guarded.failed >= 2
+    assert guarded.stats.failed >= 2
     assert [record.__dict__["plugin"] for record in caplog.records] == ["tenants"]
+
+
+class Blocking(Broken):
+    """A callback that takes its time."""
+
+    def __init__(self, clock: MockClock) -> None:
+        super().__init__(1.0)
+        self.clock = clock
+
+    def say(self) -> Any:
+        self.clock.advance(6)
+        return self.answer
+
+
+def test_a_slow_callback_is_counted_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    clock = MockClock()
+    guarded = GuardedCallback("tenants", Blocking(clock), clock, slow_ms=5)
+
+    limit = guarded.quota_limit(PRODUCE, {})
+
+    assert limit == 1.0
+    assert (guarded.stats.exported, guarded.stats.slow) == (1, 1)
+    assert "plugin tenants blocked the event loop for 6 ms in odradek_quota_callback" in caplog.text

@@ -142,7 +142,7 @@ def test_an_enricher_that_does_not_know_the_sample_client_is_reported(
     assert vars(record)["problem"] == "RuntimeError: directory is down"
 
 
-def test_slow_enricher_is_counted() -> None:
+def test_slow_enricher_is_counted_and_named(caplog: pytest.LogCaptureFixture) -> None:
     broker = TelemetryBroker()
 
     def slowly(_: RequestContext) -> dict[str, str]:
@@ -155,6 +155,7 @@ def test_slow_enricher_is_counted() -> None:
     broker.push(told)
 
     assert [stats.slow for stats in broker.enrichers.stats()] == [1]
+    assert "plugin slow blocked the event loop for 6 ms in labels" in caplog.text
 
 
 def test_without_labels_the_payload_is_unchanged() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.telemetry_broker import Recorder, TelemetryBroker
 from odradek.plugin import ClientTelemetryContext, ClientTelemetryPayload, ConfigError, RequestContext
-from odradek.telemetry.plugin_stats import PluginStats, described
+from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
 from odradek.testing.clock import MockClock
 
@@ -124,6 +124,108 @@ def test_exceptions_of_a_plugin_are_contained(
     taken = export(plugin)
 
     assert (taken, plugin.stats()[0].failed) == (False, 1)
+
+
+class Displaced:
+    """Stands for the thread of a plugin: takes what the plugin itself would have got."""
+
+    def __init__(self) -> None:
+        self.taken: list[ClientTelemetryPayload] = []
+        self.names: list[str] = []
+
+    def displace(self, export: object, stats: PluginStats) -> Callable[[Any, ClientTelemetryPayload], None]:
+        self.names.append(stats.name)
+        return lambda _, payload: self.taken.append(payload)
+
+
+@pytest.mark.parametrize(
+    "add", [ClientMetricsReceiverPlugin.add_receiver, ClientMetricsReceiverPlugin.add_exporter]
+)
+@pytest.mark.parametrize(("call_ms", "calls_on_the_loop"), [(10_000, 1), (50, 1), (20, 3), (6, 9)])
+def test_a_plugin_that_keeps_blocking_the_loop_is_moved_off_it(
+    clock: MockClock,
+    add: Callable[..., None],
+    call_ms: int,
+    calls_on_the_loop: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    threads = Displaced()
+    plugin = ClientMetricsReceiverPlugin(clock, slow_ms=5, slow_limit=10, displace=threads.displace)
+    blocking, other = Acting(lambda: clock.advance(call_ms)), Acting(lambda: None)
+    add(plugin, "blocking", blocking)
+    add(plugin, "other", other)
+
+    for _ in range(20):
+        assert export(plugin)
+
+    assert (blocking.calls, other.calls) == (calls_on_the_loop, 20)
+    assert threads.names == ["blocking"]
+    assert len(threads.taken) == 20 - calls_on_the_loop
+    blocking_stats, other_stats, thread_stats = plugin.stats()
+    assert (blocking_stats.exported, blocking_stats.slow) == (calls_on_the_loop, calls_on_the_loop)
+    assert (thread_stats.name, thread_stats.exported) == ("blocking", 0)
+    assert other_stats.slow == 0
+    assert "plugin blocking blocks the event loop too often: its export_metrics runs" in caplog.text
+
+
+def test_slow_calls_minutes_apart_leave_a_plugin_on_the_loop(clock: MockClock) -> None:
+    threads = Displaced()
+    plugin = ClientMetricsReceiverPlugin(clock, slow_ms=5, slow_limit=10, displace=threads.displace)
+    plugin.add_receiver("sometimes", Acting(lambda: clock.advance(40)))
+
+    for _ in range(20):
+        export(plugin)
+        clock.advance(60_000)
+
+    assert threads.names == []
+    assert plugin.stats()[0].slow == 20
+
+
+@pytest.mark.parametrize("slow_limit", [0, 1_000_000])
+def test_a_limit_of_zero_or_out_of_reach_leaves_a_plugin_on_the_loop(
+    clock: MockClock, slow_limit: int
+) -> None:
+    threads = Displaced()
+    plugin = ClientMetricsReceiverPlugin(clock, slow_ms=5, slow_limit=slow_limit, displace=threads.displace)
+    plugin.add_receiver("blocking", Acting(lambda: clock.advance(10_000)))
+
+    for _ in range(20):
+        export(plugin)
+
+    assert threads.names == []
+
+
+def test_slow_calls_are_logged_by_plugin_and_hook_once_a_minute(
+    plugin: ClientMetricsReceiverPlugin, clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin.add_receiver("blocking", Acting(lambda: clock.advance(10_012)))
+
+    for _ in range(13):
+        export(plugin)
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "plugin blocking blocked the event loop for 10012 ms in export_metrics; "
+        "no client was served meanwhile"
+    ] * 3
+    assert [(vars(record)["slow"], vars(record)["unlogged"]) for record in caplog.records] == [
+        (1, 0),
+        (7, 5),
+        (13, 5),
+    ]
+
+
+def test_a_plugin_on_its_thread_can_be_removed(clock: MockClock) -> None:
+    threads = Displaced()
+    plugin = ClientMetricsReceiverPlugin(clock, slow_ms=5, slow_limit=1, displace=threads.displace)
+    blocking = Acting(lambda: clock.advance(50))
+    plugin.add_receiver("blocking", blocking)
+    export(plugin)
+
+    plugin.remove(blocking)
+
+    export(plugin)
+    assert plugin.is_empty
+    assert threads.taken == []
 
 
 def test_interrupt_is_not_treated_as_a_plugin_failure(plugin: ClientMetricsReceiverPlugin) -> None:

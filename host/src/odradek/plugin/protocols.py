@@ -7,8 +7,8 @@ Guarantees of the host, for every kind:
 2. An exception of a plugin is logged and counted under the plugin's name. The client still gets its answer
    and the other plugins still get the push.
 3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop,
-   one call at a time: they must not block. Calls longer than ``plugin.slow.ms`` are counted under the
-   plugin's name.
+   one call at a time: they must not block. Calls longer than ``plugin.slow.ms`` are counted and logged under
+   the plugin's name; a receiver or exporter with too many of them gets a thread of its own.
 4. A `Forwarder` runs on its own event loop and thread, so it delays nothing else.
 """
 

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from odradek.clock import Clock
 from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
+from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import ClientQuotaCallback
 from odradek.quota.quota_entity import sanitize
-from odradek.sampled_log import SampledLog
-
-log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
 
 class GuardedCallback:
-    """Passes calls on to the callback. An exception or an illegal answer counts as "no limit"."""
+    """Passes calls on to the callback. An exception or an illegal answer counts as "no limit".
 
-    def __init__(self, name: str, callback: ClientQuotaCallback, clock: Clock) -> None:
-        self.name = name
+    A slow callback stays on the event loop: a request needs its answer.
+    """
+
+    def __init__(self, name: str, callback: ClientQuotaCallback, clock: Clock, slow_ms: int = 5) -> None:
         self.callback = callback
         self.clock = clock
-        self.failed = 0
-        self.failures = SampledLog(log)
+        self.slow_ns = slow_ms * 1_000_000
+        self.stats = PluginStats(name)
 
     def quota_metric_tags(self, quota_type: ClientQuotaType, user: str, client_id: str) -> Mapping[str, str]:
         def tags() -> Mapping[str, str]:
@@ -58,15 +57,15 @@ class GuardedCallback:
 
     def answer(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
         """The plugin's answer, or ``otherwise`` if it fails."""
+        started_ns = self.clock.monotonic_ns()
         try:
-            return ask()
+            answer = ask()
         except Exception as error:  # noqa: BLE001 - plugins' code
-            self.fail(error, self.clock.monotonic_ms())
-            return otherwise
-
-    def fail(self, error: Exception, now_ms: int) -> None:
-        """Count a failure, and log one each minute."""
-        self.failed += 1
-        self.failures.write(
-            logging.ERROR, now_ms, "plugin failed", error=error, plugin=self.name, failed=self.failed
-        )
+            self.stats.fail(error, self.clock.monotonic_ms())
+            answer = otherwise
+        else:
+            self.stats.exported += 1
+        took_ns = self.clock.monotonic_ns() - started_ns
+        if took_ns > self.slow_ns:
+            self.stats.block("odradek_quota_callback", took_ns, self.clock.monotonic_ms())
+        return answer

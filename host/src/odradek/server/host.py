@@ -49,6 +49,7 @@ from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
 from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
 from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
+from odradek.server.plugins.plugin_thread import PluginThreads
 from odradek.server.plugins.process import descriptor_limit
 from odradek.server.sockets.displacement import displace
 from odradek.server.sockets.host_lookup import look_up
@@ -139,10 +140,11 @@ class Host:
             divided(descriptor_limit(), config.descriptors),
         )
         callback = quota_callback(self.plugins)
+        self.quota_callback = callback and GuardedCallback(*callback, self.clock, config.telemetry.slow_ms)
         quotas = QuotaManagers(
             config.quotas,
             self.clock,
-            None if callback is None else GuardedCallback(*callback, self.clock),
+            self.quota_callback,
             self.timer,
             limits.update_ip_rate,
         )
@@ -155,7 +157,10 @@ class Host:
             open_segments=limits.descriptors.segments,
         )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
-        self.receivers = ClientMetricsReceiverPlugin(self.clock, config.telemetry.slow_ms)
+        self.plugin_threads = PluginThreads(config.telemetry.thread_queue_max_bytes, self.clock)
+        self.receivers = ClientMetricsReceiverPlugin(
+            self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
+        )
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
         self.register_plugins()
         self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
@@ -260,7 +265,9 @@ class Host:
         yield from turn_rows(self.turns)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps)
-        yield from plugin_rows([*self.receivers.stats(), *self.enrichers.stats()])
+        callback = [] if self.quota_callback is None else [self.quota_callback.stats]
+        stats = [*self.receivers.stats(), *self.enrichers.stats(), *callback]
+        yield from plugin_rows(stats, self.plugin_threads.waiting())
         yield from push_rows(self.telemetry.accounts, self.spool.writer.refused if self.spool else {})
         for runner in self.forwarders:
             yield from forwarder_rows(runner.name, runner.stats())
@@ -354,9 +361,10 @@ class Host:
             listener.close_idle(now_ms, max_idle_ms)
         self.timer.schedule(now_ms + max(max_idle_ms // IDLE_SWEEPS, 100), self.sweep_idle)
 
-    async def stop_forwarders(self, timeout_s: float) -> None:
-        """Let all forwarders deliver their queued pushes, in parallel and within the time limit."""
-        await asyncio.gather(*(asyncio.to_thread(runner.stop, timeout_s) for runner in self.forwarders))
+    async def stop_plugins(self, timeout_s: float) -> None:
+        """Let forwarders and plugins with threads take their queued pushes, in parallel, within the time."""
+        stops = [self.plugin_threads.stop, *(runner.stop for runner in self.forwarders)]
+        await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))
 
     async def stop(self) -> None:
         """Answer waiting requests, flush the forwarders within ``shutdown.timeout.ms``, close everything."""
@@ -378,7 +386,7 @@ class Host:
                 closing.push_async_callback(asyncio.to_thread, self.metrics_endpoint.close)
             if self.metrics_push is not None:
                 closing.push_async_callback(asyncio.to_thread, self.metrics_push.close, timeout_s)
-            closing.push_async_callback(self.stop_forwarders, timeout_s)
+            closing.push_async_callback(self.stop_plugins, timeout_s)
             for workers in (self.workers, self.batch_workers):
                 if workers is not None:
                     closing.push_async_callback(workers.close)

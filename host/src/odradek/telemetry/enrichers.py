@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from odradek.clock import Clock
 from odradek.plugin.config import ConfigError
 from odradek.plugin.context import ConnectionContext, RequestContext
+from odradek.plugin.plugin_stats import PluginStats, described
 from odradek.plugin.protocols import Enricher
 from odradek.telemetry.labels import EncodedLabels, encode_labels
-from odradek.telemetry.plugin_stats import PluginStats, described
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +71,9 @@ class Enrichers:
             else:
                 stats.exported += 1
                 labels |= offered
-            if self.clock.monotonic_ns() - started_ns > self.slow_ms * 1_000_000:
-                stats.slow += 1
+            took_ns = self.clock.monotonic_ns() - started_ns
+            if took_ns > self.slow_ms * 1_000_000:
+                stats.block("labels", took_ns, self.clock.monotonic_ms())
         return self.shared(encode_labels(labels)) if labels else None
 
     def shared(self, labels: EncodedLabels) -> EncodedLabels:

@@ -1,28 +1,37 @@
 """The plugins that get each push when it is accepted; after Kafka's ClientMetricsReceiverPlugin.
 
-The one place that catches the exceptions of plugins: the next plugin is always called.
+The one place that catches the exceptions of plugins: the next plugin is always called. A plugin that keeps
+blocking the event loop is moved to a thread of its own, where it delays only itself.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from odradek.clock import Clock
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
 from odradek.plugin.interface_check import check_interface
 from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.plugin.plugin_stats import PluginStats
 from odradek.plugin.protocols import (
     ClientTelemetry,
     ClientTelemetryExporter,
     ClientTelemetryExporterProvider,
     ClientTelemetryReceiver,
 )
-from odradek.telemetry.plugin_stats import PluginStats
 
+log = logging.getLogger(__name__)
+
+HOOK = "export_metrics"
 Context = TypeVar("Context")
 Export = Callable[[Context, ClientTelemetryPayload], None]
+Displace = Callable[[Export[Any], PluginStats], Export[Any]]
+"""Start a thread that calls the plugin and counts the calls. Returns a function that queues a push for it
+without blocking, and counts pushes that find no room.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +41,48 @@ class Registered(Generic[Context]):
     plugin: object
     export: Export[Context]
     stats: PluginStats
+    displaced: bool = False
+    """It has a thread of its own."""
 
 
 class ClientMetricsReceiverPlugin:
     """Receivers and exporters by plugin name. Both may be added and removed at any time, also during a call.
 
     Order of export: all receivers as they were registered, then all exporters.
+
+    Args:
+        clock: Measures the calls.
+        slow_ms: A longer call is slow.
+        slow_limit: How many times `slow_ms` the slow calls of one minute may take before a plugin is moved to
+            a thread of its own; 0 leaves it on the event loop.
+        displace: Moves a plugin to a thread; None leaves all plugins on the event loop.
     """
 
-    __slots__ = ("by_name", "clock", "exporters", "monotonic_ns", "receivers", "slow_ns")
+    __slots__ = (
+        "by_name",
+        "clock",
+        "displace",
+        "displaced",
+        "exporters",
+        "limit_ns",
+        "monotonic_ns",
+        "receivers",
+        "slow_ns",
+    )
 
-    def __init__(self, clock: Clock, slow_ms: int = 5) -> None:
+    def __init__(
+        self, clock: Clock, slow_ms: int = 5, slow_limit: int = 0, displace: Displace | None = None
+    ) -> None:
         self.clock = clock
         self.monotonic_ns = clock.monotonic_ns
         self.slow_ns = slow_ms * 1_000_000
+        self.limit_ns = slow_limit * self.slow_ns
+        self.displace = displace
         self.receivers: tuple[Registered[RequestContext], ...] = ()
         self.exporters: tuple[Registered[ClientTelemetryContext], ...] = ()
         self.by_name: dict[str, PluginStats] = {}
+        self.displaced: list[PluginStats] = []
+        """Of the calls on threads: a counter with two writers would lose counts."""
 
     def register(self, name: str, provider: ClientTelemetry | ClientTelemetryExporterProvider) -> bool:
         """Add the exporter of a provider if it can have one, otherwise its receiver (KIP-1217).
@@ -95,8 +129,8 @@ class ClientMetricsReceiverPlugin:
         return self.by_name.setdefault(name, PluginStats(name))
 
     def stats(self) -> list[PluginStats]:
-        """The counters of each plugin that was ever registered, in that order."""
-        return list(self.by_name.values())
+        """The counters of each plugin that was ever registered, in that order, then those of the threads."""
+        return [*self.by_name.values(), *self.displaced]
 
     def export(
         self,
@@ -142,11 +176,30 @@ class ClientMetricsReceiverPlugin:
                 whole = False
                 stats.fail(error, self.clock.monotonic_ms())
             else:
-                stats.exported += 1
+                if not entry.displaced:
+                    stats.exported += 1
             ended_ns = self.monotonic_ns()
             if ended_ns - started_ns > self.slow_ns:
-                stats.slow += 1
+                self.blocked(entry, ended_ns - started_ns)
             started_ns = ended_ns
             if stop_at_failure and not whole:
                 break
         return whole
+
+    def blocked(self, entry: Registered[Any], took_ns: int) -> None:
+        """Count a slow call, and move the plugin off the event loop if there were too many."""
+        stats = entry.stats
+        stats.block(HOOK, took_ns, self.clock.monotonic_ms())
+        if self.displace is None or entry.displaced or not 0 < self.limit_ns <= stats.blocked_ns:
+            return
+        self.displaced.append(PluginStats(stats.name))
+        export = self.displace(entry.export, self.displaced[-1])
+        moved = Registered(entry.plugin, export, stats, displaced=True)
+        self.receivers = tuple(moved if each is entry else each for each in self.receivers)
+        self.exporters = tuple(moved if each is entry else each for each in self.exporters)
+        log.warning(
+            "plugin %s blocks the event loop too often: its %s runs on a thread of its own from now on",
+            stats.name,
+            HOOK,
+            extra={"plugin": stats.name, "slow": stats.slow},
+        )

@@ -72,7 +72,18 @@ class TelemetryConfig:
     """Limit of different resources in one payload. Clients send one."""
     slow_ms: int = setting(
         "plugin.slow.ms", Whole(INT, 1, 60_000), 5,
-        "A plugin call on the event loop that takes longer than this is counted as slow.", unit="ms",
+        "A plugin call on the event loop that takes longer than this is slow: it is counted, and logged once "
+        "a minute.", unit="ms",
+    )
+    slow_limit: int = setting(
+        "plugin.slow.limit", Whole(INT), 200,
+        "How many times `plugin.slow.ms` the slow calls of one minute may take before a receiver or exporter "
+        "is moved from the event loop to a thread of its own; `0`: it stays.",
+    )
+    thread_queue_max_bytes: int = setting(
+        "plugin.thread.queue.max.bytes", Whole(INT, 1), 16 << 20,
+        "Largest size of the pushes that wait for a plugin with a thread of its own; further pushes are not "
+        "given to it.", unit="bytes",
     )
     metric_config: MetricConfig = DEFAULT_CONFIG
     """Windows of the broker metrics about telemetry."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from odradek.delivery.delivery_ledger import ForwarderStats
+from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
@@ -18,7 +19,6 @@ from odradek.server.sockets.sasl_listener import SaslListener
 from odradek.server.sockets.turns import Turns
 from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_stats import MetricRow
-from odradek.telemetry.plugin_stats import PluginStats
 from odradek.telemetry.push_accounts import PushAccounts
 
 KAFKA = "kafka.server.client.metrics"
@@ -110,6 +110,12 @@ INSTRUMENTS = {
     "plugin-slow": Instrument(
         "odradek.plugin.slow", "counter", "{push}", "Pushes for which a plugin blocked the loop"
     ),
+    "plugin-dropped": Instrument(
+        "odradek.plugin.dropped", "counter", "{push}", "Pushes without room in the queue of a plugin's thread"
+    ),
+    "plugin-queued": Instrument(
+        "odradek.plugin.queued", "gauge", "{push}", "Pushes that wait for a plugin's thread"
+    ),
     "push-received": Instrument("odradek.push.received", "counter", "{push}", "PushTelemetry requests"),
     "push-appended": Instrument("odradek.push.appended", "counter", "{push}", "Accepted pushes with metrics"),
     "push-empty": Instrument("odradek.push.empty", "counter", "{push}", "Accepted pushes without metrics"),
@@ -168,13 +174,18 @@ def turn_rows(turns: Turns) -> Iterator[MetricRow]:
     yield MetricRow("turns-used-up", "counter", {}, turns.used_up)
 
 
-def plugin_rows(plugins: Iterable[PluginStats]) -> Iterator[MetricRow]:
-    """The calls of each receiver and enricher."""
-    for plugin in plugins:
-        labels = {"plugin": plugin.name}
-        yield MetricRow("plugin-pushes", "counter", labels, plugin.exported)
-        yield MetricRow("plugin-failures", "counter", labels, plugin.failed)
-        yield MetricRow("plugin-slow", "counter", labels, plugin.slow)
+def plugin_rows(plugins: Iterable[PluginStats], queued: Mapping[str, int]) -> Iterator[MetricRow]:
+    """The calls of each plugin on the loop and on its thread, and what waits for that thread."""
+    by_name: dict[str, list[PluginStats]] = {}
+    for stats in plugins:
+        by_name.setdefault(stats.name, []).append(stats)
+    for name, all_stats in by_name.items():
+        labels = {"plugin": name}
+        yield MetricRow("plugin-pushes", "counter", labels, sum(stats.exported for stats in all_stats))
+        yield MetricRow("plugin-failures", "counter", labels, sum(stats.failed for stats in all_stats))
+        yield MetricRow("plugin-slow", "counter", labels, sum(stats.slow for stats in all_stats))
+        yield MetricRow("plugin-dropped", "counter", labels, sum(stats.dropped for stats in all_stats))
+        yield MetricRow("plugin-queued", "gauge", labels, queued.get(name, 0))
 
 
 def push_rows(accounts: PushAccounts, refused: Mapping[str, int]) -> list[MetricRow]:

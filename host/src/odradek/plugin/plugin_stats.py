@@ -1,11 +1,11 @@
-"""Counters of each plugin, and a log that a failing plugin cannot flood."""
+"""Counters of each plugin, and a log that a failing or slow plugin cannot flood."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
 
-from odradek.sampled_log import SampledLog
+from odradek.sampled_log import INTERVAL_MS, SampledLog
 
 log = logging.getLogger(__name__)
 
@@ -18,13 +18,19 @@ class PluginStats:
 
     name: str
     exported: int = 0
-    """Calls that returned: pushes taken, or answers of an enricher."""
+    """Calls that returned: pushes taken, or answers of an enricher or a quota callback."""
     failed: int = 0
     """Calls that raised."""
     slow: int = 0
     """Calls that took longer than ``plugin.slow.ms``."""
+    dropped: int = 0
+    """Pushes for which the queue of a receiver with a thread of its own had no room."""
     last_error: str | None = None
     failures: SampledLog = field(default_factory=lambda: SampledLog(log))
+    slow_calls: SampledLog = field(default_factory=lambda: SampledLog(log))
+    blocked_ns: int = 0
+    """Time of the slow calls of the current minute, which began at `blocked_since_ms`."""
+    blocked_since_ms: int = 0
 
     def fail(self, error: BaseException, now_ms: int) -> None:
         """Count a failure, and log one each minute."""
@@ -32,6 +38,22 @@ class PluginStats:
         self.last_error = described(error)
         self.failures.write(
             logging.ERROR, now_ms, "plugin failed", error=error, plugin=self.name, failed=self.failed
+        )
+
+    def block(self, hook: str, took_ns: int, now_ms: int) -> None:
+        """Count a call that blocked the event loop, and log one each minute."""
+        self.slow += 1
+        if now_ms - self.blocked_since_ms >= INTERVAL_MS:
+            self.blocked_ns, self.blocked_since_ms = 0, now_ms
+        self.blocked_ns += took_ns
+        self.slow_calls.write(
+            logging.WARNING,
+            now_ms,
+            "plugin %s blocked the event loop for %d ms in %s; no client was served meanwhile",
+            self.name,
+            took_ns // 1_000_000,
+            hook,
+            slow=self.slow,
         )
 
 
