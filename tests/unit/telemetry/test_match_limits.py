@@ -112,7 +112,7 @@ def test_the_patterns_of_all_subscriptions_share_one_bound() -> None:
 
     assert [code for code, _ in answers] == [OK, OK, ErrorCode.POLICY_VIOLATION, ErrorCode.POLICY_VIOLATION]
     assert (answers[2][1] or "").startswith("telemetry.match.max.steps allows 50 match steps: the host has ")
-    assert broker.telemetry.subscriptions.steps_limit.refused == 2
+    assert broker.telemetry.subscriptions.steps_limit.refusals.number == 2
 
 
 def test_a_smaller_match_is_accepted_at_the_bound() -> None:

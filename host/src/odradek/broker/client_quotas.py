@@ -10,12 +10,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from odradek.clock import Clock
 from odradek.metadata.client_quota_store import ClientQuotaRow, ClientQuotaStore
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.host_names import HostNames, plain_address
 from odradek.quota.quota_managers import CONNECTION_RATE, QuotaManagers
-from odradek.settings.state_limit import NameLimit, StateLimit
+from odradek.settings.state_limit import NameLimit, Refusals, StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigType
 from odradek.wire.error_code import ErrorCode
@@ -84,6 +85,7 @@ class ClientQuotas:
         hosts: Knows the addresses of hosts once `ClientQuotas.unknown_hosts` have been looked up.
         names: Limits the names of new entities.
         max_entities: ``client.quotas.max``.
+        clock: The time of refusals.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ClientQuotas:
         hosts: HostNames,
         names: NameLimit,
         max_entities: int,
+        clock: Clock,
     ) -> None:
         self.metadata = metadata
         self.store = ClientQuotaStore(metadata)
@@ -100,7 +103,9 @@ class ClientQuotas:
         self.hosts = hosts
         self.names = names
         self.by_entity: dict[Entity, dict[str, float]] = {}
-        self.limit = StateLimit("quota entities", "client.quotas.max", max_entities, self.by_entity.__len__)
+        self.limit = StateLimit(
+            "quota entities", "client.quotas.max", max_entities, self.by_entity.__len__, Refusals(clock)
+        )
         for row in self.store.quotas():
             self.by_entity.setdefault(frozenset(row.entity.items()), {})[row.key] = row.value
         for entity, values in self.by_entity.items():

@@ -35,7 +35,7 @@ from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.settings.start_values import StartValue
-from odradek.settings.state_limit import NameLimit
+from odradek.settings.state_limit import NameLimit, Refusals
 from odradek.step_runner import StepRunner
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.transaction.transaction_config import TransactionConfig
@@ -108,7 +108,7 @@ def compose_broker(
         offload: Validates large record batches elsewhere.
     """
     metadata, node_id = stores.metadata, config.broker.node_id
-    names = NameLimit(config.broker.name_max_length)
+    names = NameLimit(config.broker.name_max_length, Refusals(clock))
     throttle_replicas = partial(mark_throttled, quotas, node_id)
     topics = Topics(metadata, stores.logs, clock, random_uuid, config.log_defaults, throttle_replicas)
     abort_lost(metadata, stores.logs, clock.now_ms())
@@ -141,9 +141,9 @@ def compose_broker(
         connection_quotas=connection_quotas,
         names=names,
         client_quotas=ClientQuotas(
-            metadata, quotas, connection_quotas.hosts, names, config.broker.max_client_quotas
+            metadata, quotas, connection_quotas.hosts, names, config.broker.max_client_quotas, clock
         ),
-        credentials=Credentials(metadata, names, config.broker.max_users),
+        credentials=Credentials(metadata, names, config.broker.max_users, clock),
         features=stored_features(metadata),
         config=DynamicConfig(config.start_values, config.log_defaults, connection_quotas.configured),
         steps=StepRunner.of_requests(timer, clock, config.broker.request_turn_ms),

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from odradek.clock import Clock
 from odradek.metadata.credential_store import CredentialRow, CredentialStore
 from odradek.metadata.store import MetadataStore
 from odradek.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
 from odradek.security.scram_credential import ScramCredential, salted_credential
-from odradek.settings.state_limit import ANY_NAME, NameLimit, StateLimit
+from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
@@ -32,13 +33,19 @@ class Credentials:
     """The credentials of all users, in memory and in the metadata file."""
 
     def __init__(
-        self, metadata: MetadataStore, names: NameLimit = ANY_NAME, max_users: int = INT32_MAX
+        self,
+        metadata: MetadataStore,
+        names: NameLimit = ANY_NAME,
+        max_users: int = INT32_MAX,
+        clock: Clock | None = None,
     ) -> None:
         self.metadata = metadata
         self.store = CredentialStore(metadata)
         self.names = names
         self.by_user: dict[str, dict[ScramMechanism, ScramCredential]] = {}
-        self.limit = StateLimit("SCRAM users", "scram.users.max", max_users, self.by_user.__len__)
+        self.limit = StateLimit(
+            "SCRAM users", "scram.users.max", max_users, self.by_user.__len__, Refusals(clock)
+        )
         for row in self.store.credentials():
             credential = ScramCredential(row.salt, row.stored_key, row.server_key, row.iterations)
             self.by_user.setdefault(row.user, {})[ScramMechanism(row.mechanism)] = credential

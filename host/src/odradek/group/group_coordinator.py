@@ -22,7 +22,7 @@ from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
 from odradek.group.topic_view import TopicView
-from odradek.settings.state_limit import StateLimit
+from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
@@ -53,9 +53,10 @@ class GroupCoordinator:
     """Answers the members of classic groups."""
 
     def __post_init__(self) -> None:
-        self.groups_limit = StateLimit("groups", GROUPS_KEY, self.config.max_groups, self.groups.__len__)
+        most, clock = self.config.max_groups, self.clock
+        self.groups_limit = StateLimit("groups", GROUPS_KEY, most, self.groups.__len__, Refusals(clock))
         self.configs_limit = StateLimit(
-            "configured groups", GROUPS_KEY, self.config.max_groups, self.own_configs.__len__
+            "configured groups", GROUPS_KEY, most, self.own_configs.__len__, Refusals(clock)
         )
         self.classic = ClassicProtocol(self)
         for row in self.store.groups():

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from odradek.clock import Clock
+from odradek.sampled_log import SampledLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT16_MAX
@@ -18,9 +20,26 @@ log = logging.getLogger(__name__)
 NAME_KEY = "name.max.length"
 
 
-def is_sampled(refused: int) -> bool:
-    """Whether to log a refusal: the 1st, 10th, 100th ... of its kind."""
-    return str(refused).rstrip("0") == "1"
+@dataclass(slots=True, eq=False)
+class Refusals:
+    """The number of refusals of one kind, with a sampled log."""
+
+    clock: Clock | None = None
+    """None if refusals are not logged."""
+    number: int = 0
+    sample: SampledLog = field(default_factory=lambda: SampledLog(log))
+
+    def add(self, **fields: object) -> None:
+        """Count a refusal, and log it if none was logged in the last minute."""
+        self.number += 1
+        if self.clock is not None:
+            self.sample.write(
+                logging.WARNING,
+                self.clock.monotonic_ms(),
+                "a request was refused because of a limit: raise the setting, or delete what is not needed",
+                refused=self.number,
+                **fields,
+            )
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +48,7 @@ class NameLimit:
 
     most: int
     """In characters."""
-    refused: int = 0
+    refusals: Refusals = field(default_factory=Refusals)
 
     def check(self, kind: str, name: str | None) -> None:
         """Check the length of a new name.
@@ -46,12 +65,7 @@ class NameLimit:
         Raises:
             ApiError: POLICY_VIOLATION.
         """
-        self.refused += 1
-        allowed = {"kind": kind, "length": length, "setting": NAME_KEY, "most": self.most}
-        if is_sampled(self.refused):
-            log.warning(
-                "requests were refused because of long names", extra={**allowed, "refused": self.refused}
-            )
+        self.refusals.add(kind=kind, length=length, setting=NAME_KEY, most=self.most)
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
             f"{NAME_KEY} allows {self.most} characters: the {kind} has {length}.",
@@ -77,10 +91,10 @@ class StateLimit:
     most: int
     count: Callable[[], int]
     """Returns how many exist now; called often, so it must not iterate over them."""
+    refusals: Refusals = field(default_factory=Refusals)
+    """Of requests, or parts of requests."""
     reserved: int = 0
     """Accepted changes of a request that have not taken effect yet."""
-    refused: int = 0
-    """Requests, or parts of requests, that were refused."""
 
     def check(self, more: int = 1) -> None:
         """Check that ``more`` can be added.
@@ -90,18 +104,7 @@ class StateLimit:
         """
         present = self.count() + self.reserved
         if more > 0 and present + more > self.most:
-            self.refused += 1
-            if is_sampled(self.refused):
-                log.warning(
-                    "requests were refused because a limit is reached: raise the setting, or delete what is "
-                    "not needed",
-                    extra={
-                        "kind": self.kind,
-                        "setting": self.setting,
-                        "most": self.most,
-                        "refused": self.refused,
-                    },
-                )
+            self.refusals.add(kind=self.kind, setting=self.setting, most=self.most)
             allowed = f"{self.setting} allows {self.most} {self.kind}"
             raise ApiError(
                 ErrorCode.POLICY_VIOLATION, f"{allowed}: the host has {present}, the request adds {more}."

@@ -86,7 +86,7 @@ class ClientMetricsManager:
         self.accounts = PushAccounts()
         self.monotonic_ms = clock.monotonic_ms
         self.monotonic_ns = clock.monotonic_ns
-        self.subscriptions = Subscriptions(config)
+        self.subscriptions = Subscriptions(config, clock)
         self.stats = ClientMetricsStats(config.metric_config)
         self.client_instances = ClientInstances(config, clock, timer, self.subscriptions, self.stats)
         self.kafka_policy = config.error_policy is ErrorPolicy.KAFKA

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from odradek.settings.state_limit import StateLimit
+from odradek.clock import Clock
+from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.telemetry.client_metrics_configs import (
     ALL_METRICS,
     DEFAULT_INTERVAL_MS,
@@ -34,7 +35,8 @@ class SubscriptionPlan:
 class Subscriptions:
     """All subscriptions by name. Patterns are compiled when a client is first matched after a change."""
 
-    config: TelemetryConfig = field(default_factory=TelemetryConfig)
+    config: TelemetryConfig
+    clock: Clock
     by_name: dict[str, SubscriptionInfo] = field(default_factory=dict)
     steps: dict[str, int] = field(default_factory=dict)
     """Steps of the compiled patterns of each subscription, by name."""
@@ -53,12 +55,14 @@ class Subscriptions:
             "telemetry.subscriptions.max",
             self.config.max_subscriptions,
             lambda: len(self.by_name),
+            Refusals(self.clock),
         )
         self.steps_limit = StateLimit(
             "match steps",
             "telemetry.match.max.steps",
             self.config.match_max_steps,
             lambda: self.total_steps,
+            Refusals(self.clock),
         )
 
     @property

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from odradek.clock import Clock, Timer, TimerTask
-from odradek.settings.state_limit import StateLimit
+from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.transaction.end_transaction import is_done_already
 from odradek.transaction.transaction_config import TransactionConfig
 from odradek.transaction.transaction_log import TransactionParticipants, TransactionStore
@@ -67,13 +67,18 @@ class TransactionCoordinator:
 
     def __post_init__(self) -> None:
         self.ids_limit = StateLimit(
-            "transactional ids", "transactional.ids.max", self.config.max_ids, self.transactions.__len__
+            "transactional ids",
+            "transactional.ids.max",
+            self.config.max_ids,
+            self.transactions.__len__,
+            Refusals(self.clock),
         )
         self.partitions_limit = StateLimit(
             "partitions in transactions",
             "transaction.partitions.max",
             self.config.max_partitions,
             lambda: self.open_partitions,
+            Refusals(self.clock),
         )
 
     @property

@@ -21,9 +21,9 @@ STATE_INSTRUMENTS = {
 def state_rows(limits: Iterable[StateLimit], names: NameLimit) -> Iterator[MetricRow]:
     """The present count, the limit and the refusals of each kind of state, and the refusals of names."""
     long_names = {"kind": "long-names", "setting": NAME_KEY}
-    yield MetricRow("state-refused", "counter", long_names, names.refused)
+    yield MetricRow("state-refused", "counter", long_names, names.refusals.number)
     for limit in limits:
         labels = {"kind": limit.kind.replace(" ", "-"), "setting": limit.setting}
         yield MetricRow("state-count", "gauge", labels, limit.count())
         yield MetricRow("state-limit", "gauge", labels, limit.most)
-        yield MetricRow("state-refused", "counter", labels, limit.refused)
+        yield MetricRow("state-refused", "counter", labels, limit.refusals.number)
