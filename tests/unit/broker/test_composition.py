@@ -10,6 +10,7 @@ from support.object_graph import called, circles, everything, room
 
 UPWARD = {
     "Topics.listeners": "groups follow the topics that they read",
+    "StateLimit.count": "a limit counts what its owner has",
     "TimerTask.action": "a timer runs what its owner has scheduled",
 }
 """The attributes through which an object calls an object of another room that holds it, and why."""

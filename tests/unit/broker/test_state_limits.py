@@ -10,6 +10,7 @@ import pytest
 
 from odradek.broker.broker import Broker, BrokerSettings
 from odradek.group.group_config import GroupConfig
+from odradek.metadata.store import MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.settings.state_limit import StateLimit
 from odradek.testing.clock import MockClock
@@ -29,7 +30,10 @@ from odradek.wire.messages.alter_user_scram_credentials import (
 )
 from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from odradek.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.delete_groups import DeleteGroupsRequest
+from odradek.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from odradek.wire.messages.describe_cluster import DescribeClusterRequest
 from odradek.wire.messages.end_txn import EndTxnRequest
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
@@ -40,6 +44,7 @@ from odradek.wire.messages.incremental_alter_configs import (
 )
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -58,6 +63,70 @@ def of(broker: Broker, kind: str) -> tuple[int, int]:
     """The present number, and how many were refused."""
     found = limit(broker, kind)
     return found.count(), found.refusals.number
+
+
+# Topics
+
+
+def create_topics(client: BrokerClient, **partitions: int) -> list[int]:
+    wanted = [
+        CreatableTopic(name=name, num_partitions=count, replication_factor=-1)
+        for name, count in partitions.items()
+    ]
+    answer = client.send(CreateTopicsRequest(topics=wanted, timeout_ms=1_000))
+    return [row.error_code for row in answer.topics]
+
+
+def test_topics() -> None:
+    client = BrokerClient(make_broker(settings=BrokerSettings(max_topics=2)))
+
+    codes = create_topics(client, a=1, b=1, c=1)
+    client.send(DeleteTopicsRequest(topics=[DeleteTopicState(name="a")], timeout_ms=1_000))
+
+    assert codes == [OK, OK, REFUSED]
+    assert create_topics(client, d=1, e=1) == [OK, REFUSED]
+    assert of(client.broker, "topics") == (2, 2)
+
+
+def test_partitions() -> None:
+    client = BrokerClient(make_broker(settings=BrokerSettings(max_partitions=10)))
+
+    codes = create_topics(client, a=6, b=5, c=3)
+    grown = [grow(client, "c", count) for count in (5, 4)]
+
+    assert codes == [OK, REFUSED, OK]
+    assert grown == [REFUSED, OK]
+    assert of(client.broker, "partitions") == (10, 2)
+
+
+def grow(client: BrokerClient, name: str, count: int) -> int:
+    topic = CreatePartitionsTopic(name=name, count=count, assignments=None)
+    (answer,) = client.send(CreatePartitionsRequest(topics=[topic], timeout_ms=1_000)).results
+    code: int = answer.error_code
+    return code
+
+
+def test_topics_that_are_created_by_asking_for_them() -> None:
+    client = BrokerClient(make_broker(settings=BrokerSettings(max_topics=2)))
+    topics = [MetadataRequestTopic(name=name) for name in ("a", "b", "c")]
+
+    answer = client.send(MetadataRequest(topics=topics))
+
+    assert [row.error_code for row in answer.topics] == [OK, OK, REFUSED]
+
+
+def test_stored_topics_beyond_the_limit_are_loaded(tmp_path: Path) -> None:
+    metadata = MetadataStore(tmp_path / "metadata.db")
+    client = BrokerClient(make_broker(tmp_path / "logs", metadata=metadata))
+    create_topics(client, a=2, b=2, c=2)
+    client.broker.logs.close()
+
+    settings = BrokerSettings(max_topics=1, max_partitions=1)
+    client = BrokerClient(make_broker(tmp_path / "logs", metadata=metadata, settings=settings))
+
+    assert [each.name for each in client.broker.topics] == ["a", "b", "c"]
+    assert create_topics(client, d=1) == [REFUSED]
+    assert (of(client.broker, "topics"), of(client.broker, "partitions")) == ((3, 1), (6, 0))
 
 
 # Groups
@@ -301,7 +370,8 @@ def test_long_names_create_nothing() -> None:
     ]
 
     assert codes == [REFUSED] * 8
-    assert {limit.count() for limit in client.broker.state_limits} == {0}
+    present = {limit.kind for limit in client.broker.state_limits if limit.count()}
+    assert present == {"topics", "partitions"}
 
 
 def test_the_setting_is_named() -> None:

@@ -96,6 +96,14 @@ class BrokerSettings:
         "produce.inline.bytes", Whole(INT), 262_144,
         "Bytes of one request, decompressed, that are validated on the event loop; likewise.", unit="bytes",
     )
+    max_topics: int = setting(
+        "topics.max", Whole(INT, 1), 50_000, "Most topics.", unit="topics",
+    )
+    max_partitions: int = setting(
+        "partitions.max", Whole(INT, 1), 100_000,
+        "Most partitions of all topics together; each takes 5 kB of memory and a few files.",
+        unit="partitions",
+    )
     max_client_quotas: int = setting(
         "client.quotas.max", Whole(INT, 1), 50_000,
         "Most entities with quotas: users, client ids, addresses, and combinations of them.", unit="entities",
@@ -157,6 +165,7 @@ class Broker:
     def state_limits(self) -> list[StateLimit]:
         """The limits of everything that clients create and the host keeps."""
         return [
+            *self.topics.limits,
             *self.groups.limits,
             *self.transactions.limits,
             self.credentials.limit,

@@ -110,7 +110,16 @@ def compose_broker(
     metadata, node_id = stores.metadata, config.broker.node_id
     names = NameLimit(config.broker.name_max_length, Refusals(clock))
     throttle_replicas = partial(mark_throttled, quotas, node_id)
-    topics = Topics(metadata, stores.logs, clock, random_uuid, config.log_defaults, throttle_replicas)
+    topics = Topics(
+        metadata,
+        stores.logs,
+        clock,
+        random_uuid,
+        config.log_defaults,
+        throttle_replicas,
+        config.broker.max_topics,
+        config.broker.max_partitions,
+    )
     abort_lost(metadata, stores.logs, clock.now_ms())
     groups = GroupCoordinator(config.groups, clock, timer, random_uuid, stores.offsets, GroupTopics(topics))
     topics.listeners.append(groups.topics_changed)

@@ -19,8 +19,10 @@ from odradek.log.log_validator import RecordCheck
 from odradek.log.partition_log import PartitionLog
 from odradek.metadata.store import MetadataStore, StoreError, TopicRow
 from odradek.plugin.config import ConfigError
+from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT32_MAX
 from odradek.wire.types import NIL_UUID
 
 TOPIC_RESOURCE = 2  # ConfigResource.Type.TOPIC
@@ -88,6 +90,8 @@ class Topics:
         random_uuid: Callable[[], bytes],
         defaults: LogConfig | None = None,
         keys_changed: KeysChanged = ignore_keys,
+        max_topics: int = INT32_MAX,
+        max_partitions: int = INT32_MAX,
     ) -> None:
         self.metadata = metadata
         self.logs = logs
@@ -96,6 +100,12 @@ class Topics:
         self.defaults = defaults or LogConfig()
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
+        self.topics_limit = StateLimit(
+            "topics", "topics.max", max_topics, self.by_name.__len__, Refusals(clock)
+        )
+        self.partitions_limit = StateLimit(
+            "partitions", "partitions.max", max_partitions, logs.__len__, Refusals(clock)
+        )
         self.listeners: list[Callable[[], None]] = []
         """Called after topics were created, deleted or given more partitions."""
         self.keys_changed = keys_changed
@@ -107,6 +117,10 @@ class Topics:
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self.by_name.values())
+
+    @property
+    def limits(self) -> list[StateLimit]:
+        return [self.topics_limit, self.partitions_limit]
 
     def named(self, name: str) -> Topic | None:
         """The topic of this name."""
@@ -166,8 +180,8 @@ class Topics:
         """Create a topic and its logs; on failure, neither exists.
 
         Raises:
-            ApiError: The name, the number of partitions or a property is not legal, the topic exists, or
-                KAFKA_STORAGE_ERROR.
+            ApiError: The name, the number of partitions or a property is not legal, the topic exists,
+                POLICY_VIOLATION: there are too many, or KAFKA_STORAGE_ERROR.
         """
         self.check_new(name, partitions, properties)
         row = TopicRow(name, self.fresh_id(), partitions)
@@ -233,6 +247,16 @@ class Topics:
         self.check_new_name(name)
         self.config_of(properties)
         check_partitions(partitions)
+        self.check_room(partitions)
+
+    def check_room(self, partitions: int) -> None:
+        """Check that there may be one more topic.
+
+        Raises:
+            ApiError: POLICY_VIOLATION.
+        """
+        self.topics_limit.check()
+        self.partitions_limit.check(partitions)
 
     def check_new_name(self, name: str) -> None:
         """Check that a new topic may have this name.

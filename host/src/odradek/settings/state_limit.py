@@ -29,7 +29,7 @@ class Refusals:
     number: int = 0
     sample: SampledLog = field(default_factory=lambda: SampledLog(log))
 
-    def add(self, **fields: object) -> None:
+    def add(self, kind: str, setting: str, most: int) -> None:
         """Count a refusal, and log it if none was logged in the last minute."""
         self.number += 1
         if self.clock is not None:
@@ -38,7 +38,9 @@ class Refusals:
                 self.clock.monotonic_ms(),
                 "a request was refused because of a limit: raise the setting, or delete what is not needed",
                 refused=self.number,
-                **fields,
+                kind=kind,
+                setting=setting,
+                most=most,
             )
 
 
@@ -65,7 +67,7 @@ class NameLimit:
         Raises:
             ApiError: POLICY_VIOLATION.
         """
-        self.refusals.add(kind=kind, length=length, setting=NAME_KEY, most=self.most)
+        self.refusals.add(kind, NAME_KEY, self.most)
         raise ApiError(
             ErrorCode.POLICY_VIOLATION,
             f"{NAME_KEY} allows {self.most} characters: the {kind} has {length}.",
@@ -104,7 +106,7 @@ class StateLimit:
         """
         present = self.count() + self.reserved
         if more > 0 and present + more > self.most:
-            self.refusals.add(kind=self.kind, setting=self.setting, most=self.most)
+            self.refusals.add(self.kind, self.setting, self.most)
             allowed = f"{self.setting} allows {self.most} {self.kind}"
             raise ApiError(
                 ErrorCode.POLICY_VIOLATION, f"{allowed}: the host has {present}, the request adds {more}."

@@ -13,7 +13,8 @@ Versions:
     * v1: as v0. v2: flexible.
     * v3: before it the mutation quota throttles, but refuses nothing.
 Differs from Kafka:
-    * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
+    * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond. Partitions beyond ``partitions.max``
+      are POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def grow(
     check_count(wanted.count, topic)
     if wanted.assignments is not None:
         check_assignments(wanted, len(topic.partitions), broker.settings.node_id)
+    broker.topics.partitions_limit.check(wanted.count - len(topic.partitions))
     quota.record(wanted.count - len(topic.partitions))
     if not validate_only:
         broker.topics.grow(topic, wanted.count)

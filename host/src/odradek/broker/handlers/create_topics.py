@@ -16,7 +16,8 @@ Versions:
     * v5 returns the outcome (partitions, factor, effective configuration), v7 the topic's id.
     * v6: before it the mutation quota throttles, but refuses nothing.
 Differs from Kafka:
-    * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond.
+    * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond. A topic beyond ``topics.max`` or
+      ``partitions.max`` is POLICY_VIOLATION.
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ def create(
     broker.topics.config_of(properties)
     partitions = partition_count(wanted, broker)
     check_partitions(partitions)
+    broker.topics.check_room(partitions)
     quota.record(partitions)
     topic_id = NIL_UUID if validate_only else broker.topics.create(wanted.name, partitions, properties).id
     return CreatableTopicResult(
