@@ -70,6 +70,19 @@ class Deferred(Generic[R]):
             self.advance(self.outcome)
         return cast("Deferred[S]", self)
 
+    def result(self) -> R:
+        """The outcome.
+
+        Raises:
+            Exception: The outcome, if it is an exception.
+            RuntimeError: The outcome is not known yet.
+        """
+        if not self.done:
+            raise RuntimeError("the outcome is not known yet")
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return cast("R", self.outcome)
+
     def complete(self, outcome: R | Exception) -> None:
         """Set the outcome. Later calls are ignored: a time-out and an event may come in the same turn."""
         if not self.taken:

@@ -200,6 +200,8 @@ class StepRunner:
             self.go_on(task)
         elif isinstance(step, Pause):
             self.timer.schedule(self.clock.monotonic_ms() + step.wait_ms, lambda: self.go_on(task))
+        elif isinstance(step, Deferred):
+            step.when_done(partial(self.resume, task))
         else:
             self.offload(step, lambda result: self.resume(task, result))
 

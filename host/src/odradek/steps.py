@@ -6,6 +6,7 @@ The work is a generator. The value it yields tells the caller how to continue:
 * A callable, which blocks: run it on a thread, then send its result into the generator or throw its
   exception.
 * A `Pause`: continue after this many milliseconds.
+* A `Deferred`, which other work completes: the same with its outcome. Only one generator can wait for it.
 
 The generator may be closed at any point; everything stays consistent.
 """
@@ -14,7 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from odradek.deferred import Deferred
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,24 +29,33 @@ class Pause:
     wait_ms: int
 
 
-Step = Callable[[], Any] | Pause | None
+Step = Callable[[], Any] | Pause | Deferred[Any] | None
 Steps = Generator[Step, Any, None]
 
 
 def run_steps(steps: Generator[Step, Any, Any]) -> int:
     """Run all steps here, ignoring pauses, and return how many there were."""
+    return _run(steps)[1]
+
+
+def result_of(steps: Generator[Step, Any, R]) -> R:
+    """Run all steps here, ignoring pauses, and return the result."""
+    result: R = _run(steps)[0]
+    return result
+
+
+def _run(steps: Generator[Step, Any, Any]) -> tuple[Any, int]:
     pieces = 0
-    step = next(steps, _END)
-    while step is not _END:
-        pieces += 1
-        try:
-            step = _continued(steps, step) if callable(step) else next(steps)
-        except StopIteration:
-            break
-    return pieces
-
-
-_END: Any = object()
+    try:
+        step = next(steps)
+        while True:
+            pieces += 1
+            if isinstance(step, Deferred):
+                step = _continued(steps, step.result)
+            else:
+                step = _continued(steps, step) if callable(step) else next(steps)
+    except StopIteration as stop:
+        return stop.value, pieces
 
 
 def _continued(steps: Generator[Step, Any, Any], work: Callable[[], Any]) -> Step:

@@ -9,7 +9,7 @@ from support.broker import make_broker
 from support.object_graph import called, circles, everything, room
 
 UPWARD = {
-    "Topics.listeners": "groups follow the topics that they read",
+    "ChangeableTopics.listeners": "groups follow the topics that they read",
     "StateLimit.count": "a limit counts what its owner has",
     "TimerTask.action": "a timer runs what its owner has scheduled",
 }

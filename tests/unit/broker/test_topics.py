@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from odradek.broker.broker import Broker
+from odradek.broker.topic_changes import ChangeableTopics, NewTopics
 from odradek.broker.topics import (
     MAX_NAME_LENGTH,
     MAX_PARTITIONS,
-    Topics,
     check_leader_epoch,
     check_name,
     check_partitions,
 )
 from odradek.log.log_manager import LogManager
 from odradek.metadata.store import MetadataStore, StoreError, TopicRow
+from odradek.steps import result_of
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -68,12 +69,12 @@ def test_an_unknown_topic_is_refused(broker: Broker) -> None:
     assert refusal(lambda: broker.topics.log("t", 0)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def reopened(broker: Broker, directory: Path) -> Topics:
+def reopened(broker: Broker, directory: Path) -> ChangeableTopics:
     """The topics after a restart."""
     broker.logs.close()
     clock = MockClock()
     logs = LogManager(directory, now_ms=clock.now_ms())
-    return Topics(broker.metadata, logs, clock, lambda: b"never....asked..")
+    return ChangeableTopics(broker.metadata, logs, clock, lambda: b"never....asked..")
 
 
 def test_topics_and_their_records_survive_a_restart(broker: Broker, tmp_path: Path) -> None:
@@ -249,12 +250,12 @@ def test_a_topic_that_cannot_be_stored_is_not_created(
 
 
 def test_of_several_topics_one_can_fail_alone(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, NewTopics(broker.topics) as new:
         FailingDisk(patch, "open", 2)
-        with broker.topics.creating():
-            broker.topics.create("first", 2, {})
-            code = refusal(lambda: broker.topics.create("second", 3, {"retention.ms": "5"}))
-            broker.topics.create("third", 1, {})
+        result_of(new.add("first", 2, {}))
+        code = refusal(lambda: result_of(new.add("second", 3, {"retention.ms": "5"})))
+        result_of(new.add("third", 1, {}))
+        result_of(new.store())
 
     assert code is ErrorCode.KAFKA_STORAGE_ERROR
     assert [row.name for row in broker.metadata.topics()] == ["first", "third"]
@@ -262,12 +263,12 @@ def test_of_several_topics_one_can_fail_alone(broker: Broker, monkeypatch: pytes
     assert [topic.name for topic in broker.topics] == ["first", "third"]
 
 
-def test_several_topics_that_cannot_be_stored_are_not_created(broker: Broker, tmp_path: Path) -> None:
+def test_topics_that_are_never_stored_are_not_created(broker: Broker, tmp_path: Path) -> None:
     broker.topics.create("before", 1, {})
 
     def half_done() -> None:
-        with broker.topics.creating():
-            broker.topics.create("t", 2, {})
+        with NewTopics(broker.topics) as new:
+            result_of(new.add("t", 2, {}))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -276,6 +277,25 @@ def test_several_topics_that_cannot_be_stored_are_not_created(broker: Broker, tm
     assert [topic.name for topic in broker.topics] == ["before"]
     assert [row.name for row in broker.metadata.topics()] == ["before"]
     assert len(broker.topics.by_id) == len(broker.logs) == 1
+    broker.topics.create("t", 1, {})
+
+
+def test_topics_that_cannot_be_stored_are_not_created(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "disk full")
+
+    with monkeypatch.context() as patch, NewTopics(broker.topics) as new:
+        patch.setattr(MetadataStore, "put_topic", fail)
+        result_of(new.add("t", 2, {}))
+        result_of(new.store())
+
+    assert new.failed["t"].code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert list(broker.topics) == []
+    assert broker.metadata.topics() == []
+    assert len(broker.logs) == 0
+    broker.topics.create("t", 1, {})
 
 
 def test_a_log_that_cannot_be_deleted_does_not_affect_the_others(
@@ -374,7 +394,7 @@ def test_the_hosts_defaults_apply_to_a_topic(tmp_path: Path) -> None:
     clock = MockClock()
     logs = LogManager(tmp_path, now_ms=clock.now_ms())
     defaults = dataclasses.replace(make_broker().topics.defaults, retention_ms=5)
-    topics = Topics(MetadataStore(":memory:"), logs, clock, lambda: b"\x01" * 16, defaults)
+    topics = ChangeableTopics(MetadataStore(":memory:"), logs, clock, lambda: b"\x01" * 16, defaults)
 
     topic = topics.create("t", 1, {"retention.bytes": "7"})
 

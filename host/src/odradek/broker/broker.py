@@ -12,7 +12,8 @@ from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
-from odradek.broker.topics import MAX_PARTITIONS, Topics
+from odradek.broker.topic_changes import ChangeableTopics
+from odradek.broker.topics import MAX_PARTITIONS
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, offload_inline
 from odradek.group.group_coordinator import GroupCoordinator
@@ -133,7 +134,7 @@ class Broker:
     timer: Timer
     metadata: MetadataStore
     logs: LogManager
-    topics: Topics
+    topics: ChangeableTopics
     telemetry: ClientMetricsManager
     groups: GroupCoordinator
     transactions: TransactionCoordinator

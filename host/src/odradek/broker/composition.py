@@ -20,7 +20,7 @@ from odradek.broker.features import Features
 from odradek.broker.fetch.fetch_session import FetchSessionCache
 from odradek.broker.group_topics import GroupTopics
 from odradek.broker.throttled_replicas import mark_throttled
-from odradek.broker.topics import Topics
+from odradek.broker.topic_changes import ChangeableTopics
 from odradek.broker.transactions.lost_transactions import abort_lost
 from odradek.broker.transactions.transaction_participants import Participants
 from odradek.clock import Clock, Timer
@@ -110,7 +110,7 @@ def compose_broker(
     metadata, node_id = stores.metadata, config.broker.node_id
     names = NameLimit(config.broker.name_max_length, Refusals(clock))
     throttle_replicas = partial(mark_throttled, quotas, node_id)
-    topics = Topics(
+    topics = ChangeableTopics(
         metadata,
         stores.logs,
         clock,

@@ -8,7 +8,8 @@ from typing import Final, Protocol
 
 from odradek.broker.spool_settings import Durability, SpoolSettings, TopicProduce
 from odradek.broker.telemetry_guard import letters_guard, telemetry_guard
-from odradek.broker.topics import TOPIC_RESOURCE, Topic, Topics
+from odradek.broker.topic_changes import ChangeableTopics
+from odradek.broker.topics import TOPIC_RESOURCE, Topic
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, Offload
 from odradek.delivery.log_cursor import Chunk
@@ -60,7 +61,7 @@ class TelemetrySpool:
         self,
         settings: SpoolSettings,
         payload_max_bytes: int,
-        topics: Topics,
+        topics: ChangeableTopics,
         groups: GroupCoordinator,
         clock: Clock,
         timer: Timer,

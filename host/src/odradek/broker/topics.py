@@ -1,7 +1,7 @@
 """Topics: their names, ids, partitions and logs.
 
-The metadata store is the source of truth. `Topics` mirrors it in memory for requests, and creates and deletes
-a topic in both at once.
+The metadata store is the source of truth. `Topics` mirrors it in memory for requests;
+`odradek.broker.topic_changes` creates and deletes topics in both.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from odradek.broker.taken_names import TakenNames
 from odradek.broker.throttled_replicas import THROTTLED_REPLICAS, check_throttled_replicas
 from odradek.clock import Clock
+from odradek.deferred import Deferred
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.log_validator import RecordCheck
@@ -52,7 +54,7 @@ class TopicGuard:
     """Clients may not write at all."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Topic:
     """One topic and its partitions' logs, by index."""
 
@@ -61,6 +63,8 @@ class Topic:
     config: LogConfig
     partitions: list[PartitionLog] = field(default_factory=list)
     guard: TopicGuard | None = None
+    last_extension: Deferred[None] | None = None
+    """Done once the newest request that adds partitions has ended."""
 
     @property
     def is_internal(self) -> bool:
@@ -69,6 +73,16 @@ class Topic:
     def partition(self, index: int) -> PartitionLog | None:
         """The log of a partition; None if the topic has no such partition."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+    @contextmanager
+    def extending(self) -> Iterator[Deferred[None] | None]:
+        """Reserve the right to add partitions; gives what must be waited for first, None for nothing."""
+        ahead, mine = self.last_extension, Deferred[None]()
+        self.last_extension = mine
+        try:
+            yield None if ahead is None or ahead.done else ahead
+        finally:
+            mine.complete(None)
 
 
 KeysChanged = Callable[[str, Mapping[str, str]], None]
@@ -80,7 +94,7 @@ def ignore_keys(_name: str, _properties: Mapping[str, str]) -> None:
 
 
 class Topics:
-    """All topics of the host."""
+    """All topics of the host, for requests that do not create or delete any."""
 
     def __init__(
         self,
@@ -100,8 +114,10 @@ class Topics:
         self.defaults = defaults or LogConfig()
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
+        self.names = TakenNames()
+        """The names of all topics, and of those that are being created."""
         self.topics_limit = StateLimit(
-            "topics", "topics.max", max_topics, self.by_name.__len__, Refusals(clock)
+            "topics", "topics.max", max_topics, self.names.__len__, Refusals(clock)
         )
         self.partitions_limit = StateLimit(
             "partitions", "partitions.max", max_partitions, logs.__len__, Refusals(clock)
@@ -109,8 +125,6 @@ class Topics:
         self.listeners: list[Callable[[], None]] = []
         """Called after topics were created, deleted or given more partitions."""
         self.keys_changed = keys_changed
-        self.uncommitted: list[Topic] | None = None
-        """Topics created in the open metadata transaction; None outside of one."""
         for row in metadata.topics():
             self.open(row)
         logs.discard_unknown()
@@ -148,20 +162,27 @@ class Topics:
         fault = fault_of(row.name)
         if fault is not None or row.partitions not in range(1, MAX_PARTITIONS + 1):
             raise StoreError(fault or f"a topic with {row.partitions} partitions")
-        topic = self.opened(row, exists=True)
-        self.by_name[row.name] = self.by_id[row.id] = topic
-        self.keys_changed(row.name, self.metadata.resource(TOPIC_RESOURCE, row.name))
-        return topic
-
-    def opened(self, row: TopicRow, *, exists: bool = False) -> Topic:
-        """A topic with its logs, not yet visible to requests."""
-        config = self.config_of(self.metadata.resource(TOPIC_RESOURCE, row.name))
-        now_ms = self.clock.now_ms()
+        properties = self.metadata.resource(TOPIC_RESOURCE, row.name)
+        config, now_ms = self.config_of(properties), self.clock.now_ms()
         partitions = [
-            self.logs.open(row.name, index, config, row.id, now_ms, exists=exists)
+            self.logs.open(row.name, index, config, row.id, now_ms, exists=True)
             for index in range(row.partitions)
         ]
-        return Topic(row.name, row.id, config, partitions)
+        topic = Topic(row.name, row.id, config, partitions)
+        self.names.add(row.name)
+        self.show(topic, properties)
+        return topic
+
+    def show(self, topic: Topic, properties: Mapping[str, str]) -> None:
+        """Make a topic visible, whose name is taken already."""
+        self.by_name[topic.name] = self.by_id[topic.id] = topic
+        self.keys_changed(topic.name, properties)
+
+    def hide(self, topic: Topic) -> None:
+        """Make a topic invisible, and its name free."""
+        del self.by_name[topic.name], self.by_id[topic.id]
+        self.names.discard(topic.name)
+        self.keys_changed(topic.name, {})
 
     def config_of(self, properties: Mapping[str, str]) -> LogConfig:
         """The effective configuration: the topic's own keys over the host's defaults.
@@ -207,25 +228,6 @@ class Topics:
         for listener in self.listeners:
             listener()
 
-    @contextmanager
-    def creating(self) -> Iterator[None]:
-        """Create several topics in one transaction, so with one disk write; if it fails, create none."""
-        created: list[Topic] = []
-        self.uncommitted = created
-        try:
-            with self.metadata.transaction():
-                yield
-        except BaseException:
-            for topic in created:
-                del self.by_name[topic.name], self.by_id[topic.id]
-                self.keys_changed(topic.name, {})
-                self.delete_logs(topic.name, len(topic.partitions))
-            raise
-        finally:
-            self.uncommitted = None
-        if created:
-            self.tell()
-
     def reconfigure(self, topic: Topic, config: LogConfig) -> None:
         """Apply a configuration to a topic and its logs, from the next append on."""
         topic.config = config
@@ -233,17 +235,20 @@ class Topics:
             log.config = config
 
     def set_defaults(self, defaults: LogConfig) -> None:
-        """Change the defaults of all topics.
-
-        A topic whose own keys conflict with the new defaults keeps its configuration.
-        """
+        """Change the defaults of all topics."""
         self.defaults = defaults
         for topic in self.by_name.values():
-            with suppress(ApiError):
-                self.reconfigure(topic, self.config_of(self.metadata.resource(TOPIC_RESOURCE, topic.name)))
+            self.refresh(topic, self.metadata.resource(TOPIC_RESOURCE, topic.name))
+
+    def refresh(self, topic: Topic, properties: Mapping[str, str]) -> None:
+        """Apply the current defaults to a topic. One whose own keys conflict with them keeps its
+        configuration.
+        """
+        with suppress(ApiError):
+            self.reconfigure(topic, self.config_of(properties))
 
     def check_new(self, name: str, partitions: int, properties: Mapping[str, str]) -> None:
-        """Check whether `create` would succeed; reports faults in Kafka's order."""
+        """Check that a topic can be created; reports faults in Kafka's order."""
         self.check_new_name(name)
         self.config_of(properties)
         check_partitions(partitions)
@@ -267,70 +272,13 @@ class Topics:
         check_name(name)
         if name == CLUSTER_METADATA_TOPIC:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
-        if name in self.by_name:
+        if name in self.names:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        rival = self.colliding(name)
+        rival = self.names.rival(name)
         if rival is not None:
             raise ApiError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {rival}"
             )
-
-    def colliding(self, name: str) -> str | None:
-        """A topic whose name differs only in ``.`` and ``_``. Kafka refuses it: metric names would clash."""
-        if "." not in name and "_" not in name:
-            return None
-        folded = name.replace(".", "_")
-        return next((other for other in self.by_name if other.replace(".", "_") == folded), None)
-
-    def delete(self, topic: Topic) -> None:
-        """Delete a topic, its configuration and its logs.
-
-        Raises:
-            ApiError: KAFKA_STORAGE_ERROR: the topic is deleted, but some of its files remain.
-        """
-        with self.metadata.transaction():
-            self.metadata.delete_topic(topic.name)
-            self.metadata.put_resource(TOPIC_RESOURCE, topic.name, {})
-        del self.by_name[topic.name], self.by_id[topic.id]
-        self.keys_changed(topic.name, {})
-        failure = self.delete_logs(topic.name, len(topic.partitions))
-        self.tell()
-        if failure is not None:
-            raise failure
-
-    def grow(self, topic: Topic, partitions: int) -> None:
-        """Add partitions until the topic has ``partitions``; on failure, add none.
-
-        Raises:
-            ApiError: KAFKA_STORAGE_ERROR.
-        """
-        now_ms = self.clock.now_ms()
-        try:
-            with self.metadata.transaction():
-                self.metadata.put_topic(TopicRow(topic.name, topic.id, partitions))
-                added = [
-                    self.logs.open(topic.name, index, topic.config, topic.id, now_ms)
-                    for index in range(len(topic.partitions), partitions)
-                ]
-        except BaseException:
-            self.delete_logs(topic.name, partitions, len(topic.partitions))
-            raise
-        topic.partitions += added
-        self.tell()
-
-    def delete_logs(self, name: str, partitions: int, first: int = 0) -> ApiError | None:
-        """Delete a topic's logs from index ``first`` on. Return the first failure; the others are still
-        deleted.
-        """
-        failure = None
-        for index in range(first, partitions):
-            if self.logs.log(name, index) is None:
-                continue
-            try:
-                self.logs.delete(name, index)
-            except ApiError as error:
-                failure = failure or error
-        return failure
 
     def fresh_id(self) -> bytes:
         """An unused id. Kafka reserves the ids 0 and 1, and ids whose text starts with a dash."""

@@ -10,7 +10,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.record_batch import record_batches, records
 
 if TYPE_CHECKING:
-    from odradek.broker.topics import Topics
+    from odradek.broker.topic_changes import ChangeableTopics
     from odradek.log.partition_log import PartitionLog
     from odradek.testing.host_thread import HostThread
 
@@ -35,7 +35,7 @@ class HostTopics:
         self.thread = thread
 
     @property
-    def topics(self) -> Topics:
+    def topics(self) -> ChangeableTopics:
         return self.thread().host.broker.topics
 
     def create(self, name: str, partitions: int = 1, **config: object) -> None:

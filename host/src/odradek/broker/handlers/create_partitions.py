@@ -8,7 +8,9 @@ Behavior:
     * ``validate_only`` gives the same answer and changes nothing.
     * Valid new partitions are charged to the mutation quota (KIP-599), also with ``validate_only``. While the
       quota is exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and is not charged.
-    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
+    * All new partitions of a topic exist before they are visible, and those of all topics before the answer.
+      Another request for the same topic waits until then.
+    * A topic that is not begun within TimeoutMs is REQUEST_TIMED_OUT, and does not grow.
 Versions:
     * v1: as v0. v2: flexible.
     * v3: before it the mutation quota throttles, but refuses nothing.
@@ -20,15 +22,18 @@ Differs from Kafka:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
-from odradek.broker.request_timeout import check_time_left
+from odradek.broker.request_timeout import RequestDeadline
 from odradek.broker.topics import Topic, check_partitions
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
+from odradek.steps import Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.create_partitions import (
@@ -55,8 +60,15 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatePartitions
 @answers(CreatePartitionsRequest, CreatePartitionsResponse, refusal=refuse, charge=charge_mutations)
 def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, broker: Broker
-) -> CreatePartitionsResponse | Mutated:
-    check_time_left(request.timeout_ms)
+) -> CreatePartitionsResponse | Mutated | Deferred[CreatePartitionsResponse | Mutated]:
+    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
+    return broker.steps.answer(grow_all(request, deadline, context, broker))
+
+
+def grow_all(
+    request: CreatePartitionsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
+) -> Generator[Step, None, CreatePartitionsResponse | Mutated]:
+    """Let all topics grow, partition by partition."""
     quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}
@@ -65,28 +77,39 @@ def create_partitions(
         try:
             if times[name] > 1:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            grow(topic, request.validate_only, quota, broker)
+            yield from grow(topic, request.validate_only, deadline, quota, broker)
         except ApiError as error:
             results.append(refused(name, error.code, error.message))
         else:
             results.append(CreatePartitionsTopicResult(name=name))
+        yield None
     return mutated(CreatePartitionsResponse(results=results), quota)
 
 
 def grow(
-    wanted: CreatePartitionsTopic, validate_only: bool, quota: ControllerMutationQuota, broker: Broker
-) -> None:
+    wanted: CreatePartitionsTopic,
+    validate_only: bool,
+    deadline: RequestDeadline,
+    quota: ControllerMutationQuota,
+    broker: Broker,
+) -> Generator[Step, None, None]:
     """Add partitions to one topic, or only check that they could be added."""
     topic = broker.topics.named(wanted.name)
     if topic is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    check_count(wanted.count, topic)
-    if wanted.assignments is not None:
-        check_assignments(wanted, len(topic.partitions), broker.settings.node_id)
-    broker.topics.partitions_limit.check(wanted.count - len(topic.partitions))
-    quota.record(wanted.count - len(topic.partitions))
-    if not validate_only:
-        broker.topics.grow(topic, wanted.count)
+    with topic.extending() as ahead:
+        if ahead is not None:
+            yield ahead
+        deadline.check()
+        if broker.topics.named(wanted.name) is not topic:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        check_count(wanted.count, topic)
+        if wanted.assignments is not None:
+            check_assignments(wanted, len(topic.partitions), broker.settings.node_id)
+        broker.topics.partitions_limit.check(wanted.count - len(topic.partitions))
+        quota.record(wanted.count - len(topic.partitions))
+        if not validate_only:
+            yield from broker.topics.growth(topic, wanted.count)
 
 
 def check_count(count: int, topic: Topic) -> None:

@@ -11,7 +11,9 @@ Behavior:
     * The partitions of a valid topic are charged to the mutation quota (KIP-599), also with
       ``validate_only``. While the quota is exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and is not
       charged.
-    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
+    * All partitions of a topic exist before it is visible, and all topics before the answer. Until then, its
+      name is taken for other requests: TOPIC_ALREADY_EXISTS.
+    * A topic that is not begun within TimeoutMs is REQUEST_TIMED_OUT, and is not created.
 Versions:
     * v5 returns the outcome (partitions, factor, effective configuration), v7 the topic's id.
     * v6: before it the mutation quota throttles, but refuses nothing.
@@ -23,15 +25,17 @@ Differs from Kafka:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.topic_resource import effective_entries
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
 from odradek.broker.replica_assignment import check_replicas, wrong
-from odradek.broker.request_timeout import check_time_left
+from odradek.broker.request_timeout import RequestDeadline
+from odradek.broker.topic_changes import NewTopics
 from odradek.broker.topics import MAX_PARTITIONS_OF_REQUEST, check_partitions
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.wire.api_error import ApiError
@@ -62,31 +66,37 @@ def refused(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
 @answers(CreateTopicsRequest, CreateTopicsResponse, refusal=refuse, charge=charge_mutations)
 def create_topics(
     request: CreateTopicsRequest, context: RequestContext, broker: Broker
-) -> CreateTopicsResponse | Mutated:
-    check_time_left(request.timeout_ms)
+) -> CreateTopicsResponse | Mutated | Deferred[CreateTopicsResponse | Mutated]:
+    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
+    return broker.steps.answer(create_all(request, deadline, context, broker))
+
+
+def create_all(
+    request: CreateTopicsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
+) -> Generator[None, None, CreateTopicsResponse | Mutated]:
+    """Create all topics, partition by partition."""
     check_total(request, broker)
     quota = mutation_quota(context, broker, STRICT_VERSION)
     times = Counter(topic.name for topic in request.topics)
     wanted = {topic.name: topic for topic in request.topics}
-    with broker.topics.creating():
-        results = [outcome(topic, times[name], request, quota, broker) for name, topic in wanted.items()]
+    results = []
+    with NewTopics(broker.topics) as new:
+        for name, topic in wanted.items():
+            try:
+                deadline.check()
+                if times[name] > 1:
+                    raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+                result = yield from create(topic, request.validate_only, new, quota, broker)
+            except ApiError as error:
+                result = refused(name, error.code, error.message)
+            results.append(result)
+            yield
+        yield from new.store()
+    for place, result in enumerate(results):
+        if result.name in new.failed and not result.error_code:
+            problem = new.failed[result.name]
+            results[place] = refused(result.name, problem.code, problem.message)
     return mutated(CreateTopicsResponse(topics=results), quota)
-
-
-def outcome(
-    wanted: CreatableTopic,
-    times: int,
-    request: CreateTopicsRequest,
-    quota: ControllerMutationQuota,
-    broker: Broker,
-) -> CreatableTopicResult:
-    """The outcome for one topic."""
-    try:
-        if times > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        return create(wanted, request.validate_only, quota, broker)
-    except ApiError as error:
-        return refused(wanted.name, error.code, error.message)
 
 
 def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
@@ -102,8 +112,12 @@ def check_total(request: CreateTopicsRequest, broker: Broker) -> None:
 
 
 def create(
-    wanted: CreatableTopic, validate_only: bool, quota: ControllerMutationQuota, broker: Broker
-) -> CreatableTopicResult:
+    wanted: CreatableTopic,
+    validate_only: bool,
+    new: NewTopics,
+    quota: ControllerMutationQuota,
+    broker: Broker,
+) -> Generator[None, None, CreatableTopicResult]:
     """Create one topic, or only check that it could be created."""
     broker.topics.check_new_name(wanted.name)
     properties = properties_of(wanted)
@@ -112,7 +126,10 @@ def create(
     check_partitions(partitions)
     broker.topics.check_room(partitions)
     quota.record(partitions)
-    topic_id = NIL_UUID if validate_only else broker.topics.create(wanted.name, partitions, properties).id
+    topic_id = NIL_UUID
+    if not validate_only:
+        topic = yield from new.add(wanted.name, partitions, properties)
+        topic_id = topic.id
     return CreatableTopicResult(
         name=wanted.name,
         topic_id=topic_id,

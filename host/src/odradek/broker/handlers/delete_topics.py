@@ -7,7 +7,8 @@ Behavior:
     * The partitions of a topic to delete are charged to the mutation quota (KIP-599). While the quota is
       exhausted a topic is THROTTLING_QUOTA_EXCEEDED, and stays.
     * Fetches that wait for one of its partitions are answered.
-    * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
+    * A topic is invisible once its deletion is stored; its logs are gone before the answer.
+    * A topic that is not begun within TimeoutMs is REQUEST_TIMED_OUT, and stays.
 Versions:
     * v5: error messages; before it the mutation quota throttles, but refuses nothing. v6: by name or by id.
 """
@@ -15,13 +16,15 @@ Versions:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.dispatch.throttling import Mutated, charge_mutations, mutated, mutation_quota
-from odradek.broker.request_timeout import check_time_left
+from odradek.broker.request_timeout import RequestDeadline
+from odradek.broker.topic_changes import STORED_TOGETHER
 from odradek.broker.topics import Topic
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.quota.controller_mutation_quota import ControllerMutationQuota
 from odradek.wire.api_error import ApiError
@@ -58,19 +61,43 @@ def refused(name: str | None, topic_id: bytes, code: ErrorCode, message: str | N
 @answers(DeleteTopicsRequest, DeleteTopicsResponse, refusal=refuse, charge=charge_mutations)
 def delete_topics(
     request: DeleteTopicsRequest, context: RequestContext, broker: Broker
-) -> DeleteTopicsResponse | Mutated:
-    check_time_left(request.timeout_ms)
+) -> DeleteTopicsResponse | Mutated | Deferred[DeleteTopicsResponse | Mutated]:
+    deadline = RequestDeadline.after(request.timeout_ms, broker.clock)
+    return broker.steps.answer(delete_all(request, deadline, context, broker))
+
+
+def delete_all(
+    request: DeleteTopicsRequest, deadline: RequestDeadline, context: RequestContext, broker: Broker
+) -> Generator[None, None, DeleteTopicsResponse | Mutated]:
+    """Delete all topics: some with one write to the disk, then their logs one by one."""
     times = Counter((state.name, state.topic_id) for state in mentioned(request))
     quota = mutation_quota(context, broker, STRICT_VERSION)
-    responses = [delete(mention, times, quota, broker) for mention in answered(times, broker)]
+    responses: list[DeletableTopicResult] = []
+    mentions = yield from answered(times, broker)
+    for start in range(0, len(mentions), STORED_TOGETHER):
+        chosen: dict[int, Topic] = {}
+        for mention in mentions[start : start + STORED_TOGETHER]:
+            found = choose(mention, times, deadline, quota, broker)
+            if isinstance(found, Topic):
+                chosen[len(responses)] = found
+                found = DeletableTopicResult(name=found.name, topic_id=found.id, error_message=None)
+            responses.append(found)
+            yield
+        failed = yield from broker.topics.deletion(list(chosen.values()))
+        for place, topic in chosen.items():
+            if topic.id in failed:
+                error = failed[topic.id]
+                responses[place] = refused(topic.name, topic.id, error.code, error.message)
     return mutated(DeleteTopicsResponse(responses=responses), quota)
 
 
-def answered(times: Counter[Mention], broker: Broker) -> list[Mention]:
+def answered(times: Counter[Mention], broker: Broker) -> Generator[None, None, list[Mention]]:
     """The mentions that get an answer: all except ids of topics that are also named."""
-    by_name = {
-        topic.id for name, topic_id in times if topic_id == NIL_UUID and (topic := named(name, broker))
-    }
+    by_name = set()
+    for name, topic_id in times:
+        if topic_id == NIL_UUID and (topic := named(name, broker)):
+            by_name.add(topic.id)
+        yield
     return [(name, topic_id) for name, topic_id in times if name is not None or topic_id not in by_name]
 
 
@@ -79,12 +106,17 @@ def named(name: str | None, broker: Broker) -> Topic | None:
     return None if name is None else broker.topics.named(name)
 
 
-def delete(
-    mention: Mention, times: Counter[Mention], quota: ControllerMutationQuota, broker: Broker
-) -> DeletableTopicResult:
-    """The outcome for one topic."""
+def choose(
+    mention: Mention,
+    times: Counter[Mention],
+    deadline: RequestDeadline,
+    quota: ControllerMutationQuota,
+    broker: Broker,
+) -> Topic | DeletableTopicResult:
+    """The topic to delete, or the refusal."""
     name, topic_id = mention
     try:
+        deadline.check()
         topic = find(mention, times, broker)
         name, topic_id = topic.name, topic.id
         if mention[0] is not None and times[None, topic.id]:
@@ -92,10 +124,9 @@ def delete(
                 ErrorCode.INVALID_REQUEST, "The provided topic name maps to an ID that was already supplied."
             )
         quota.record(len(topic.partitions))
-        broker.topics.delete(topic)
     except ApiError as error:
         return refused(name, topic_id, error.code, error.message)
-    return DeletableTopicResult(name=name, topic_id=topic_id, error_message=None)
+    return topic
 
 
 def find(mention: Mention, times: Counter[Mention], broker: Broker) -> Topic:

@@ -5,6 +5,8 @@ Behavior:
     * A topic that is named twice is answered once.
     * An unknown topic is created if the request and ``auto.create.topics.enable`` allow it and the name is
       legal.
+    * All partitions of a created topic exist before it is visible. While another request creates it, it is
+      unknown.
     * Unknown topics that would have more than 10 000 partitions together are not created.
     * An unknown id is UNKNOWN_TOPIC_ID, with a null name.
     * This node is the only broker, the controller, and the leader of everything, in leader epoch 0.
@@ -18,13 +20,21 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import nullcontext
+from collections.abc import Collection, Generator
+from functools import cache
 
 from odradek.broker.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED_FOR, TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
-from odradek.broker.topics import LEADER_EPOCH, MAX_PARTITIONS_OF_REQUEST, Topic, check_name
+from odradek.broker.topic_changes import NewTopics
+from odradek.broker.topics import (
+    LEADER_EPOCH,
+    MAX_PARTITIONS,
+    MAX_PARTITIONS_OF_REQUEST,
+    Topic,
+    check_name,
+)
+from odradek.deferred import Deferred
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -52,17 +62,29 @@ def refuse(request: MetadataRequest, code: ErrorCode, _message: str | None) -> M
 
 
 @answers(MetadataRequest, MetadataResponse, refusal=refuse)
-def metadata(request: MetadataRequest, context: RequestContext, broker: Broker) -> MetadataResponse:
+def metadata(
+    request: MetadataRequest, context: RequestContext, broker: Broker
+) -> MetadataResponse | Deferred[MetadataResponse]:
+    may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
+    return broker.steps.answer(describe(request, context, broker, may_create), droppable=not may_create)
+
+
+def describe(
+    request: MetadataRequest, context: RequestContext, broker: Broker, may_create: bool
+) -> Generator[None, None, MetadataResponse]:
+    """Describe the topics one by one, and create them if that is asked for."""
     endpoint = broker.endpoint(context.connection)
     node_id = broker.settings.node_id
     wants_all = request.topics is None or (context.api_version == 0 and not request.topics)
     operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_ASKED_FOR
+    topics: list[MetadataResponseTopic] = []
     if wants_all:
-        topics = [description(topic, node_id) for topic in broker.topics]
+        for topic in list(broker.topics):
+            topics.append(description(topic, node_id, operations))
+            yield
     else:
-        topics = look_up_all(wanted(request, context.api_version), request, broker)
-    for topic in topics:
-        topic.topic_authorized_operations = operations if topic.error_code == 0 else NOT_ASKED_FOR
+        mentioned = wanted(request, context.api_version)
+        topics = yield from look_up_all(mentioned, may_create, operations, broker)
     cluster_asked = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node_id=node_id, host=endpoint.host, port=endpoint.port)],
@@ -89,55 +111,78 @@ def wanted(request: MetadataRequest, version: int) -> Collection[MetadataRequest
 
 
 def look_up_all(
-    topics: Collection[MetadataRequestTopic], request: MetadataRequest, broker: Broker
-) -> list[MetadataResponseTopic]:
-    """Each topic. Unknown ones are created, if that is allowed, with one write to the disk."""
-    unknown = sum(topic.topic_id == NIL_UUID and topic.name not in broker.topics.by_name for topic in topics)
-    allowed = request.allow_auto_topic_creation and broker.settings.auto_create_topics_enable
-    may_create = allowed and 0 < unknown * broker.settings.num_partitions <= MAX_PARTITIONS_OF_REQUEST
-    with broker.topics.creating() if may_create else nullcontext():
-        return [look_up(topic, broker, may_create) for topic in topics]
+    topics: Collection[MetadataRequestTopic], may_create: bool, operations: int, broker: Broker
+) -> Generator[None, None, list[MetadataResponseTopic]]:
+    """Each topic. Unknown ones are created, if that is allowed, many with one write to the disk."""
+    unknown = 0
+    for topic in topics if may_create else ():
+        unknown += topic.topic_id == NIL_UUID and topic.name not in broker.topics.by_name
+        yield
+    may_create = 0 < unknown * broker.settings.num_partitions <= MAX_PARTITIONS_OF_REQUEST
+    found = []
+    with NewTopics(broker.topics) as new:
+        for topic in topics:
+            found.append((yield from look_up(topic, new if may_create else None, operations, broker)))
+            yield
+        yield from new.store()
+    for place, each in enumerate(found):
+        if each.name in new.failed:
+            found[place] = MetadataResponseTopic(error_code=new.failed[each.name].code, name=each.name)
+    return found
 
 
-def look_up(wanted: MetadataRequestTopic, broker: Broker, may_create: bool) -> MetadataResponseTopic:
+def look_up(
+    wanted: MetadataRequestTopic, new: NewTopics | None, operations: int, broker: Broker
+) -> Generator[None, None, MetadataResponseTopic]:
     """One topic, or its error."""
+    node_id = broker.settings.node_id
     if wanted.topic_id != NIL_UUID:
         by_id = broker.topics.by_id.get(wanted.topic_id)
         if by_id is not None:
-            return description(by_id, broker.settings.node_id)
+            return description(by_id, node_id, operations)
         return MetadataResponseTopic(
             error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=wanted.topic_id
         )
     name = wanted.name or ""
-    try:
-        topic = broker.topics.named(name) or create(name, broker, may_create)
-    except ApiError as error:
-        return MetadataResponseTopic(error_code=error.code, name=name)
-    return description(topic, broker.settings.node_id)
+    topic = broker.topics.named(name)
+    if topic is None:
+        try:
+            topic = yield from create(name, new, broker)
+        except ApiError as error:
+            return MetadataResponseTopic(error_code=error.code, name=name)
+    return description(topic, node_id, operations)
 
 
-def create(name: str, broker: Broker, may_create: bool) -> Topic:
+def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, None, Topic]:
     """An unknown topic, created if that is allowed."""
     check_name(name)
-    if not may_create:
+    # like Kafka, do not show a topic that another request is creating: the client asks again
+    if new is None or name in broker.topics.names:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return broker.topics.create(name, broker.settings.num_partitions, {})
+    return (yield from new.add(name, broker.settings.num_partitions, {}))
 
 
-def description(topic: Topic, node_id: int) -> MetadataResponseTopic:
+def description(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:
     """A topic and its partitions."""
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[
-            MetadataResponsePartition(
-                partition_index=index,
-                leader_id=node_id,
-                leader_epoch=LEADER_EPOCH,
-                replica_nodes=[node_id],
-                isr_nodes=[node_id],
-            )
-            for index in range(len(topic.partitions))
-        ],
+        partitions=list(partition_rows(node_id)[: len(topic.partitions)]),
+        topic_authorized_operations=operations,
+    )
+
+
+@cache
+def partition_rows(node_id: int) -> tuple[MetadataResponsePartition, ...]:
+    """The descriptions of partitions, which are the same for all topics."""
+    return tuple(
+        MetadataResponsePartition(
+            partition_index=index,
+            leader_id=node_id,
+            leader_epoch=LEADER_EPOCH,
+            replica_nodes=[node_id],
+            isr_nodes=[node_id],
+        )
+        for index in range(MAX_PARTITIONS)
     )
