@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import logging
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -17,17 +15,9 @@ from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
+from support.loops import loops
 
 SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
-
-
-def loops() -> list[Any]:
-    """asyncio's own loop, and uvloop's if it is installed."""
-    found: list[Any] = [pytest.param(asyncio.new_event_loop, id="asyncio")]
-    if importlib.util.find_spec("uvloop") is not None:
-        uvloop = importlib.import_module("uvloop")
-        found.append(pytest.param(uvloop.new_event_loop, id="uvloop"))
-    return found
 
 
 class SizeDispatcher:

@@ -13,7 +13,7 @@ from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
 from odradek.broker.composition import compose_broker
-from odradek.broker.dispatch.dispatcher import Dispatcher
+from odradek.broker.dispatch.dispatcher import Dispatcher, Frame
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
 from odradek.client.connection import answer_type
@@ -201,14 +201,14 @@ class BrokerClient:
         header = RequestHeader(request.API_KEY, chosen, 1, self.client_id)
         frame = request_header(header, flexible_request_header(request, chosen)) + encode(request, chosen)
         answer = self.dispatcher.answer(frame, 0, self.connection)
-        written: list[bytes | Throttled | None] = []
+        written: list[Frame | Throttled | None] = []
         if isinstance(answer, Deferred):
             answer.when_done(written.append)
         elif answer is not None:
             written.append(answer)
         return lambda: self.response(request, chosen, written)
 
-    def response(self, request: Any, chosen: int, written: list[bytes | Throttled | None]) -> Any:
+    def response(self, request: Any, chosen: int, written: list[Frame | Throttled | None]) -> Any:
         last = written[0] if written else None
         self.throttled = last if isinstance(last, Throttled) else None
         if self.throttled is not None:
@@ -218,5 +218,6 @@ class BrokerClient:
             return None
         if not response:
             raise EOFError
+        response = bytes(response)
         _, start = read_response_header(response, 4, flexible_response_header(request, chosen))
         return decode(answer_type(type(request)), chosen, response, start)

@@ -20,6 +20,7 @@ from odradek.wire.header import (
     request_header,
 )
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from odradek.wire.parts import Parts
 from odradek.wire.record_batch import record_batches, records
 from support.batches import NOW_MS, batch_of
 from support.broker import BrokerClient, make_broker
@@ -74,7 +75,7 @@ class Consumer:
         header = RequestHeader(FetchRequest.API_KEY, version, 1, "consumer")
         frame = request_header(header, flexible_request_header(request, version)) + encode(request, version)
         answer = self.client.dispatcher.answer(frame, 0, self.client.connection)
-        if isinstance(answer, bytes):
+        if isinstance(answer, bytes | Parts):
             return self.decoded(answer, version)
         assert isinstance(answer, Deferred)
         self.pending = answer
@@ -88,7 +89,8 @@ class Consumer:
         return response
 
     @staticmethod
-    def decoded(frame: bytes, version: int) -> FetchResponse:
+    def decoded(answer: bytes | Parts, version: int) -> FetchResponse:
+        frame = bytes(answer)
         _, start = read_response_header(frame, 4, flexible_response_header(FetchResponse, version))
         return decode(FetchResponse, version, frame, start)
 
@@ -123,7 +125,7 @@ def codes(response: FetchResponse) -> list[int]:
 
 def offsets(response: FetchResponse) -> list[int]:
     """The offsets of all records of the first partition."""
-    data = response.responses[0].partitions[0].records or b""
+    data = bytes(response.responses[0].partitions[0].records or b"")
     return [record.offset for header, batch in record_batches(data) for record in records(batch, header)]
 
 

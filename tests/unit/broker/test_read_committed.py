@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from odradek.broker.fetch.fetch_context import Partitions
-from odradek.broker.fetch.fetch_read import Read, batch_starts
+from odradek.broker.fetch.fetch_read import Read
 from odradek.broker.fetch.long_poll import LOOK_MS
 from odradek.deferred import Deferred
 from odradek.log.control_batch import TransactionMarker
+from odradek.log.extent import Extent
 from odradek.log.partition_log import PartitionLog
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import decode, encode
@@ -118,7 +118,7 @@ def response_in(frame: bytes) -> FetchResponse:
 
 def offsets(partition: PartitionData) -> list[int]:
     """The first offset of each batch."""
-    return [header.base_offset for header, _ in record_batches(partition.records or b"")]
+    return [header.base_offset for header, _ in record_batches(bytes(partition.records or b""))]
 
 
 def aborted(partition: PartitionData) -> list[tuple[int, int]] | None:
@@ -264,13 +264,8 @@ def test_without_aborted_transactions_batches_are_not_examined(
     reader.end(A, committed=False)
     for _ in range(3):
         reader.plain()
-    looked_at: list[bytes] = []
-
-    def noting(records: bytes) -> Iterable[tuple[int, int]]:
-        looked_at.append(records)
-        return batch_starts(records)
-
-    monkeypatch.setattr("odradek.broker.fetch.fetch_read.batch_starts", noting)
+    looked_at: list[Extent] = []
+    monkeypatch.setattr(Extent, "end_offset", property(looked_at.append))
 
     found = reader.fetched(2)
 

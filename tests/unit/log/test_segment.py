@@ -76,4 +76,4 @@ def test_a_truncated_segment_forgets_positions_after_the_cut(filled: PartitionLo
     segment.truncate(5 * BATCH_BYTES)
 
     assert segment.locate(5) is None
-    assert segment.read(5, BATCH_BYTES, True) is None
+    assert segment.find(5, BATCH_BYTES, True) is None

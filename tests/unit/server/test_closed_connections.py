@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import struct
 import weakref
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
-from odradek.broker.broker import Broker
-from odradek.broker.dispatch.dispatcher import Dispatcher
-from odradek.broker.dispatch.routes import load_handlers
-from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.turns import Turns, TurnSettings
-from odradek.testing.clock import MockClock
-from odradek.wire.codec import encode
-from odradek.wire.header import RequestHeader, flexible_request_header, request_header
 from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.batches import NOW_MS, batch_of
-from support.broker import make_broker, make_connection
+from support.broker_listener import BrokerListener, framed
 
 LARGE = 1 << 30
 BATCH = batch_of(b"x" * 1_000)
@@ -67,36 +55,10 @@ class SilentTransport(asyncio.Transport):
         return
 
 
-@dataclass
-class BrokerListener:
-    """The parts of a listener that a channel needs, with a whole broker."""
-
-    broker: Broker = field(default_factory=make_broker)
-    max_request_bytes: int = 10_000_000
-    draining: bool = False
-    refused: int = 0
-    refused_log: SampledLog = field(default_factory=lambda: SampledLog(logging.getLogger("odradek.test")))
-    shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
-
-    def __post_init__(self) -> None:
-        self.dispatcher = Dispatcher(self.broker, load_handlers())
-        self.turns = Turns(self.clock, TurnSettings(), call_soon=lambda callback: callback())
-
-    @property
-    def clock(self) -> MockClock:
-        assert isinstance(self.broker.clock, MockClock)
-        return self.broker.clock
-
-    def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:
-        return make_connection()
-
-    def closed(self, _channel: Channel) -> None:
-        return
-
-    def connect(self) -> WatchedChannel:
-        channel = WatchedChannel(self)
-        channel.connection_made(SilentTransport())
-        return channel
+def connected(listener: BrokerListener) -> WatchedChannel:
+    channel = WatchedChannel(listener)
+    channel.connection_made(SilentTransport())
+    return channel
 
 
 @pytest.fixture
@@ -116,12 +78,6 @@ def without_collector() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
-
-
-def framed(request: Any, version: int) -> bytes:
-    header = RequestHeader(request.API_KEY, version, 1, "client")
-    body = request_header(header, flexible_request_header(request, version)) + encode(request, version)
-    return struct.pack(">i", len(body)) + body
 
 
 def fetch(isolation_level: int = 0) -> bytes:
@@ -166,7 +122,7 @@ def test_a_closed_connection_leaves_nothing(
 ) -> None:
     listener.broker.quotas.is_enabled = quotas
     before = of_requests()
-    channel = listener.connect()
+    channel = connected(listener)
     alive = weakref.ref(channel)
 
     channel.data_received(REQUESTS[request_name])
@@ -185,7 +141,7 @@ def test_a_closed_connection_leaves_nothing(
 @pytest.mark.parametrize("isolation_level", [0, 1], ids=["all", "committed"])
 @pytest.mark.usefixtures("without_collector")
 def test_a_waiting_fetch_keeps_no_records(listener: BrokerListener, isolation_level: int) -> None:
-    channel = listener.connect()
+    channel = connected(listener)
 
     channel.data_received(fetch(isolation_level))
     listener.clock.advance(1_000)

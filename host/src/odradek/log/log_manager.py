@@ -246,6 +246,8 @@ class LogManager:
         """
         self._cancel_move((topic, partition))
         deleted = self._logs.pop((topic, partition), None)
+        if deleted is not None:
+            deleted.prepare_leaving()
         folders = [each / f"{topic}-{partition}" for each in self.directories]
         try:
             for folder in [deleted.directory] if deleted is not None else folders:

@@ -14,6 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
+from odradek.log.extent import Extent
 from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
@@ -56,6 +57,19 @@ class LogSegments:
         if offset >= self.active.base_offset:
             return (self.active,)
         return self.all[bisect_right(self.all, offset, key=_BASE_OFFSET) - 1 :]
+
+    def find(self, offset: int, max_bytes: int, min_one_message: bool) -> Extent | None:
+        """Complete batches from the one that contains ``offset``, or the next one, on; None if there is
+        none.
+        """
+        segments = self.from_offset(offset)
+        for place, segment in enumerate(segments):
+            # Compaction may have removed the batch and all that follow it in this segment: try the next one.
+            found = segment.find(offset, max_bytes, min_one_message)
+            if found is not None:
+                following = segments[place + 1].base_offset if place + 1 < len(segments) else INT64_MAX
+                return Extent(segment, *found, following)
+        return None
 
     def must_roll(
         self, config: LogConfig, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from typing import Protocol
+from weakref import WeakSet, WeakValueDictionary
+
+from odradek.log.file_slice import HeldFile, Readable
 
 
-class Releasable(Protocol):
+class Releasable(Readable, Protocol):
     """The holder of a descriptor, which it can open again when it needs it."""
 
     def release(self) -> None:
@@ -16,11 +19,15 @@ class Releasable(Protocol):
 class OpenFiles:
     """The holders of descriptors in the order of their last use, shared by all logs."""
 
-    __slots__ = ("_holders", "_max_open")
+    __slots__ = ("_held", "_holders", "_kept", "_max_open")
 
     def __init__(self, max_open: int = 512) -> None:
         self._max_open = max_open
         self._holders: OrderedDict[Releasable, None] = OrderedDict()
+        self._held: WeakValueDictionary[Releasable, HeldFile] = WeakValueDictionary()
+        """Files that are being sent."""
+        self._kept: WeakSet[HeldFile] = WeakSet()
+        """Those whose segments are closed: they stay open, up to the same bound."""
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -34,5 +41,26 @@ class OpenFiles:
     def used(self, holder: Releasable) -> None:
         self._holders.move_to_end(holder)
 
-    def closed(self, holder: Releasable) -> None:
+    def closed(self, holder: Releasable, descriptor: int) -> int:
+        """The holder is closed for good. Returns the descriptor that remains to be closed, -1 for none."""
         self._holders.pop(holder, None)
+        held = self._held.pop(holder, None)
+        if held is None:
+            return descriptor
+        keep = len(self._kept) < self._max_open
+        held.keep(descriptor if keep else -1)
+        if not keep:
+            return descriptor
+        self._kept.add(held)
+        return -1
+
+    def hold(self, holder: Releasable) -> HeldFile:
+        """The holder's file for slices of it, which share it."""
+        held = self._held.get(holder)
+        if held is None:
+            held = self._held[holder] = HeldFile(holder)
+        return held
+
+    def is_held(self, holder: Releasable) -> bool:
+        """Whether slices of the holder's file exist."""
+        return holder in self._held

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from odradek.log.batch_work import BatchWork
 from odradek.log.control_batch import TransactionMarker, marker_batch
+from odradek.log.extent import Extent
 from odradek.log.flush_state import FlushState, FlushWaiter
 from odradek.log.log_config import LogConfig
 from odradek.log.log_loader import load_producers, load_segments, load_start_offset
@@ -339,12 +340,21 @@ class PartitionLog:
     # Reading
 
     def read(self, offset: int, max_bytes: int, min_one_message: bool = True) -> bytes:
-        """Complete batches as stored, from the one that contains ``offset`` on.
+        """Complete batches as stored; the arguments are those of `find`.
+
+        Raises:
+            ApiError: As in `find`.
+        """
+        found = self.find(offset, max_bytes, min_one_message)
+        return b"" if found is None else found.read()
+
+    def find(self, offset: int, max_bytes: int, min_one_message: bool = True) -> Extent | None:
+        """Complete batches as stored, from the one that contains ``offset`` on; None if there are none.
 
         Args:
-            offset: The first offset to read; the log end offset gives no bytes.
-            max_bytes: The most bytes to return.
-            min_one_message: Return the first batch even if it is larger (KIP-74).
+            offset: The first offset to read; the log end offset gives no batches.
+            max_bytes: The most bytes to find.
+            min_one_message: Find the first batch even if it is larger (KIP-74).
 
         Raises:
             ApiError: OFFSET_OUT_OF_RANGE; CORRUPT_MESSAGE if the file is damaged.
@@ -355,13 +365,13 @@ class PartitionLog:
                 f"offset {offset} is not within {self.log_start_offset} to {self._next_offset}",
             )
         if offset == self._next_offset or (max_bytes <= 0 and not min_one_message):
-            return b""
-        for segment in self._segments.from_offset(offset):
-            data = segment.read(offset, max_bytes, min_one_message)
-            # Compaction may have removed the batch and all that follow it in this segment: try the next one.
-            if data is not None:
-                return data
-        return b""
+            return None
+        return self._segments.find(offset, max_bytes, min_one_message)
+
+    def prepare_leaving(self) -> None:
+        """The folder is about to be renamed: keep the files open that are being sent."""
+        for segment in self._segments.all:
+            segment.prepare_leaving()
 
     def offset_for_time(self, timestamp_ms: int) -> TimestampOffset | None:
         """The first record with a timestamp of ``timestamp_ms`` or later; None if there is none."""

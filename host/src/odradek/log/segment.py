@@ -6,11 +6,13 @@ remains of a failed or interrupted write are overwritten by the next one, or tru
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from odradek.log.file_slice import FileSlice
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment_index import SegmentIndex
 from odradek.wire.api_error import ApiError
@@ -122,10 +124,19 @@ class Segment:
             self._index = None
 
     def close(self) -> None:
-        """Close the segment for good: another file may soon have its name."""
+        """Close the segment for good: another file may soon have its name. Clients that it is being sent to
+        get the rest.
+        """
+        self.prepare_leaving()
         self._closed = True
-        self._files.closed(self)
+        self._descriptor = self._files.closed(self, self._descriptor)
         self.release()
+
+    def prepare_leaving(self) -> None:
+        """Open the file if it is being sent, because its name is about to go."""
+        if self._descriptor < 0 and not self._closed and self._files.is_held(self):
+            with contextlib.suppress(ApiError):  # the connections that it is being sent to are closed
+                self._open(os.O_RDONLY)
 
     def flush(self) -> None:
         """Flush the content to disk. Blocks for milliseconds."""
@@ -160,6 +171,7 @@ class Segment:
         Raises:
             OSError: The file still has its old name.
         """
+        self.prepare_leaving()
         grave = self.path.with_name(self.path.name + DELETED_SUFFIX)
         os.rename(self.path, grave)
         self.close()
@@ -307,6 +319,10 @@ class Segment:
         except OSError as error:
             raise storage_error("read", self.path, error) from error
 
+    def slice(self, length: int, position: int) -> FileSlice:
+        """The same as `pread`, to be read while it is sent."""
+        return FileSlice(self._files.hold(self), position, length)
+
     def walk(self, position: int) -> Iterator[Located]:
         """Iterate over the batches, from the one at ``position`` on.
 
@@ -350,18 +366,17 @@ class Segment:
             if header.max_timestamp_ms >= timestamp_ms and header.last_offset >= start_offset:
                 yield position, header
 
-    def read(self, offset: int, max_bytes: int, min_one_message: bool) -> bytes | None:
-        """Complete batches from the one that contains ``offset``, or the next one, on; None if there is
-        none.
+    def find(self, offset: int, max_bytes: int, min_one_message: bool) -> tuple[int, int] | None:
+        """Position and size of complete batches from the one that contains ``offset``, or the next one, on;
+        None if there is none.
         """
         found = self.locate(offset)
         if found is None:
             return None
         position, header = found
         if header.size_bytes > max_bytes:
-            return self.pread(header.size_bytes, position) if min_one_message else b""
-        end = self._boundary(position + header.size_bytes, position + max_bytes)
-        return self.pread(end - position, position)
+            return position, header.size_bytes if min_one_message else 0
+        return position, self._boundary(position + header.size_bytes, position + max_bytes) - position
 
     def _boundary(self, position: int, limit: int) -> int:
         """The last end of a batch that is not after ``limit``. A batch must start or end at ``position``."""

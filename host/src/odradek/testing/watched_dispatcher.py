@@ -21,6 +21,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
+from odradek.wire.parts import Parts
 
 HEADER_BYTES = (4, 5)
 """Size of a response header: the correlation id and, in flexible versions, an empty tag section."""
@@ -60,7 +61,7 @@ class WatchedDispatcher(Dispatcher):
             raise error
         return super().refusal(route, request, error)
 
-    def write(self, write: Callable[[Any], bytes], header_bytes: int, response: Any) -> bytes:
+    def write(self, write: Callable[[Any], bytes | Parts], header_bytes: int, response: Any) -> bytes | Parts:
         """Encode the response to the current request, changed by its fault."""
         request, fault = self.current, self.current.fault if self.current is not None else None
         if fault is not None and fault.throttle_ms and hasattr(response, "throttle_time_ms"):

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from odradek.wire.layout import layout
+from odradek.wire.parts import Parts
 from odradek.wire.reader_source import MAX_ELEMENTS, MAX_RESPONSE_ELEMENTS, compile_reader
 from odradek.wire.types import Buffer
 from odradek.wire.writer_source import compile_writer
@@ -56,7 +57,8 @@ def encode(message: object, version: int) -> bytes:
     Raises:
         WireError: A value is null, out of range or of the wrong type; or the message has no such version.
     """
-    return writer(type(message), version)(message)
+    data = writer(type(message), version)(message)
+    return bytes(data) if isinstance(data, Parts) else data
 
 
 def reader(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]:
@@ -68,8 +70,8 @@ def reader(cls: type[T], version: int) -> Callable[[Buffer, int], tuple[T, int]]
     return compiled_reader(cls, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
 
 
-def writer(cls: type[T], version: int) -> Callable[[T], bytes]:
-    """The function that `encode` uses.
+def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
+    """The function that `encode` uses. It returns `Parts` if records of the message are still in files.
 
     Raises:
         WireError: The message has no such version.
@@ -84,6 +86,6 @@ def compiled_reader(cls: type, version: int) -> Callable[[Buffer, int], tuple[An
 
 
 @functools.cache
-def compiled_writer(cls: type, version: int) -> Callable[[Any], bytes]:
+def compiled_writer(cls: type, version: int) -> Callable[[Any], bytes | Parts]:
     """`writer` without its type."""
     return compile_writer(layout(cls, version), f"{cls.__name__} v{version} writer")

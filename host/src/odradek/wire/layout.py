@@ -143,6 +143,15 @@ def constant(value: object) -> object:
     return value
 
 
+def has_records(kind: Kind) -> bool:
+    """Whether a value may contain record batches."""
+    if isinstance(kind, ArrayOf):
+        return has_records(kind.element)
+    if isinstance(kind, StructOf):
+        return any(has_records(field.kind) for field in kind)
+    return kind is Blob.RECORDS
+
+
 def smallest_size(kind: Kind, flexible: bool) -> int:
     """The fewest bytes of a value that is not null."""
     if isinstance(kind, Scalar):

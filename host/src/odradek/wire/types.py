@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, ClassVar, Protocol
 
+from odradek.wire.parts import RecordSlice
+
 LAST_VERSION = 0x7FFF
 NIL_UUID = bytes(16)
 
@@ -123,6 +125,8 @@ String = Annotated[str, Blob.STRING]
 Bytes = Annotated[bytes, Blob.BYTES]
 Records = Annotated[bytes | memoryview, Blob.RECORDS]
 """Consecutive record batches. Read without a copy: a view into the frame."""
+SentRecords = Annotated[bytes | memoryview | RecordSlice, Blob.RECORDS]
+"""`Records` in a response of the host, which may still be in a file."""
 Uuid = Annotated[bytes, Blob.UUID]
 """Sixteen raw bytes; `NIL_UUID` stands for none."""
 

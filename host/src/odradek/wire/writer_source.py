@@ -1,6 +1,7 @@
 """Generates the function that writes one version of a message.
 
-The function collects pieces and joins them once. Consecutive fixed-width values, length prefixes and empty
+The function collects pieces and joins them once; records that are still in files stay pieces of `Parts`.
+Consecutive fixed-width values, length prefixes and empty
 tagged sections included, are packed with one ``pack``; a message of nothing else is a single call. Local
 names: ``out`` the pieces, ``add`` its ``append``. A tagged field, which needs its size in front, has a list
 of its own.
@@ -16,7 +17,8 @@ from typing import Any
 
 from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import WireError
-from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, smallest_size
+from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, has_records, smallest_size
+from odradek.wire.parts import Parts, joined
 from odradek.wire.types import Blob, Scalar
 from odradek.wire.varint import SMALL, varint
 
@@ -31,13 +33,14 @@ RUNTIME: dict[str, Any] = {
     "MISTAKES": (struct.error, AttributeError, TypeError, ValueError),
     "SMALL": SMALL,
     "WireError": WireError,
+    "joined": joined,
     "pack": struct.pack,
     "varint": varint,
     "wrong_uuid": wrong_uuid,
 }
 
 
-def compile_writer(message: StructOf, title: str) -> Callable[[Any], bytes]:
+def compile_writer(message: StructOf, title: str) -> Callable[[Any], bytes | Parts]:
     """Compile the writer of one version of a message."""
     return WriterSource(message).compile(title)
 
@@ -53,7 +56,7 @@ class WriterSource:
         self.run: list[tuple[str, str]] = []
         """Fixed-width values that are not generated yet: their expressions and formats."""
 
-    def compile(self, title: str) -> Callable[[Any], bytes]:
+    def compile(self, title: str) -> Callable[[Any], bytes | Parts]:
         """Generate and compile the whole function."""
         line, block = self.source.line, self.source.block
         with block("def write(m):"):
@@ -72,7 +75,7 @@ class WriterSource:
             return
         self.flush()
         self.source.lines[head:head] = ["        out = []", "        add = out.append"]
-        self.source.line("return b''.join(out)")
+        self.source.line("return joined(out)" if has_records(self.message) else "return b''.join(out)")
 
     def packed(self) -> str:
         """The expression that packs the pending run."""

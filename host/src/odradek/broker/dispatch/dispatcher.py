@@ -17,6 +17,7 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.header import read_client_id
+from odradek.wire.parts import Parts
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,8 @@ REQUEST_HEADER = struct.Struct(">iih")
 unpack_api = struct.Struct(">hh").unpack_from
 unpack_header = REQUEST_HEADER.unpack_from
 
-Answer = bytes | Throttled | Deferred[Any] | None
+Frame = bytes | Parts
+Answer = Frame | Throttled | Deferred[Any] | None
 """A response frame, a frame that throttles its client, a deferred of either, or None if the protocol has no
 answer. A deferred frame may be None for the same reason, or empty, which closes the connection."""
 
@@ -133,7 +135,7 @@ class Dispatcher:
         correlation_id: int,
         exchange: Exchange | None,
         outcome: Any,
-    ) -> bytes | Throttled | None:
+    ) -> Frame | Throttled | None:
         """The frame of a deferred response, or of the refusal that an exception means. It is None if the
         protocol has no answer, and empty, which closes the connection, if an exception has none.
 
@@ -165,7 +167,7 @@ class Dispatcher:
         """Charge a request whose connection was lost before it was answered."""
         self.charge(route, exchange, None)
 
-    def charged(self, route: CompiledRoute, exchange: Exchange, response: Any) -> bytes | Throttled | None:
+    def charged(self, route: CompiledRoute, exchange: Exchange, response: Any) -> Frame | Throttled | None:
         """Charge a request and write its response, which tells how long the client is throttled."""
         begin_ns = self.monotonic_ns()
         throttle = self.charge(route, exchange, response)
@@ -201,9 +203,9 @@ class Dispatcher:
         correlation_id: int,
         request: Any,
         response: Any,
-        body: bytes | None = None,
-    ) -> bytes:
-        """The response as bytes. If it cannot be encoded, its handler has a bug, and that is the response."""
+        body: Frame | None = None,
+    ) -> Frame:
+        """The frame of a response. If it cannot be encoded, that is a bug of its handler, and the answer."""
         try:
             return route.frame(correlation_id, response, body)
         except Exception as error:  # noqa: BLE001  as in `respond`
@@ -224,7 +226,7 @@ class Dispatcher:
         compiled = self.compiled[(api_key << 16) + version] = route.at(version)
         return compiled
 
-    def unsupported_api_versions(self, correlation_id: int) -> bytes:
+    def unsupported_api_versions(self, correlation_id: int) -> Frame:
         """ApiVersions of a version we do not know: a v0 response that lists only the versions of ApiVersions
         (KIP-511). Not charged: the client id is in a header whose format we do not know.
         """

@@ -44,6 +44,7 @@ from odradek.broker.dispatch.throttling import Charge, charge_time
 from odradek.plugin.context import RequestContext
 from odradek.wire.codec import reader, writer
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.parts import Parts
 from odradek.wire.types import Versions
 
 API_VERSIONS_KEY = 18
@@ -172,15 +173,15 @@ class CompiledRoute:
     handler: Handler
     refusal: Refusal
     read: Callable[[Any, int], tuple[Any, int]]
-    write: Callable[[Any], bytes]
+    write: Callable[[Any], bytes | Parts]
     flexible_request: bool
     flexible_response: bool
     charge: Charge
     tells_throttle: bool
     """The response has a ``throttle_time_ms``."""
 
-    def frame(self, correlation_id: int, response: Any, body: bytes | None = None) -> bytes:
-        """The response as bytes, with its length; ``body`` if it is already encoded."""
+    def frame(self, correlation_id: int, response: Any, body: bytes | Parts | None = None) -> bytes | Parts:
+        """The response as bytes or parts, with its length; ``body`` if it is already encoded."""
         if body is None:
             body = self.write(response)
         if self.flexible_response:

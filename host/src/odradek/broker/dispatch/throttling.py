@@ -25,6 +25,7 @@ from odradek.quota.controller_mutation_quota_manager import UNBOUNDED_QUOTA
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.quota.throttled_channels import ThrottledChannel
 from odradek.wire.limits import INT32_MAX
+from odradek.wire.parts import Parts
 
 RESPONSE_SIZE_BYTES = 4
 """The length in front of a response; Kafka counts it with a fetch's."""
@@ -48,7 +49,7 @@ class Exchange:
     request: Any
     request_bytes: int
     """Header and body."""
-    write: Callable[[Any], bytes]
+    write: Callable[[Any], bytes | Parts]
     """Encodes the response."""
     monotonic_ns: Callable[[], int]
     spent_ns: int = 0
@@ -57,7 +58,7 @@ class Exchange:
     """The monotonic time of all charges of this exchange."""
     response: Any = None
     """None if there is none, also because the connection closes."""
-    body: bytes | None = None
+    body: bytes | Parts | None = None
     """The encoded response, if its size was needed."""
     network: Callable[[int], None] | None = None
     """Records the nanoseconds that writing the response took; they alone never throttle a client."""
@@ -84,7 +85,7 @@ Charge = Callable[[Exchange, QuotaManagers], Throttle]
 class Throttled:
     """An answer after which the channel is muted for a while."""
 
-    frame: bytes | None
+    frame: bytes | Parts | None
     """None where the protocol has no answer."""
     throttle: Throttle
     client: tuple[str, str | None]

@@ -7,7 +7,8 @@ client is throttled, the channel is *muted* and further requests wait as bytes. 
 The hot path is a chunk that holds exactly one frame: it is parsed in place, answered by a plain call and
 written, without a task, a queue or a copy. Several frames wait for the connection's turn (`Turns`); the
 answers of a turn are written together, because a write costs more than most answers. The rest of a large
-frame is received by a `LargeFrame`.
+frame is received by a `LargeFrame`. An answer with records that are still in files is a `Sending`: it is read
+piece by piece, as the client takes it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.large_frame import LargeFrame, switch
+from odradek.server.sockets.sending import Sending
 from odradek.server.sockets.turns import Turns
+from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
+from odradek.wire.parts import Parts
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +44,8 @@ LARGE_FRAME_BYTES = 65_536
 NEVER_NS = 1 << 63
 BACKLOG = 1
 """A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
+PIECES_PER_TURN = 4
+"""How many pieces of an answer are sent before the other connections have their turn: about a millisecond."""
 
 
 class Answers(Protocol):
@@ -97,8 +103,8 @@ class Channel(asyncio.Protocol):
         """Bytes that are not answered yet; None if there are none."""
         self.answers: list[bytes] | None = None
         """Answers to write together; None while each is written at once."""
-        self.pending: Deferred[Any] | Throttled | None = None
-        """Why the channel is muted: an answer that comes later, or a throttled client."""
+        self.pending: Deferred[Any] | Throttled | Sending | None = None
+        """Why the channel is muted: an answer that comes later or is being sent, or a throttled client."""
         self.writing_paused = False
         self.not_reading = 0
         """The reasons why the transport does not read, one bit each; see `stop_reading`."""
@@ -160,10 +166,17 @@ class Channel(asyncio.Protocol):
                     self.write_together(answer)
             elif answer is not None:
                 self.write_answers()
-                if answer.__class__ is Throttled:
-                    self.throttle(answer)
-                else:
-                    self.wait_for(answer)  # type: ignore[arg-type]
+                self.begin(answer)  # type: ignore[arg-type]  # not bytes
+
+    def begin(self, answer: Parts | Throttled | Deferred[Any]) -> None:
+        """Mute the channel until the answer is sent, or its client may go on."""
+        if isinstance(answer, Deferred):
+            self.pending = answer
+            answer.when_done(self.resume)
+        elif isinstance(answer, Parts):
+            self.send(answer)
+        else:
+            self.throttle(answer)
 
     def write_together(self, answer: bytes) -> None:
         """Hold an answer back until the whole chunk is answered, or the limits are reached."""
@@ -211,10 +224,13 @@ class Channel(asyncio.Protocol):
         return self.pending is not None or self.writing_paused or self.closing
 
     def take_turn(self, end_ns: int) -> bool:
-        """Answer requests in the buffer until one mutes the channel or the turn is over; see `TurnTaker`."""
+        """Send more of an answer, or answer requests in the buffer until one mutes the channel or the turn is
+        over; see `TurnTaker`.
+        """
+        sent = self.send_more()
         buffer, turns = self.buffer, self.turns
         if buffer is None:
-            return False
+            return sent
         start, end, answered = 0, len(buffer), 0
         self.answers = []
         while not (self.pending or self.writing_paused or self.closing) and end - start >= 4:
@@ -246,7 +262,7 @@ class Channel(asyncio.Protocol):
             self.buffer = buffer or None
         self.limit_read_ahead()
         self.receive_rest()
-        return answered > 0
+        return sent or answered > 0
 
     def receive_rest(self) -> None:
         """Let a `LargeFrame` receive the missing part of a large frame, unless the channel is muted."""
@@ -281,12 +297,42 @@ class Channel(asyncio.Protocol):
             if not self.not_reading and not self.closing:
                 self.transport.resume_reading()
 
-    def wait_for(self, answer: Deferred[Any]) -> None:
-        """Mute the channel until the answer is sent."""
-        self.pending = answer
-        answer.when_done(self.resume)
+    def send(self, answer: bytes | Parts) -> None:
+        """Write an answer. If that takes longer, the channel is muted meanwhile."""
+        if isinstance(answer, bytes):
+            self.transport.write(answer)
+            return
+        self.pending = Sending(answer)
+        if self.has_sent(self.pending):
+            self.pending = None
 
-    def resume(self, answer: bytes | Throttled | None) -> None:
+    def has_sent(self, sending: Sending) -> bool:
+        """Write more of an answer, as much as the transport takes; True if that was the rest."""
+        self.last_active_ms = self.monotonic_ms()
+        try:
+            for _ in range(PIECES_PER_TURN):
+                if not sending.left or self.writing_paused:
+                    return not sending.left
+                self.transport.writelines(sending.next_bytes())
+        except ApiError as error:
+            log.error(
+                "closing a connection: its answer cannot be read",
+                extra={"connection": self.context.connection_id, "why": str(error)},
+            )
+            self.abort()
+            return False
+        self.turns.join(self)
+        return False
+
+    def send_more(self) -> bool:
+        """Continue with the answer that is being sent; False if there is none, or the client has to read."""
+        if not isinstance(self.pending, Sending) or self.writing_paused or self.closing:
+            return False
+        if self.has_sent(self.pending):
+            self.unmute()
+        return True
+
+    def resume(self, answer: bytes | Parts | Throttled | None) -> None:
         """Write the pending answer, if there is one, and take the next requests; if it is empty, close."""
         self.pending = None
         if answer is None:
@@ -298,18 +344,20 @@ class Channel(asyncio.Protocol):
             if self.owner.draining:
                 self.close()
         else:
-            self.transport.write(answer)
-            self.go_on()
+            self.send(answer)
+            if self.pending is None:
+                self.go_on()
 
     def throttle(self, answer: Throttled) -> None:
         """Write an answer, and mute the channel until the throttle time is over."""
         if answer.frame is not None:
-            self.transport.write(answer.frame)
+            # the empty response of a fetch; a whole one only if a quota was set while it was read
+            self.transport.write(bytes(answer.frame))
         self.pending = answer
         answer.begin(self.unmute)
 
     def unmute(self) -> None:
-        """The client is no longer throttled."""
+        """The client is no longer throttled, or has its answer."""
         self.pending = None
         self.go_on()
 
@@ -329,6 +377,7 @@ class Channel(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.writing_paused = False
+        self.send_more()
         if self.buffer is not None:
             self.turns.join(self)
         self.limit_read_ahead()
@@ -367,12 +416,13 @@ class Channel(asyncio.Protocol):
         self.transport.abort()
 
     def idle_since_ms(self) -> int | None:
-        """When the client was last active; None while it waits for an answer or is throttled.
+        """When the client was last active, or took a part of its answer; None while it waits for an answer
+        or is throttled.
 
         While a throttled channel is not read, the host cannot notice that its client has left: such a channel
         counts as idle, as any throttled one does in Kafka.
         """
-        if self.pending is None or self.closing:
+        if self.pending is None or self.closing or isinstance(self.pending, Sending):
             return self.last_active_ms
         if self.not_reading and isinstance(self.pending, Throttled):
             return self.last_active_ms

@@ -21,7 +21,7 @@ from odradek.server.sockets.turns import Turns
 
 log = logging.getLogger(__name__)
 
-WRITE_HIGH_WATER_BYTES = 1 << 20
+WRITE_HIGH_WATER_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from odradek.wire.types import (
     Int16,
     Int32,
     Int64,
-    Records,
+    SentRecords,
     String,
     Uuid,
     Versions,
@@ -122,7 +122,7 @@ class PartitionData:
     """Null unless committed records were asked for."""
     preferred_read_replica: Annotated[Int32, since(11)] = -1
     """Broker to read from instead, -1 for this one."""
-    records: Records | None = b""
+    records: SentRecords | None = b""
     """Consecutive record batches; the last may be partial."""
 
 
