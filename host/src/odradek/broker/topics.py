@@ -197,32 +197,6 @@ class Topics:
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, error.problem) from None
 
-    def create(self, name: str, partitions: int, properties: Mapping[str, str]) -> Topic:
-        """Create a topic and its logs; on failure, neither exists.
-
-        Raises:
-            ApiError: The name, the number of partitions or a property is not legal, the topic exists,
-                POLICY_VIOLATION: there are too many, or KAFKA_STORAGE_ERROR.
-        """
-        self.check_new(name, partitions, properties)
-        row = TopicRow(name, self.fresh_id(), partitions)
-        try:
-            with self.metadata.transaction():
-                self.metadata.put_topic(row)
-                self.metadata.put_resource(TOPIC_RESOURCE, name, properties)
-                topic = self.opened(row)
-        except BaseException:
-            # logs that stay open would be reused by the next topic with this name
-            self.delete_logs(name, partitions)
-            raise
-        self.by_name[name] = self.by_id[row.id] = topic
-        self.keys_changed(name, properties)
-        if self.uncommitted is None:
-            self.tell()
-        else:
-            self.uncommitted.append(topic)
-        return topic
-
     def tell(self) -> None:
         """Call the listeners: the set of topics or partitions has changed."""
         for listener in self.listeners:
