@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from contrib.capture import (
+    acl_scenarios,
     broker_config_scenarios,
     config_scenarios,
     get_scenarios,
@@ -35,7 +36,8 @@ NODES: dict[str, Scenarios] = {
     | group_scenarios.SCENARIOS
     | record_scenarios.SCENARIOS
     | broker_config_scenarios.SCENARIOS
-    | quota_scenarios.SCENARIOS,
+    | quota_scenarios.SCENARIOS
+    | acl_scenarios.SCENARIOS,
     "": config_scenarios.WITHOUT_RECEIVER | push_scenarios.WITHOUT_RECEIVER,
 }
 """The scenarios, by the metrics reporters of the node."""

@@ -58,6 +58,7 @@ APIS = (
     "create_partitions",
     "create_topics",
     "delete_topics",
+    "describe_acls",
     "describe_client_quotas",
     "describe_producers",
     "describe_quorum",

@@ -11,6 +11,7 @@ from integration.java.main_server import Finished
 
 TOOLS = "org.apache.kafka.tools"
 MAIN_CLASSES = {
+    "kafka-acls": f"{TOOLS}.AclCommand",
     "kafka-broker-api-versions": f"{TOOLS}.BrokerApiVersionsCommand",
     "kafka-cluster": f"{TOOLS}.ClusterTool",
     "kafka-configs": "kafka.admin.ConfigCommand",

@@ -1,4 +1,5 @@
-"""kafka-transactions.sh with an open transaction; the expectations hold for Apache Kafka 4.3.1 too."""
+"""kafka-transactions.sh with an open transaction; the expectations hold for Apache Kafka 4.3.1 too, but Kafka
+accepts an abort by markers."""
 
 from __future__ import annotations
 
@@ -76,3 +77,21 @@ def test_an_unknown_id_is_reported(tools: ConsoleTools) -> None:
 
     assert described.status == 1
     assert "failed because the ID could not be found" in described.said
+
+
+def test_an_open_transaction_can_be_ended_by_its_id_but_not_by_markers(tools: ConsoleTools) -> None:
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    tools.create_topic("forced")
+    producer = confluent_kafka.Producer({"bootstrap.servers": tools.bootstrap, "transactional.id": "forced"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce("forced", b"open")
+    assert producer.flush(20) == 0
+
+    aborted = tools.run(TRANSACTIONS, "abort", "--topic", "forced", "--partition", "0", "--start-offset", "0")
+    forced = tools.run(TRANSACTIONS, "forceTerminateTransaction", "--transactionalId", "forced")
+
+    assert "The node does not support WRITE_TXN_MARKERS" in aborted.said
+    assert forced.status == 0, forced.said
+    [row] = table(tools, "describe", "--transactional-id", "forced")
+    assert row["TransactionState"] == "Empty"

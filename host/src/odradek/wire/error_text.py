@@ -9,3 +9,5 @@ MALFORMED_REQUEST = (
 """The text of INVALID_REQUEST."""
 UNKNOWN_PARTITION = "This server does not host this topic-partition."
 """The text of UNKNOWN_TOPIC_OR_PARTITION."""
+NO_AUTHORIZER = "No Authorizer is configured."
+"""The text of SECURITY_DISABLED for changes of ACLs."""
