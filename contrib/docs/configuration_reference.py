@@ -30,6 +30,7 @@ TABLE_OF_SECTION = {
     "metrics_push": "host",
     "upkeep": "host",
     "longer_units": "host",
+    "producer_ids": "host",
     "sasl": "host",
     "telemetry": "telemetry",
     "spool": "telemetry",

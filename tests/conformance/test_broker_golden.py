@@ -108,7 +108,12 @@ NODES_OWN = frozenset(
 OTHER_DEFAULTS = frozenset({"sasl.enabled.mechanisms"})
 """Keys whose default here is not Kafka's: GSSAPI there."""
 READ_ONLY = frozenset(
-    {"group.consumer.assignment.interval.ms", "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size"}
+    {
+        "group.consumer.assignment.interval.ms",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "producer.id.expiration.ms",
+    }
 )
 """Keys that Kafka changes at run time and this host does not."""
 RECORDED_MS = 1_795_169_000_000

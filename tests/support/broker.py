@@ -21,6 +21,7 @@ from odradek.deferred import Deferred
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
+from odradek.log.producer_ids import ProducerIdConfig, ProducerIds
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import CLUSTER_ID, MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
@@ -73,6 +74,7 @@ def make_broker(
     metadata: MetadataStore | None = None,
     groups: GroupConfig | None = None,
     transaction_config: TransactionConfig | None = None,
+    producer_ids: ProducerIdConfig | None = None,
     connections: ConnectionLimits | None = None,
     quotas: QuotaConfigs | None = None,
     quota_callback: ClientQuotaCallback | None = None,
@@ -91,6 +93,7 @@ def make_broker(
         more_log_dirs: Log directories in addition to ``directory``.
         metadata: A store written by another broker; None for an empty one in memory.
         groups: Limits of groups.
+        producer_ids: Limits of idempotent producers.
         transaction_config: Times and limits of transactions.
         connections: Limits of connections.
         quotas: Windows of the quotas.
@@ -106,6 +109,7 @@ def make_broker(
         log_defaults=log_defaults or LogConfig(),
         groups=groups or GroupConfig(),
         transactions=transaction_config or TransactionConfig(),
+        producer_ids=producer_ids or ProducerIdConfig(),
         connections=connections or ConnectionLimits(),
         quotas=quotas or QuotaConfigs(),
         given=given,
@@ -122,6 +126,7 @@ def make_broker(
             *more_log_dirs,
             now_ms=clock.now_ms(),
             throttle=managers.alter_log_dirs,
+            producer_ids=ProducerIds(config.producer_ids, clock),
         ),
         offsets=offsets or SqliteOffsetStore(":memory:"),
         transactions=transactions or SqliteTransactionStore(":memory:"),

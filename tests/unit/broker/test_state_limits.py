@@ -10,11 +10,14 @@ import pytest
 
 from odradek.broker.broker import Broker, BrokerSettings
 from odradek.group.group_config import GroupConfig
+from odradek.log.partition_log import PartitionLog
+from odradek.log.producer_ids import ProducerIdConfig
 from odradek.metadata.store import MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.settings.state_limit import StateLimit
 from odradek.testing.clock import MockClock
 from odradek.transaction.transaction_config import TransactionConfig
+from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -50,6 +53,7 @@ from odradek.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from support.batches import batch_of
 from support.broker import BrokerClient, make_broker
 
 OK, REFUSED = ErrorCode.NONE, ErrorCode.POLICY_VIOLATION
@@ -289,6 +293,66 @@ def test_a_transaction_that_ends_frees_its_partitions(tmp_path: Path) -> None:
 
     assert of(restarted, "partitions in transactions") == (3, 0)
     assert of(client.broker, "partitions in transactions") == (0, 0)
+
+
+# Producers
+
+
+def test_producer_ids_are_counted_once_per_partition() -> None:
+    broker = make_broker(producer_ids=ProducerIdConfig(max_ids=3))
+    topic = broker.topics.create("t", 2, {})
+
+    codes = [
+        append(broker, log, producer_id)
+        for log, producer_id in zip(
+            (*topic.partitions, *topic.partitions, topic.partitions[0]), (1, 1, 2, 2, 1), strict=True
+        )
+    ]
+
+    assert codes == [OK, OK, OK, REFUSED, OK]
+    assert of(broker, "producer ids") == (3, 1)
+
+
+def append(broker: Broker, log: PartitionLog, producer_id: int) -> int:
+    """Append the next batch of an idempotent producer; return the error code."""
+    known = log.producers.producers.get(producer_id)
+    sequence = 0 if known is None else known.last_sequence + 1
+    batch = batch_of(b"v", producer=(producer_id, 0, sequence))
+    try:
+        log.append(batch, broker.clock.now_ms())
+    except ApiError as error:
+        return error.code
+    return OK
+
+
+def test_a_deleted_topic_and_expired_producers_make_room() -> None:
+    broker = make_broker(producer_ids=ProducerIdConfig(max_ids=2, expiration_ms=10_000))
+    first, second = broker.topics.create("a", 1, {}), broker.topics.create("b", 1, {})
+    append(broker, first.partitions[0], 1)
+    append(broker, second.partitions[0], 2)
+
+    broker.topics.delete(first)
+    after_deletion = of(broker, "producer ids")
+    second.partitions[0].producers.expire(broker.clock.now_ms() + 10_000)
+
+    assert (after_deletion, of(broker, "producer ids")) == ((1, 0), (0, 0))
+
+
+def test_producers_are_counted_again_after_a_restart(tmp_path: Path) -> None:
+    metadata = MetadataStore(tmp_path / "metadata.db")
+    broker = make_broker(tmp_path / "logs", metadata=metadata)
+    log = broker.topics.create("a", 1, {}).partitions[0]
+    for producer_id in range(5):
+        append(broker, log, producer_id)
+    broker.logs.close()
+
+    config = ProducerIdConfig(max_ids=4)
+    again = make_broker(tmp_path / "logs", metadata=metadata, producer_ids=config)
+
+    assert of(broker, "producer ids") == (0, 0)
+    assert of(again, "producer ids") == (5, 0)
+    log = again.topics.log("a", 0)
+    assert [append(again, log, producer_id) for producer_id in (4, 5)] == [OK, REFUSED]
 
 
 # Users and quotas

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from odradek.log.producer_ids import ProducerIdConfig
 from odradek.log.producer_snapshot import (
     decode_snapshot,
     encode_snapshot,
@@ -13,7 +14,7 @@ from odradek.log.producer_snapshot import (
     save_snapshot,
     snapshot_offsets,
 )
-from odradek.log.producer_state_manager import PRODUCER_ID_EXPIRATION_MS, ProducerStateManager
+from odradek.log.producer_state_manager import ProducerStateManager
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.record_batch import RecordBatchHeader, parse_header
@@ -21,6 +22,8 @@ from support.batches import NOW_MS, batch_of
 
 PRODUCER = 7
 LAST = 0x7FFFFFFF
+
+EXPIRATION_MS = ProducerIdConfig().expiration_ms
 
 
 def header(
@@ -137,9 +140,9 @@ def test_a_new_epoch_forgets_the_batches_of_the_old_one() -> None:
 
 def test_a_silent_producer_is_forgotten_after_a_day() -> None:
     manager = written(header(0))
-    early = manager.expire(NOW_MS + PRODUCER_ID_EXPIRATION_MS - 1)
+    early = manager.expire(NOW_MS + EXPIRATION_MS - 1)
 
-    expired = manager.expire(NOW_MS + PRODUCER_ID_EXPIRATION_MS)
+    expired = manager.expire(NOW_MS + EXPIRATION_MS)
 
     assert (early, expired) == (0, 1)
     assert refusal_of(manager, header(99)) == ErrorCode.NONE

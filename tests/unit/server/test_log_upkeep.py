@@ -13,13 +13,15 @@ from odradek.deferred import offload_inline
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.log.producer_state_manager import PRODUCER_ID_EXPIRATION_MS
+from odradek.log.producer_ids import ProducerIdConfig
 from odradek.server.upkeep.log_upkeep import GRAVES_MS, PRODUCERS_MS, LogUpkeep, UpkeepSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.record import Record
 from odradek.wire.record_batch import build_batch
 from support.batches import batch_of, values_from
+
+EXPIRATION_MS = ProducerIdConfig().expiration_ms
 
 COMPACT = LogConfig(segment_bytes=500, cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.1)
 HOUR_MS = 3_600_000
@@ -379,7 +381,7 @@ def test_idle_producers_are_forgotten_in_every_log(maintained: MaintainedLogs) -
             batch_of(b"x", timestamp_ms=maintained.clock.now_ms(), producer=(7, 0, 0)),
             maintained.clock.now_ms(),
         )
-    maintained.clock.advance(PRODUCER_ID_EXPIRATION_MS - 1)
+    maintained.clock.advance(EXPIRATION_MS - 1)
     before = [len(log.producers.producers) for log in logs]
 
     maintained.clock.advance(PRODUCERS_MS)

@@ -167,6 +167,7 @@ class Broker:
         """The limits of everything that clients create and the host keeps."""
         return [
             *self.topics.limits,
+            self.logs.producer_ids.limit,
             *self.groups.limits,
             *self.transactions.limits,
             self.credentials.limit,

@@ -28,6 +28,7 @@ from odradek.log.partition_folder import (
     write_topic_id,
 )
 from odradek.log.partition_log import FlushWanted, PartitionLog
+from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import (
     DELETED_SUFFIX,
     FUTURE_SUFFIX,
@@ -68,11 +69,14 @@ class LogManager:
         now_ms: int,
         max_open_files: int = 512,
         throttle: MoveThrottle | None = None,
+        producer_ids: ProducerIds | None = None,
     ) -> None:
         self.directories = tuple(each.absolute() for each in directories)
         self.now_ms = now_ms
         """The time of the start, which counts as the creation time of loaded segments."""
         self.files = OpenFiles(max_open_files)
+        self.producer_ids = producer_ids or ProducerIds()
+        """Shared by all logs."""
         self.moves: dict[Partition, ReplicaMove] = {}
         """Moves to another directory, by partition. The code that runs a move removes it at its end."""
         self.remove_tree = remove_tree
@@ -177,7 +181,8 @@ class LogManager:
             self._prepare(folder, (topic, partition), topic_id)
         except OSError as error:
             raise storage_error("create", folder, error) from error
-        opened = PartitionLog(folder, config, self.now_ms if now_ms is None else now_ms, self.files)
+        created_ms = self.now_ms if now_ms is None else now_ms
+        opened = PartitionLog(folder, config, created_ms, self.files, self.producer_ids)
         opened.flush_wanted = self._ask_for_flush
         self._logs[topic, partition] = opened
         return opened

@@ -31,6 +31,7 @@ from odradek.log.log_validator import (
 from odradek.log.offset_checkpoint import CLEANER_OFFSET, LOG_START_OFFSET, read_offset, write_offset
 from odradek.log.offset_lookup import TimestampOffset, first_at_or_after, first_with_max_timestamp
 from odradek.log.open_files import OpenFiles
+from odradek.log.producer_ids import ProducerIds
 from odradek.log.producer_snapshot import save_snapshot
 from odradek.log.producer_state_manager import AppendedBatch, ProducerStateManager
 from odradek.log.retention import breached_by_start, expired
@@ -75,7 +76,12 @@ class PartitionLog:
     """
 
     def __init__(
-        self, directory: Path, config: LogConfig, now_ms: int, files: OpenFiles | None = None
+        self,
+        directory: Path,
+        config: LogConfig,
+        now_ms: int,
+        files: OpenFiles | None = None,
+        producer_ids: ProducerIds | None = None,
     ) -> None:
         """Open the log in ``directory``, which must exist, and recover it if it was not closed properly.
 
@@ -85,7 +91,7 @@ class PartitionLog:
         self.directory = directory
         self.config = config
         """May be replaced at any time; applies from the next append on."""
-        self.producers = ProducerStateManager()
+        self.producers = ProducerStateManager(producer_ids)
         self.listeners: set[Listener] = set()
         """Called after each append with its size in bytes, and with 0 when the log is deleted."""
         self.flush_wanted: FlushWanted | None = None
@@ -525,6 +531,7 @@ class PartitionLog:
         """Close the files without saving anything, as after a crash."""
         self.closed = True
         self._segments.close()
+        self.producers.forget_all()
         self._flush.tell(self._next_offset, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is closed"))
 
     def deleted(self) -> None:

@@ -7,7 +7,6 @@ a restart. ``<offset>.snapshot`` holds the state before the batch at that offset
 from __future__ import annotations
 
 import struct
-from collections import deque
 from pathlib import Path
 from typing import Final
 
@@ -63,10 +62,10 @@ def decode_snapshot(data: bytes) -> tuple[Producers, TransactionIndex] | None:
         )
         position += _PRODUCER.size
         end = position + batches * _BATCH.size
-        kept = deque(
-            (AppendedBatch(*batch) for batch in _BATCH.iter_unpack(data[position:end])), BATCHES_KEPT
+        kept = tuple(AppendedBatch(*batch) for batch in _BATCH.iter_unpack(data[position:end]))
+        producers[producer_id] = ProducerState(
+            epoch, kept[-BATCHES_KEPT:], last_timestamp_ms, coordinator_epoch, txn_offset
         )
-        producers[producer_id] = ProducerState(epoch, kept, last_timestamp_ms, coordinator_epoch, txn_offset)
         position = end
     return producers, TransactionIndex.decoded(data[position:])
 

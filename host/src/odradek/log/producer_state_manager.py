@@ -7,11 +7,11 @@ With one replica a marker is below the high watermark at once, so a transaction 
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from odradek.log.control_batch import TransactionMarker
+from odradek.log.producer_ids import ProducerIds
 from odradek.log.transaction_index import AbortedTransaction, TransactionIndex
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -19,8 +19,6 @@ from odradek.wire.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, RecordBatc
 
 BATCHES_KEPT: Final = 5
 """``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``: a producer has at most five requests in flight."""
-PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
-"""Default of ``producer.id.expiration.ms``."""
 _SEQUENCE_MASK: Final = 0x7FFFFFFF
 _NO_OFFSET: Final = -1
 
@@ -40,7 +38,7 @@ class ProducerState:
     """The epoch of one producer and its last five batches."""
 
     producer_epoch: int = NO_PRODUCER_EPOCH
-    batches: deque[AppendedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
+    batches: tuple[AppendedBatch, ...] = ()
     last_timestamp_ms: int = -1
     coordinator_epoch: int = -1
     current_txn_first_offset: int = _NO_OFFSET
@@ -58,16 +56,17 @@ class ProducerStateManager:
     not change before the batch is in the log. For markers it calls ``check_marker`` and ``ended``.
     """
 
-    __slots__ = ("_open_transactions", "aborted", "expiration_ms", "producers")
+    __slots__ = ("_open_transactions", "aborted", "ids", "producers")
 
-    def __init__(self, expiration_ms: int = PRODUCER_ID_EXPIRATION_MS) -> None:
-        self.expiration_ms = expiration_ms
+    def __init__(self, ids: ProducerIds | None = None) -> None:
+        self.ids = ids or ProducerIds()
         self.producers: dict[int, ProducerState] = {}
         self.aborted = TransactionIndex()
         self._open_transactions: dict[int, int] = {}
 
     def restore(self, producers: dict[int, ProducerState], aborted: TransactionIndex) -> None:
         """Start from the content of a snapshot."""
+        self.ids.known += len(producers) - len(self.producers)
         self.producers, self.aborted = producers, aborted
         self._open_transactions = dict(
             sorted(
@@ -114,9 +113,12 @@ class ProducerStateManager:
 
         Raises:
             ApiError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER; INVALID_TXN_STATE for a batch
-                outside the transaction that its producer has open.
+                outside the transaction that its producer has open; POLICY_VIOLATION: the host remembers too
+                many producers.
         """
         state = self.producers.get(header.producer_id)
+        if state is None:
+            self.ids.limit.check()
         if state is None or state.producer_epoch == NO_PRODUCER_EPOCH:
             return  # a producer that is new or was forgotten may start with any sequence
         _check_epoch(header.producer_id, header.producer_epoch, state)
@@ -155,9 +157,10 @@ class ProducerStateManager:
         """Record that a producer's batch is in the log at ``base_offset``."""
         state = self._in_epoch(header.producer_id, header.producer_epoch)
         last_offset = base_offset + header.last_offset_delta
-        state.batches.append(
-            AppendedBatch(header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp_ms)
+        appended = AppendedBatch(
+            header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp_ms
         )
+        state.batches = (*state.batches[1 - BATCHES_KEPT :], appended)
         state.last_timestamp_ms = timestamp_ms
         if header.is_transactional and state.current_txn_first_offset == _NO_OFFSET:
             state.current_txn_first_offset = base_offset
@@ -182,17 +185,18 @@ class ProducerStateManager:
         state = self.producers.get(producer_id)
         if state is None:
             state = self.producers[producer_id] = ProducerState()
+            self.ids.known += 1
         if state.producer_epoch != producer_epoch:
             # A new epoch starts its sequences from 0; batches of the old one can no longer be repeated.
             state.producer_epoch = producer_epoch
-            state.batches.clear()
+            state.batches = ()
         return state
 
     def expire(self, now_ms: int) -> int:
-        """Forget producers without appends for ``expiration_ms``, unless they have an open transaction;
-        return how many.
+        """Forget producers without appends for ``producer.id.expiration.ms``, unless they have an open
+        transaction; return how many.
         """
-        oldest_ms = now_ms - self.expiration_ms
+        oldest_ms = now_ms - self.ids.config.expiration_ms
         silent = [
             producer_id
             for producer_id, state in self.producers.items()
@@ -200,7 +204,12 @@ class ProducerStateManager:
         ]
         for producer_id in silent:
             del self.producers[producer_id]
+        self.ids.known -= len(silent)
         return len(silent)
+
+    def forget_all(self) -> None:
+        """Forget all producers: the log is closed."""
+        self.restore({}, TransactionIndex())
 
 
 def _check_epoch(producer_id: int, producer_epoch: int, state: ProducerState) -> None:

@@ -16,6 +16,7 @@ from odradek.broker.broker import BrokerSettings, Endpoint
 from odradek.broker.spool_settings import SpoolSettings
 from odradek.group.group_config import GroupConfig
 from odradek.log.log_config import LogConfig, LongerUnits
+from odradek.log.producer_ids import ProducerIdConfig
 from odradek.plugin.config import ConfigError, PluginConfig, unknown_key
 from odradek.quota.connection_limits import ConnectionLimits, connection_setting, read_listener_limits
 from odradek.quota.descriptors import DescriptorSettings
@@ -127,6 +128,7 @@ class HostConfig:
     upkeep: UpkeepSettings = section(UpkeepSettings)
     log_defaults: LogConfig = section(LogConfig)
     """The defaults of topics."""
+    producer_ids: ProducerIdConfig = section(ProducerIdConfig)
     longer_units: LongerUnits = section(LongerUnits)
     groups: GroupConfig = section(GroupConfig)
     transactions: TransactionConfig = section(TransactionConfig)

@@ -26,6 +26,7 @@ from odradek.broker.dispatch.routes import load_handlers
 from odradek.clock import Clock, SystemClock, Timer
 from odradek.deferred import offload_inline
 from odradek.group.offset_expiration import OffsetExpiration
+from odradek.log.producer_ids import ProducerIds
 from odradek.plugin.config import ConfigError
 from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.quota.descriptors import divided
@@ -153,6 +154,7 @@ class Host:
             self.clock.now_ms(),
             config.log_dirs,
             quotas.alter_log_dirs,
+            ProducerIds(config.producer_ids, self.clock),
             recover_metadata=recover_metadata,
             open_segments=limits.descriptors.segments,
         )

@@ -128,7 +128,6 @@ offsets.topic.replication.factor SHORT 3
 offsets.topic.segment.bytes INT 104857600
 principal.builder.class CLASS org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 process.roles LIST
-producer.id.expiration.ms INT 86400000
 producer.purgatory.purge.interval.requests INT 1000
 queued.max.request.bytes LONG -1
 queued.max.requests INT 500

@@ -22,6 +22,8 @@ Versions:
     * zstd needs v7.
 Ignored fields:
     * TimeoutMs: there are no replicas to wait for.
+Differs from Kafka:
+    * The first batch of a producer id beyond ``producer.ids.max`` is POLICY_VIOLATION.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from odradek.log.log_manager import LogManager
+from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import MoveThrottle
 from odradek.metadata.damage import in_one_line
 from odradek.metadata.offset_store import SqliteOffsetStore
@@ -32,6 +33,7 @@ class Storage:
         now_ms: The time of the start.
         log_dirs: ``log.dirs``; empty for one folder inside the data directory.
         throttle: The throttle of moves between log directories.
+        producer_ids: Limits of the producers of all partitions.
         recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
         open_segments: The most segment files that are open at a time.
 
@@ -45,6 +47,7 @@ class Storage:
         now_ms: int,
         log_dirs: Sequence[Path] = (),
         throttle: MoveThrottle | None = None,
+        producer_ids: ProducerIds | None = None,
         *,
         recover_metadata: bool = False,
         open_segments: int = 512,
@@ -72,7 +75,11 @@ class Storage:
                 raise ConfigError("data.dir", str(error)) from error
             try:
                 self.logs = LogManager(
-                    *directories, now_ms=now_ms, max_open_files=open_segments, throttle=throttle
+                    *directories,
+                    now_ms=now_ms,
+                    max_open_files=open_segments,
+                    throttle=throttle,
+                    producer_ids=producer_ids,
                 )
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
