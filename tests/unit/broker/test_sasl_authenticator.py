@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,8 +20,10 @@ from odradek.client.errors import RequestFailed
 from odradek.client.sasl import SaslLogin, log_in
 from odradek.deferred import Deferred
 from odradek.plugin.client_quota import ClientQuotaEntity
+from odradek.security.attempt_rate import AttemptRate
 from odradek.security.plain_server import PlainSaslServer
 from odradek.security.sasl_authenticator import (
+    FAILURES_LOGGED,
     MECHANISMS,
     SaslAuthentication,
     SaslAuthenticator,
@@ -66,6 +70,7 @@ class Gate:
             offload=lambda work, done: self.offloaded.append((work, done)),
             new_nonce=lambda: "nonce",
             secret=SECRET,
+            rate=AttemptRate(SaslSettings().attempts_per_ip, self.clock),
         )
         self.authenticator = self.opened()
 
@@ -371,6 +376,86 @@ def test_scram_proofs_are_checked_at_once() -> None:
 
     assert gate.offloaded == []
     assert gate.happened == ["succeeded"]
+
+
+RATE = 4
+
+
+def attempts(gate: Gate, count: int, mechanism: str = "PLAIN", token: bytes = PLAIN_ALICE) -> list[Gate]:
+    """Gates of the same host whose clients all send their first token now."""
+    gates = [Gate() for _ in range(count)]
+    for each in gates:
+        each.shared = each.authenticator.shared = gate.shared
+        each.offloaded = gate.offloaded
+        each.works = False
+        each.send(SaslHandshakeRequest(mechanism=mechanism))
+        each.send(SaslAuthenticateRequest(auth_bytes=token))
+    return gates
+
+
+@pytest.fixture
+def slow() -> Gate:
+    """A host that checks four passwords of an address per second."""
+    gate = Gate()
+    gate.shared = replace(gate.shared, rate=AttemptRate(RATE, gate.clock))
+    return gate
+
+
+def test_passwords_of_one_address_are_checked_at_a_rate(slow: Gate) -> None:
+    attempts(slow, 3 * RATE)
+    begun = [len(slow.offloaded)]
+
+    for _ in range(4):
+        slow.clock.advance(500)
+        begun.append(len(slow.offloaded))
+
+    assert begun == [RATE, RATE + 2, RATE + 4, RATE + 6, RATE + 8]
+
+
+def test_proofs_of_one_address_are_checked_at_a_rate(slow: Gate) -> None:
+    gates = attempts(slow, 2 * RATE, "SCRAM-SHA-256", b"n,,n=alice,r=x")
+    at_once = [bool(each.answered) for each in gates]
+
+    slow.clock.advance(1_000)
+
+    assert at_once == [True] * RATE + [False] * RATE
+    assert all(each.answered for each in gates)
+
+
+def test_a_client_that_leaves_while_its_attempt_is_delayed_leaves_no_timer(slow: Gate) -> None:
+    gates = attempts(slow, RATE + 1)
+    timers = len(slow.clock.timer)
+
+    assert gates[-1].pending is not None
+    gates[-1].pending.lost()
+    slow.clock.advance(1_000)
+
+    assert timers - len(slow.clock.timer) == 1
+    assert len(slow.offloaded) == RATE
+
+
+def test_a_stopping_host_closes_a_client_whose_attempt_is_delayed(slow: Gate) -> None:
+    last = attempts(slow, RATE + 1)[-1]
+
+    assert last.pending is not None
+    assert last.pending.hurry is not None
+    last.pending.hurry()
+
+    assert last.happened == ["close"]
+
+
+def test_failures_are_logged_up_to_a_number_each_minute(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    gate = Gate()
+
+    for _ in range(FAILURES_LOGGED + 20):
+        gate.authenticator.refuse("wrong password")
+    gate.clock.advance(60_000)
+    gate.authenticator.refuse("wrong password")
+
+    assert len(caplog.records) == FAILURES_LOGGED + 1
+    assert vars(caplog.records[-1])["unlogged"] == 20
+    assert gate.happened == ["failed"] * (FAILURES_LOGGED + 21)
 
 
 HEADERS = st.builds(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, Offload
 from odradek.plugin.context import ConnectionContext
+from odradek.sampled_log import SampledLog
+from odradek.security.attempt_rate import AttemptRate
 from odradek.security.plain_server import PLAIN, PlainSaslServer
 from odradek.security.sasl_server import SaslFailure, SaslServer
 from odradek.security.scram import ScramMechanism, mechanism_named
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 SCRAM_MECHANISMS = tuple(each.mechanism_name for each in ScramMechanism)
 MECHANISMS = (*SCRAM_MECHANISMS, PLAIN)
 """The mechanisms that can be enabled."""
+FAILURES_LOGGED = 60
+"""Failures that are logged in a minute; further ones are counted."""
 R = TypeVar("R")
 
 
@@ -52,6 +56,21 @@ class SaslSettings:
         "Largest request of a client that has not authenticated yet; a client that sends a larger one is "
         "disconnected.", unit="bytes",
     )
+    attempts_per_ip: int = setting(
+        "max.authentication.rate.per.ip", Whole(INT, 1), 50,
+        "Attempts to authenticate per second from one address; further ones are answered later.",
+        unit="attempts/s",
+    )
+    most_unauthenticated: int = setting(
+        "connections.unauthenticated.max", Whole(INT, 1), 5_000,
+        "Limit of open connections to SASL listeners that have not authenticated, but at most half of the "
+        "connections that the process's limit of open files allows; one more closes the oldest.",
+        unit="connections",
+    )
+    max_unauthenticated_ms: int = setting(
+        "connections.unauthenticated.max.ms", Whole(INT, 100), 60_000,
+        "A connection to a SASL listener that has not authenticated after this time is closed.", unit="ms",
+    )
     # fmt: on
 
 
@@ -66,6 +85,8 @@ class SaslAuthentication:
     offload: Offload
     new_nonce: Callable[[], str]
     secret: bytes
+    rate: AttemptRate
+    failures_log: SampledLog = field(default_factory=lambda: SampledLog(log, most=FAILURES_LOGGED))
 
     def server(self, mechanism: str) -> SaslServer:
         """A fresh attempt with one of `MECHANISMS`."""
@@ -103,6 +124,8 @@ class SaslAuthenticator:
         self.mechanism = ""
         self.server: SaslServer | None = None
         """The attempt; None before the handshake."""
+        self.counted = False
+        """The attempt is counted for the rate of the client's address."""
         self.bare_tokens = False
         """The handshake was one of version 0: tokens come without a request around them."""
         self.waits = True
@@ -173,11 +196,31 @@ class SaslAuthenticator:
                 self.advance(server)
                 deferred.complete(accepted(result))
 
-        if server.costly:
-            self.shared.offload(work, judged)
-        else:
-            judged(work())
+        def begin() -> None:
+            if server.costly:
+                self.shared.offload(work, judged)
+            else:
+                judged(work())
+
+        self.in_time(deferred, begin)
         return deferred
+
+    def in_time(self, deferred: Deferred[R], begin: Callable[[], None]) -> None:
+        """Begin to evaluate a token: the first one as soon as the rate of the client's address allows it."""
+        shared = self.shared
+        delay_ms = 0 if self.counted else shared.rate.delay_ms(self.connection.client_address)
+        self.counted = True
+        if not delay_ms:
+            begin()
+            return
+
+        def begin_late() -> None:
+            deferred.abandon = deferred.hurry = None
+            begin()
+
+        task = shared.timer.schedule(shared.clock.monotonic_ms() + delay_ms, begin_late)
+        deferred.abandon = task.cancel
+        deferred.hurry = self.close  # the client can authenticate to another host, or to this one later
 
     def advance(self, server: SaslServer) -> None:
         """A token was accepted. After the last one the principal is known."""
@@ -193,14 +236,14 @@ class SaslAuthenticator:
     def refuse(self, why: str) -> None:
         """Count and log a failure. The answer to the client has fewer details."""
         self.failed()
-        log.info(
+        self.shared.failures_log.write(
+            logging.INFO,
+            self.shared.clock.monotonic_ms(),
             "authentication failed: %s",
             why,
-            extra={
-                "connection": self.connection.connection_id,
-                "listener": self.connection.listener_name,
-                "mechanism": self.mechanism,
-            },
+            connection=self.connection.connection_id,
+            listener=self.connection.listener_name,
+            mechanism=self.mechanism,
         )
 
     def end(self, deferred: Deferred[R], response: R) -> None:

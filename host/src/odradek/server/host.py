@@ -40,7 +40,6 @@ from odradek.server.meters.metrics import (
     plugin_rows,
     push_rows,
     request_rows,
-    turn_rows,
 )
 from odradek.server.meters.quota_metrics import quota_rows
 from odradek.server.meters.state_metrics import state_rows
@@ -264,7 +263,6 @@ class Host:
         now_ms = self.clock.monotonic_ms()
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
-        yield from turn_rows(self.turns)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps)
         callback = [] if self.quota_callback is None else [self.quota_callback.stats]

@@ -6,7 +6,7 @@ Rooms count in plain integers. The functions below read the counts when a reader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
@@ -92,6 +92,24 @@ INSTRUMENTS = {
         "{connection}",
         "Connections that failed to authenticate",
     ),
+    "connections-unauthenticated": Instrument(
+        "odradek.connections.unauthenticated",
+        "gauge",
+        "{connection}",
+        "Open connections that have not authenticated",
+    ),
+    "connections-unauthenticated-closed": Instrument(
+        "odradek.connections.unauthenticated.closed",
+        "counter",
+        "{connection}",
+        "Connections closed because they did not authenticate",
+    ),
+    "authentication-delayed": Instrument(
+        "odradek.authentication.delayed",
+        "counter",
+        "{attempt}",
+        "Attempts to authenticate that waited because of their address's rate",
+    ),
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),
@@ -150,8 +168,8 @@ INSTRUMENTS = {
 """By row name."""
 
 
-def listener_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
-    """The connections of each listener."""
+def listener_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
+    """The connections of each listener, and of all together."""
     for listener in listeners:
         labels = {"listener": listener.address.name}
         yield MetricRow("connections", "gauge", labels, len(listener.channels))
@@ -160,12 +178,24 @@ def listener_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
         if isinstance(listener, SaslListener):
             yield MetricRow("successful-authentication", "counter", labels, listener.authenticated)
             yield MetricRow("failed-authentication", "counter", labels, listener.authentication_failures)
+    yield from authentication_rows(listeners)
+    yield from turn_rows(listeners[0].turns)
 
 
 def request_rows(steps: StepRunner) -> Iterator[MetricRow]:
     """The requests whose work runs in steps."""
     yield MetricRow("long-requests", "counter", {}, steps.deferred)
     yield MetricRow("long-requests-waiting", "gauge", {}, len(steps.tasks))
+
+
+def authentication_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:
+    """The connections of all SASL listeners that have not authenticated; nothing without such a listener."""
+    guarded = next((each for each in listeners if isinstance(each, SaslListener)), None)
+    if guarded is not None:
+        waiting = guarded.unauthenticated
+        yield MetricRow("connections-unauthenticated", "gauge", {}, len(waiting))
+        yield MetricRow("connections-unauthenticated-closed", "counter", {}, waiting.closed)
+        yield MetricRow("authentication-delayed", "counter", {}, guarded.authentication.rate.delayed)
 
 
 def turn_rows(turns: Turns) -> Iterator[MetricRow]:

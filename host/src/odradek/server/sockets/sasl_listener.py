@@ -11,10 +11,12 @@ from typing import Any
 from odradek.broker.dispatch.authentication_gate import AuthenticationGate
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.plugin.context import ConnectionContext
+from odradek.security.attempt_rate import AttemptRate
 from odradek.security.sasl_authenticator import SaslAuthentication, SaslAuthenticator, SaslSettings
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.listener_settings import SASL_PLAINTEXT
+from odradek.server.sockets.unauthenticated import Unauthenticated
 from odradek.server.upkeep.file_threads import FileThreads
 
 NONCE_BYTES = 24
@@ -32,12 +34,15 @@ class SaslListener(Listener):
         *args: Any,
         authentication: SaslAuthentication,
         authenticators: dict[str, SaslAuthenticator],
+        unauthenticated: Unauthenticated,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.authentication = authentication
         self.authenticators = authenticators
         """The broker's: by connection id, connections that have not authenticated yet."""
+        self.unauthenticated = unauthenticated
+        """The same connections; those of all SASL listeners of the host."""
         self.authenticated = 0
         self.authentication_failures = 0
 
@@ -52,6 +57,7 @@ class SaslListener(Listener):
             close=channel.close,
         )
         self.authenticators[connection.connection_id] = authenticator
+        self.unauthenticated.add(channel)
         channel.answer = AuthenticationGate(authenticator, self.dispatcher.answer).answer
         limit_bytes = self.authentication.settings.server_max_receive_bytes
         channel.max_request_bytes = min(self.max_request_bytes, limit_bytes)
@@ -72,6 +78,7 @@ class SaslListener(Listener):
         authenticator = self.authenticators.pop(channel.context.connection_id, None)
         if authenticator is not None:
             authenticator.leave()
+            self.unauthenticated.remove(channel)
             channel.answer = self.dispatcher.answer
             channel.max_request_bytes = self.max_request_bytes
 
@@ -99,6 +106,18 @@ def listener_kind(
         offload=threads.offload,
         new_nonce=lambda: secrets.token_urlsafe(NONCE_BYTES),
         secret=secrets.token_bytes(SECRET_BYTES),
+        rate=AttemptRate(settings.attempts_per_ip, broker.clock),
     )
-    with_sasl = partial(SaslListener, authentication=authentication, authenticators=broker.authenticators)
+    descriptors = broker.connection_quotas.descriptors
+    with_sasl = partial(
+        SaslListener,
+        authentication=authentication,
+        authenticators=broker.authenticators,
+        unauthenticated=Unauthenticated(
+            min(settings.most_unauthenticated, max(descriptors.connections // 2, 1)),
+            settings.max_unauthenticated_ms,
+            broker.clock,
+            broker.timer,
+        ),
+    )
     return lambda address: with_sasl if address.security_protocol == SASL_PLAINTEXT else Listener
