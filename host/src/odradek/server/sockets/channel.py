@@ -16,18 +16,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from typing import Any, Protocol
+from typing import Any
 
-from odradek.broker.dispatch.dispatcher import Answer
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttled
-from odradek.clock import Clock
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
-from odradek.sampled_log import SampledLog
+from odradek.server.sockets.channel_owner import ChannelOwner
 from odradek.server.sockets.large_frame import LargeFrame, switch
 from odradek.server.sockets.sending import Sending
-from odradek.server.sockets.turns import Turns
 from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
 from odradek.wire.parts import Parts
@@ -46,43 +43,6 @@ BACKLOG = 1
 """A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
 PIECES_PER_TURN = 4
 """How many pieces of an answer are sent before the other connections have their turn: about a millisecond."""
-
-
-class Answers(Protocol):
-    """Answers requests: a `Dispatcher`."""
-
-    def answer(self, frame: bytes | memoryview, offset: int, connection: ConnectionContext) -> Answer:
-        """See `Dispatcher.answer`."""
-
-
-class ChannelOwner(Protocol):
-    """The part of a listener that a channel uses."""
-
-    @property
-    def dispatcher(self) -> Answers: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def turns(self) -> Turns: ...
-    @property
-    def max_request_bytes(self) -> int: ...
-    @property
-    def shared_buffer(self) -> memoryview:
-        """Receives the rest of large frames; see `LargeFrame`."""
-
-    @property
-    def draining(self) -> bool:
-        """The host stops: close as soon as no answer is outstanding."""
-
-    refused: int
-    """Connections closed because their bytes made no sense; the channel adds to it."""
-    refused_log: SampledLog
-
-    def opened(self, channel: Channel, transport: asyncio.Transport) -> ConnectionContext:
-        """Use a new transport. Returns the description of the connection."""
-
-    def closed(self, channel: Channel) -> None:
-        """The connection is gone."""
 
 
 class Channel(asyncio.Protocol):
