@@ -1,63 +1,128 @@
-"""The time that requests with the maximum number of array elements block the event loop.
+"""How long a request with the maximum number of array elements holds the event loop in one turn.
 
-The rows are the most expensive of all requests, and two that clients send.
+Every array of every API is filled in turn, with one existing thing many times, with existing things, and with
+things that do not exist; further rows are the largest requests that real tools send. The table shows the
+longest turn of the loop, all turns of the request together, and the size of the answer. The bench fails if a
+turn is longer than `LIMIT_MS`.
 
-Usage, from the folder above: ``python -m bench.elements``
+Usage, from the folder above: ``python -m bench.elements [--only TEXT] [--all] [--limit MS]``
 """
 
 from __future__ import annotations
 
+import argparse
+import socket
+import struct
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from bench.harness import head, spread
+from bench.element_rows import Request, fill, large_requests
+from bench.harness import head
+from bench.loop_turns import LoopTurns
+from odradek.broker.dispatch.routes import load_handlers
 from odradek.server.plugins.process import freeze_garbage
-from odradek.wire.codec import MAX_ELEMENTS, decode, encode
-from odradek.wire.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    ScramCredentialUpsertion,
-)
-from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from odradek.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from odradek.wire.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from odradek.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from support.element_requests import Contents, full_requests
+from support.hosts import running_host
+from support.wire_client import WireClient
 
-ROUNDS = 15
-MOST = MAX_ELEMENTS - 1
-"""In addition to the one topic that the rows of partitions have."""
-REQUESTS: dict[str, Any] = {
-    "CreateTopics, topics": CreateTopicsRequest(topics=[CreatableTopic()] * MOST),
-    "AlterUserScramCredentials, upsertions": AlterUserScramCredentialsRequest(
-        upsertions=[ScramCredentialUpsertion()] * MOST
-    ),
-    "OffsetFetch, groups": OffsetFetchRequest(groups=[OffsetFetchRequestGroup()] * MOST),
-    "Fetch, partitions": FetchRequest(topics=[FetchTopic(partitions=[FetchPartition()] * MOST)]),
-    "OffsetCommit, partitions": OffsetCommitRequest(
-        topics=[OffsetCommitRequestTopic(partitions=[OffsetCommitRequestPartition()] * MOST)]
-    ),
-}
+GOAL_MS = 5.0
+LIMIT_MS = 50.0
+ROUNDS = 2
+PATIENCE_S = 120
 
 
-def read_ms(request: Any) -> float:
-    """CPU milliseconds to decode a request once."""
-    version = request.VERSIONS.last
-    data = encode(request, version)
-    started_s = time.process_time()
-    decode(type(request), version, data)
-    return (time.process_time() - started_s) * 1000
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one request cost."""
+
+    title: str
+    longest_ms: float
+    total_ms: float
+    turns: int
+    answer_bytes: int | None
+    """None if the connection was closed instead."""
 
 
-def main() -> None:
+class Bench:
+    """Sends requests to a host on its own thread and measures its loop."""
+
+    def __init__(self, address: tuple[str, int], turns: LoopTurns) -> None:
+        self.address = address
+        self.turns = turns
+        self.routes = load_handlers()
+
+    def row(self, title: str, request: Request) -> Row:
+        """The cheapest of several rounds: other programs and the first use of a codec only add time."""
+        rounds = [
+            self.measured(title, request(number) if callable(request) else request)
+            for number in range(ROUNDS)
+        ]
+        return min(rounds, key=lambda row: row.longest_ms)
+
+    def measured(self, title: str, request: Any) -> Row:
+        with WireClient(self.address, timeout_s=PATIENCE_S) as client:
+            frame = client.frame(request, self.routes[request.API_KEY].versions.last)
+            self.turns.restart()
+            size = answered_bytes(client.socket, frame)
+        time.sleep(0.005)
+        turns = self.turns
+        return Row(title, turns.longest_ns / 1e6, turns.total_ns / 1e6, turns.turns, size)
+
+
+def answered_bytes(connection: socket.socket, frame: bytes) -> int | None:
+    """Send a frame; the size of its answer, which is read and discarded."""
+    try:
+        connection.sendall(frame)
+        head = connection.recv(4, socket.MSG_WAITALL)
+        size = left = struct.unpack(">i", head)[0]
+        while left:
+            left -= len(connection.recv(min(left, 1 << 20))) or left
+    except (ConnectionError, struct.error):
+        return None
+    return int(size)
+
+
+def rows(bench: Bench, contents: Contents, only: str) -> Iterator[Row]:
+    with WireClient(bench.address) as client:
+        for title, request in large_requests(client, only):
+            yield bench.row(title, request)
+    for _, route in sorted(bench.routes.items()):
+        for title, request in full_requests(route.request, route.versions.last, contents):
+            if only in title:
+                yield bench.row(title, request)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="only rows whose title contains this text")
+    parser.add_argument("--all", action="store_true", help="also print the rows below the goal")
+    parser.add_argument("--limit", type=float, default=LIMIT_MS, help="milliseconds of one turn")
+    options = parser.parse_args()
     print(head("elements"), file=sys.stderr)
-    freeze_garbage()
-    for name, request in REQUESTS.items():
-        print(f"{name:40} {spread([read_ms(request) for _ in range(ROUNDS)])} ms")
+    turns = LoopTurns()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_host(Path(folder), "telemetry.durability=memory") as thread,
+    ):
+        with WireClient(thread.address, timeout_s=PATIENCE_S) as client:
+            contents = fill(client)
+        thread.call(lambda: turns.watch(thread.loop))
+        freeze_garbage()
+        found = list(rows(Bench(thread.address, turns), contents, options.only))
+    over = [row for row in found if row.longest_ms > options.limit]
+    slow = [row for row in found if row.longest_ms > GOAL_MS]
+    print(f"{'request':60} {'longest':>9} {'all turns':>10} {'turns':>6} {'answer':>12}")
+    for row in sorted(found if options.all else slow, key=lambda row: -row.longest_ms):
+        answer = "closed" if row.answer_bytes is None else f"{row.answer_bytes:,} B"
+        print(f"{row.title:60} {row.longest_ms:6.1f} ms {row.total_ms:7.1f} ms {row.turns:6} {answer:>12}")
+    print(f"{len(found)} requests: {len(slow)} above {GOAL_MS:g} ms, {len(over)} above {options.limit:g} ms")
+    return 1 if over else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

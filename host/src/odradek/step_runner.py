@@ -75,6 +75,8 @@ class StepRunner:
         """A turn is scheduled or running."""
         self.spare_ns = 0
         """The time that is left for first slices of requests until the next turn."""
+        self.turns = 0
+        """Turns so far: work that sees another number than at its start is in a later turn."""
         self.deferred = 0
         """Requests that took more than their first slice."""
 
@@ -155,6 +157,7 @@ class StepRunner:
         now_ns = self.monotonic_ns()
         end_ns = now_ns + self.turn_ns
         self.spare_ns = self.turn_ns
+        self.turns += 1
         try:
             while self.ready and now_ns < end_ns:
                 now_ns = self.give_slice(self.ready.popleft(), now_ns, end_ns)

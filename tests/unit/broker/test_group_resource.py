@@ -5,6 +5,7 @@ from __future__ import annotations
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
 from odradek.group.group_config import GroupConfig
+from odradek.steps import result_of
 from odradek.wire.config_resource import ConfigOperation, ConfigSource, ResourceType
 from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -26,7 +27,7 @@ def put(broker: Broker, **properties: str) -> None:
         KeyChange(name.replace("_", "."), ConfigOperation.SET, value) for name, value in properties.items()
     ]
     change = ResourceChange(type=ResourceType.GROUP, name="g", keys=keys, replace=True)
-    assert alter([change], False, broker) == [None]
+    assert result_of(alter([change], False, broker)) == [None]
 
 
 def shown(broker: Broker) -> dict[str, DescribeConfigsResourceResult]:

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from odradek.wire.codec import MAX_ELEMENTS, MAX_RESPONSE_ELEMENTS, decode, encode, reader, writer
+from odradek.wire.codec import (
+    MAX_ELEMENTS,
+    MAX_RESPONSE_ELEMENTS,
+    decode,
+    element_writer,
+    encode,
+    reader,
+    writer,
+)
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
 from odradek.wire.messages.api_versions import ApiVersionsResponse, SupportedFeatureKey
@@ -17,7 +25,11 @@ from odradek.wire.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from odradek.wire.messages.consumer_protocol import ConsumerProtocolSubscription
-from odradek.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from odradek.wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
 from odradek.wire.messages.describe_quorum import DescribeQuorumResponse, Listener, Node
 from odradek.wire.messages.fetch import FetchRequest, ReplicaState
 from odradek.wire.messages.heartbeat import HeartbeatRequest
@@ -27,7 +39,7 @@ from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, 
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from odradek.wire.messages.sync_group import SyncGroupResponse
-from odradek.wire.types import NIL_UUID
+from odradek.wire.types import NIL_UUID, EncodedElements
 
 ID = bytes(range(16))
 PUSH = PushTelemetryRequest(
@@ -53,6 +65,17 @@ def test_a_flexible_request_is_encoded() -> None:
     data = encode(message, 0)
 
     assert data == PUSH_BYTES
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_elements_may_be_encoded_one_by_one(version: int) -> None:
+    results = [DeletableGroupResult(group_id=f"group-{number}", error_code=number) for number in range(3)]
+    write = element_writer(DeleteGroupsResponse, version, "results")
+
+    encoded: Any = EncodedElements(map(write, results))
+    data = encode(DeleteGroupsResponse(results=encoded), version)
+
+    assert data == encode(DeleteGroupsResponse(results=results), version)
 
 
 def test_a_response_of_fixed_width_is_encoded() -> None:

@@ -81,6 +81,12 @@ class BrokerSettings:
         "name, group id, member id, transactional id, user, quota entity or subscription; beyond it "
         "POLICY_VIOLATION.", unit="characters",
     )
+    response_max_bytes: int = setting(
+        "response.max.bytes", Whole(INT, 1024), 33_554_432,
+        "Largest response to a request that lists or describes things; a request for more is refused as "
+        "POLICY_VIOLATION. Responses with records have `fetch.max.bytes`.", unit="bytes",
+    )
+    """Ten thousand topics with all their keys. Kafka has no bound."""
     produce_batch_max_records: int = setting(
         "produce.batch.max.records", Whole(INT, 1), 100_000,
         "Most records in one batch of a producer; more are refused as MESSAGE_TOO_LARGE, upon which Java "
@@ -156,6 +162,8 @@ class Broker:
     """By connection id: connections of SASL listeners that have not authenticated yet."""
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
     """Advertised addresses by listener name; a client gets the address of the listener it is connected to."""
+    large_responses_refused: int = 0
+    """Requests whose responses would have been larger than `response.max.bytes`."""
 
     @property
     def wants_telemetry(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from odradek.clock import Clock
@@ -17,6 +17,7 @@ from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.quota.host_names import HostNames, plain_address
 from odradek.quota.quota_managers import CONNECTION_RATE, QuotaManagers
 from odradek.settings.state_limit import NameLimit, Refusals, StateLimit
+from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.config_resource import ConfigType
 from odradek.wire.error_code import ErrorCode
@@ -39,6 +40,8 @@ FRACTION = 1e-6
 """Rounding error accepted in a whole number that went through floating-point arithmetic."""
 MAX_CHANGES = 10_000
 """Limit per request (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+AT_A_TIME = 200
+"""Entities that are changed in one step, which is one transaction."""
 MAX_NAME_CHARS = 32_767
 """A client id in the header of a request cannot be longer."""
 
@@ -114,7 +117,13 @@ class ClientQuotas:
     def alter(
         self, alterations: Iterable[Alteration], validate_only: bool = False
     ) -> dict[Entity, ApiError | None]:
-        """Set and remove quotas in one transaction; a refused entity keeps its quotas.
+        """Set and remove quotas; see `alter_in_steps`."""
+        return result_of(self.alter_in_steps(list(alterations), validate_only))
+
+    def alter_in_steps(
+        self, alterations: Sequence[Alteration], validate_only: bool
+    ) -> Generator[None, None, dict[Entity, ApiError | None]]:
+        """Set and remove quotas, some at a time; a refused entity keeps its quotas.
 
         An entity that occurs twice is reported as refused although its first alteration takes effect, as in
         Kafka.
@@ -125,8 +134,41 @@ class ClientQuotas:
         Raises:
             ApiError: POLICY_VIOLATION: too many changes; nothing has changed.
         """
-        self.limit.reserved = 0
         outcomes: dict[Entity, ApiError | None] = {}
+        if sum(len(alteration.ops) for alteration in alterations) > MAX_CHANGES:
+            yield from self.check_number(alterations)
+        for start in range(0, len(alterations), AT_A_TIME):
+            changes = self.accepted(alterations[start : start + AT_A_TIME], outcomes)
+            if not validate_only:
+                try:
+                    self.change(changes)
+                except ApiError as error:
+                    outcomes.update(dict.fromkeys(changes, error))
+            self.limit.reserved = 0
+            yield
+        return outcomes
+
+    def check_number(self, alterations: Sequence[Alteration]) -> Generator[None, None, None]:
+        """Check the number of changes in a request; a step for some of the entities.
+
+        Raises:
+            ApiError: POLICY_VIOLATION.
+        """
+        seen: dict[Entity, ApiError | None] = {}
+        number = 0
+        for start in range(0, len(alterations), AT_A_TIME):
+            number += sum(map(len, self.accepted(alterations[start : start + AT_A_TIME], seen).values()))
+            self.limit.reserved = 0
+            if number > MAX_CHANGES:
+                raise ApiError(
+                    ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+                )
+            yield
+
+    def accepted(
+        self, alterations: Iterable[Alteration], outcomes: dict[Entity, ApiError | None]
+    ) -> dict[Entity, Values]:
+        """The legal changes of each entity; adds an outcome for each entity to those of the request."""
         changes: dict[Entity, Values] = {}
         for alteration in alterations:
             entity = frozenset(alteration.entity.items())
@@ -140,12 +182,7 @@ class ClientQuotas:
                 changes[entity] = self.changed(alteration)
             except ApiError as refusal:
                 outcomes[entity] = refusal
-        if sum(map(len, changes.values())) > MAX_CHANGES:
-            raise ApiError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
-        if not validate_only:
-            self.change(changes)
-        self.limit.reserved = 0
-        return outcomes
+        return changes
 
     def changed(self, alteration: Alteration) -> Values:
         """The keys that an alteration changes, with their new values.
@@ -225,15 +262,20 @@ class ClientQuotas:
         else:
             self.managers.apply(known, values)
 
-    def find(self, wanted: QuotaFilter) -> Iterator[tuple[Mapping[str, str | None], Mapping[str, float]]]:
-        """The matching entities, each with its quotas."""
-        candidates: Iterable[Entity] = self.by_entity
+    def find(
+        self, wanted: QuotaFilter
+    ) -> Iterator[tuple[Mapping[str, str | None], Mapping[str, float]] | None]:
+        """The matching entities, each with its quotas; None for another entity. Quotas may change between."""
+        candidates: Iterable[Entity] = list(self.by_entity)
         if wanted.strict and not wanted.types:  # at most one entity matches
             candidates = {frozenset(wanted.names.items())} & self.by_entity.keys()
         for entity in candidates:
-            if wanted.matches(entity):
-                names, values = dict(entity), self.by_entity[entity]
-                yield {kind: names[kind] for kind in sorted(names, key=place)}, values
+            values = self.by_entity.get(entity)
+            if values is None or not wanted.matches(entity):
+                yield None
+                continue
+            names = dict(entity)
+            yield {kind: names[kind] for kind in sorted(names, key=place)}, values
 
 
 def place(entity_type: str) -> int:

@@ -5,7 +5,7 @@ After ScramControlManager.java and ScramImage.java (Kafka 4.3), in Kafka's words
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 
 from odradek.clock import Clock
 from odradek.metadata.credential_store import CredentialRow, CredentialStore
@@ -13,6 +13,7 @@ from odradek.metadata.store import MetadataStore
 from odradek.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
 from odradek.security.scram_credential import ScramCredential, salted_credential
 from odradek.settings.state_limit import ANY_NAME, NameLimit, Refusals, StateLimit
+from odradek.steps import result_of
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
@@ -26,6 +27,8 @@ MAX_CHANGES = 10_000
 MAX_NAME_CHARS = 32_767
 MAX_SALT_BYTES = 1024
 """Limited because the host sends the salt to every client that starts to authenticate."""
+AT_A_TIME = 100
+"""Changes that are stored in one step, which is one transaction."""
 Change = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
@@ -74,7 +77,13 @@ class Credentials:
     def alter(
         self, deletions: Iterable[ScramCredentialDeletion], upsertions: Iterable[ScramCredentialUpsertion]
     ) -> dict[str, ApiError | None]:
-        """Set and remove credentials; store all legal changes in one transaction.
+        """Set and remove credentials; see `alter_in_steps`."""
+        return result_of(self.alter_in_steps(deletions, upsertions))
+
+    def alter_in_steps(
+        self, deletions: Iterable[ScramCredentialDeletion], upsertions: Iterable[ScramCredentialUpsertion]
+    ) -> Generator[None, None, dict[str, ApiError | None]]:
+        """Set and remove credentials; store all legal changes, some at a time.
 
         Returns:
             The refusal of each user, or None.
@@ -87,7 +96,6 @@ class Credentials:
         changes: list[Change] = [*deletions, *upsertions]
         if len(changes) > MAX_CHANGES:
             raise ApiError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
-        self.limit.reserved = 0
         for change in changes:
             if outcomes.get(change.name) is None:
                 outcomes[change.name] = error = self.fault(change, accepted)
@@ -95,13 +103,31 @@ class Credentials:
                     accepted[change.name] = change
                 else:
                     accepted.pop(change.name, None)
-        with self.metadata.transaction():
-            for change in accepted.values():
-                self.write(change)
-        for change in accepted.values():
-            self.remember(change)
-        self.limit.reserved = 0
+            self.limit.reserved = 0
+            yield
+        legal = list(accepted.values())
+        for start in range(0, len(legal), AT_A_TIME):
+            self.change(legal[start : start + AT_A_TIME], outcomes)
+            self.limit.reserved = 0
+            yield
         return outcomes
+
+    def change(self, changes: Iterable[Change], outcomes: dict[str, ApiError | None]) -> None:
+        """Store some changes and apply them, unless other requests have made them illegal."""
+        made: list[tuple[Change, ScramCredential | None]] = []
+        for change in changes:
+            outcomes[change.name] = error = self.fault(change, {})
+            if error is None:
+                made.append((change, credential_of(change)))
+        try:
+            with self.metadata.transaction():
+                for change, credential in made:
+                    self.write(change, credential)
+        except ApiError as error:
+            outcomes.update((change.name, error) for change, _ in made)
+            return
+        for change, credential in made:
+            self.remember(change, credential)
 
     def fault(self, change: Change, accepted: Mapping[str, Change]) -> ApiError | None:
         """The fault of a change; None if it is legal. Kafka takes one change per user and request."""
@@ -134,34 +160,35 @@ class Credentials:
             return refusal
         return None
 
-    def write(self, change: Change) -> None:
+    def write(self, change: Change, made: ScramCredential | None) -> None:
         """Store a change."""
-        if isinstance(change, ScramCredentialDeletion):
+        if made is None:
             self.store.delete_credential(change.name, change.mechanism)
             return
-        made = credential_of(change)
         self.store.put_credential(
             CredentialRow(
                 change.name, change.mechanism, made.salt, made.stored_key, made.server_key, made.iterations
             )
         )
 
-    def remember(self, change: Change) -> None:
+    def remember(self, change: Change, made: ScramCredential | None) -> None:
         """Apply a stored change in memory."""
         mechanism = ScramMechanism(change.mechanism)
         credentials = dict(self.by_user.get(change.name, {}))  # a copy: other threads read the old one
-        if isinstance(change, ScramCredentialDeletion):
+        if made is None:
             del credentials[mechanism]
         else:
-            credentials[mechanism] = credential_of(change)
+            credentials[mechanism] = made
         if credentials:
             self.by_user[change.name] = credentials
         else:
             del self.by_user[change.name]
 
 
-def credential_of(change: ScramCredentialUpsertion) -> ScramCredential:
-    """The stored credential of a new password."""
+def credential_of(change: Change) -> ScramCredential | None:
+    """The stored credential of a new password; None for a deletion."""
+    if isinstance(change, ScramCredentialDeletion):
+        return None
     mechanism = ScramMechanism(change.mechanism)
     return salted_credential(mechanism, change.salted_password, change.salt, change.iterations)
 

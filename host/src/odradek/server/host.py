@@ -264,7 +264,7 @@ class Host:
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
-        yield from request_rows(self.broker.steps)
+        yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
         callback = [] if self.quota_callback is None else [self.quota_callback.stats]
         stats = [*self.receivers.stats(), *self.enrichers.stats(), *callback]
         yield from plugin_rows(stats, self.plugin_threads.waiting())

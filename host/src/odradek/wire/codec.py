@@ -23,13 +23,15 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from odradek.wire.layout import layout
+from odradek.wire.layout import ArrayOf, StructOf, layout
 from odradek.wire.parts import Parts
 from odradek.wire.reader_source import MAX_ELEMENTS, MAX_RESPONSE_ELEMENTS, compile_reader
 from odradek.wire.types import Buffer
 from odradek.wire.writer_source import compile_writer
 
-__all__ = ["MAX_ELEMENTS", "MAX_RESPONSE_ELEMENTS", "decode", "encode", "reader", "writer"]
+__all__ = [
+    "MAX_ELEMENTS", "MAX_RESPONSE_ELEMENTS", "decode", "element_writer", "encode", "reader", "writer",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -77,6 +79,27 @@ def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
         WireError: The message has no such version.
     """
     return compiled_writer(cls, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
+
+
+def element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes]:
+    """The function that writes one element of an array at the top of a response, for `EncodedElements`.
+
+    Raises:
+        WireError: The message has no such version.
+    """
+    return compiled_element_writer(cls, version, array)
+
+
+@functools.cache
+def compiled_element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes]:
+    """`element_writer` with a cache."""
+    (element,) = (
+        field.kind.element
+        for field in layout(cls, version).fields
+        if field.name == array and isinstance(field.kind, ArrayOf)
+    )
+    assert isinstance(element, StructOf)
+    return compile_writer(element, f"{cls.__name__} v{version} {array} writer")
 
 
 @functools.cache

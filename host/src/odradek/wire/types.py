@@ -106,6 +106,16 @@ class Blob(Enum):
     UUID = "uuid"
 
 
+class EncodedElements(list[bytes]):
+    """Elements of an array at the top of a response, each already encoded by its `codec.element_writer`.
+
+    A large response is encoded like this while it is made, which takes less memory than its objects, and the
+    loop for a shorter time than encoding all of them at the end.
+    """
+
+    __slots__ = ()
+
+
 class Message(Protocol):
     """The attributes of every request and response class."""
 

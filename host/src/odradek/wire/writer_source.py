@@ -19,7 +19,7 @@ from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, has_records, smallest_size
 from odradek.wire.parts import Parts, joined
-from odradek.wire.types import Blob, Scalar
+from odradek.wire.types import Blob, EncodedElements, Scalar
 from odradek.wire.varint import SMALL, varint
 
 
@@ -29,6 +29,7 @@ def wrong_uuid(value: bytes) -> WireError:
 
 
 RUNTIME: dict[str, Any] = {
+    "EncodedElements": EncodedElements,
     # The exceptions that a null, a wrong type or a value out of range raises in the generated lines.
     "MISTAKES": (struct.error, AttributeError, TypeError, ValueError),
     "SMALL": SMALL,
@@ -199,9 +200,18 @@ class WriterSource:
                 self.piece(f"pack(f'>{{len({name})}}{element.format}', *{name})")
             return
         item = self.source.name("m")
+        if self.may_be_encoded(value, element):
+            with self.source.block(f"if {name}.__class__ is EncodedElements:"):
+                self.source.line(f"{self.pieces}.extend({name})")
+                self.source.line(f"{name} = ()")
         with self.source.block(f"for {item} in {name}:"):
             self.field(item, element, False, flexible)
             self.flush()
+
+    def may_be_encoded(self, value: str, element: Kind) -> bool:
+        """Whether the elements of an array may be `EncodedElements`: only at the top of a response."""
+        is_response = self.message.cls.__name__.endswith("Response")
+        return is_response and value.startswith("m.") and isinstance(element, StructOf)
 
     def tags(self, made: str, shape: StructOf) -> None:
         """Write the tagged fields that differ from their defaults, ordered by tag."""

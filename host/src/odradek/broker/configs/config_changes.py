@@ -1,4 +1,4 @@
-"""Changes of configuration: the valid changes of a request are stored in one transaction.
+"""Changes of configuration: the valid changes of a request are stored, some resources at a time.
 
 After Kafka's ConfigAdminManager (form) and ConfigurationControlManager (content). A refused resource does not
 affect the others of its request; a resource is changed completely or not at all.
@@ -7,7 +7,7 @@ affect the others of its request; a resource is changed completely or not at all
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
@@ -39,8 +39,14 @@ class ResourceChange:
     """True removes all keys that are not named (AlterConfigs)."""
 
 
-def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker) -> list[ApiError | None]:
-    """Apply the changes of a request.
+AT_A_TIME = 50
+"""Resources that are changed in one step, which is one transaction."""
+
+
+def alter(
+    changes: Sequence[ResourceChange], validate_only: bool, broker: Broker
+) -> Generator[None, None, list[ApiError | None]]:
+    """Apply the changes of a request, in steps.
 
     Args:
         changes: In the order of the request.
@@ -51,6 +57,28 @@ def alter(changes: Sequence[ResourceChange], validate_only: bool, broker: Broker
         For each change the error, or None if it was accepted.
     """
     times = Counter((change.type, change.name) for change in changes)
+    refusals: list[ApiError | None] = []
+    for start in range(0, len(changes), AT_A_TIME):
+        some = changes[start : start + AT_A_TIME]
+        try:
+            refusals += alter_some(some, times, validate_only, broker)
+        except ApiError as error:
+            refusals += [error] * len(some)
+        yield
+    return refusals
+
+
+def alter_some(
+    changes: Sequence[ResourceChange],
+    times: Mapping[tuple[int, str], int],
+    validate_only: bool,
+    broker: Broker,
+) -> list[ApiError | None]:
+    """Apply some changes in one transaction.
+
+    Raises:
+        ApiError: KAFKA_STORAGE_ERROR: none of them is applied.
+    """
     accepted: list[tuple[ConfigResource, str, dict[str, str]]] = []
     refusals: list[ApiError | None] = []
     try:

@@ -25,6 +25,17 @@ before a yield may be gone after it. The generator is closed if the host stops. 
             yield
         return DescribeGroupsResponse(groups=groups)
 
+A handler whose response has an array that may become large names it (``each="groups"``), yields its elements,
+and returns the response without them; see `odradek.broker.dispatch.response_elements`. ::
+
+    @answers(DescribeGroupsRequest, DescribeGroupsResponse, each="groups", droppable=True)
+    def describe_groups(
+        request: DescribeGroupsRequest, context: RequestContext, broker: Broker
+    ) -> Generator[DescribedGroup, None, DescribeGroupsResponse]:
+        for group_id in request.groups:
+            yield describe(group_id, broker)
+        return DescribeGroupsResponse()
+
 A handler that needs it only sometimes returns ``broker.steps.answer(generator)``.
 """
 
@@ -40,6 +51,7 @@ from inspect import isgeneratorfunction
 from typing import Any, TypeVar
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.response_elements import gathered
 from odradek.broker.dispatch.throttling import Charge, charge_time
 from odradek.plugin.context import RequestContext
 from odradek.wire.codec import reader, writer
@@ -104,6 +116,7 @@ def answers(
     refusal: Refusal | None = None,
     charge: Charge = charge_time,
     droppable: bool = False,
+    each: str | None = None,
 ) -> Callable[[H], H]:
     """Register a handler.
 
@@ -116,6 +129,7 @@ def answers(
             error code at the top in every version needs its own.
         charge: What a request costs while quotas are set, see ``broker/dispatch/throttling.py``.
         droppable: The handler is a generator that changes nothing: it ends when the connection is lost.
+        each: The handler is a generator that yields the elements of this array of the response.
     """
 
     def register(handler: H) -> H:
@@ -123,7 +137,7 @@ def answers(
         ROUTES[request.API_KEY] = Route(
             request,
             response,
-            in_steps(handler, droppable) if isgeneratorfunction(handler) else handler,
+            in_steps(handler, droppable, response, each) if isgeneratorfunction(handler) else handler,
             refusal or top_refusal(response),
             served,
             advertised or served,
@@ -134,14 +148,23 @@ def answers(
     return register
 
 
-def in_steps(handler: Handler, droppable: bool) -> Handler:
+def in_steps(
+    handler: Handler, droppable: bool, response: type[Any] | None = None, each: str | None = None
+) -> Handler:
     """A handler that runs a generator in steps."""
 
     @wraps(handler)
     def begin(request: Any, context: RequestContext, broker: Broker) -> Any:
         return broker.steps.answer(handler(request, context, broker), droppable=droppable)
 
-    return begin
+    @wraps(handler)
+    def begin_elements(request: Any, context: RequestContext, broker: Broker) -> Any:
+        assert response is not None
+        assert each is not None
+        work = gathered(handler(request, context, broker), response, each, context.api_version, broker)
+        return broker.steps.answer(work, droppable=droppable)
+
+    return begin if each is None else begin_elements
 
 
 def top_refusal(response: type[Any]) -> Refusal:

@@ -15,7 +15,7 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
@@ -53,20 +53,17 @@ def refuse(
     )
 
 
-@answers(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, refusal=refuse)
+@answers(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, refusal=refuse, each="results_by_transaction")
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: RequestContext, broker: Broker
-) -> AddPartitionsToTxnResponse:
+) -> Generator[AddPartitionsToTxnResult | None, None, AddPartitionsToTxnResponse]:
     if context.api_version >= BATCHED_VERSION:
-        return AddPartitionsToTxnResponse(
-            results_by_transaction=[
-                AddPartitionsToTxnResult(
-                    transactional_id=each.transactional_id,
-                    topic_results=results(each.topics, outcome(each, context, broker)),
-                )
-                for each in request.transactions
-            ]
-        )
+        for each in request.transactions:
+            yield AddPartitionsToTxnResult(
+                transactional_id=each.transactional_id,
+                topic_results=results(each.topics, outcome(each, context, broker)),
+            )
+        return AddPartitionsToTxnResponse()
     only = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,

@@ -2,7 +2,7 @@
 
 Behavior:
     * Entities are users, client ids, both together, or addresses, each by name or as the default. The quotas
-      are stored in one transaction and apply before the answer. Earlier measurements still count.
+      are stored and apply before the answer. Earlier measurements still count.
     * Each entity is changed completely or not at all; a refused entity does not affect the others. The answer
       has each entity once.
     * The same entity twice is INVALID_REQUEST; the first one is applied.
@@ -11,6 +11,7 @@ Behavior:
 Versions:
     * v1: flexible.
 Differs from Kafka:
+    * A request for more than 200 entities is stored in several transactions.
     * NaN is refused like a number that is not positive; Kafka stores it.
     * Names have at most 32767 characters (INVALID_REQUEST). A new entity beyond ``client.quotas.max`` or
       ``name.max.length`` is POLICY_VIOLATION.
@@ -18,7 +19,7 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 from odradek.broker.broker import Broker
 from odradek.broker.client_quotas import Alteration, place
@@ -71,22 +72,20 @@ def alter_client_quotas(
     quotas = broker.client_quotas
     alterations = [alteration(entry) for entry in request.entries]
 
-    def altered() -> AlterClientQuotasResponse:
-        outcomes = quotas.alter(alterations, request.validate_only)
-        return AlterClientQuotasResponse(
-            entries=[
-                outcome(dict(entity), ErrorCode.NONE, None)
-                if error is None
-                else outcome(dict(entity), error.code, error.message)
-                for entity, error in outcomes.items()
-            ]
-        )
+    def altered() -> Generator[None, None, AlterClientQuotasResponse]:
+        outcomes = yield from quotas.alter_in_steps(alterations, request.validate_only)
+        response = AlterClientQuotasResponse()
+        for entity, error in outcomes.items():
+            code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.message)
+            response.entries.append(outcome(dict(entity), code, message))
+            yield
+        return response
 
     unknown = quotas.unknown_hosts(alterations)
     if not unknown:
-        return altered()
-    deferred = Deferred[AlterClientQuotasResponse]()
-    lookups = HostLookups(quotas.hosts, unknown, lambda: deferred.complete_by(altered))
+        return broker.steps.answer(altered())
+    deferred = Deferred[None]()
+    lookups = HostLookups(quotas.hosts, unknown, lambda: deferred.complete(None))
     deferred.abandon = lookups.stop
     lookups.run()
-    return deferred
+    return deferred.then(lambda _: broker.steps.answer(altered()))

@@ -11,6 +11,8 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
 from odradek.broker.dispatch.routes import answers
@@ -44,10 +46,10 @@ def refused(request: AlterConfigsRequest, code: ErrorCode, message: str | None) 
     )
 
 
-@answers(AlterConfigsRequest, AlterConfigsResponse, refusal=refused)
+@answers(AlterConfigsRequest, AlterConfigsResponse, refusal=refused, each="responses")
 def alter_configs(
     request: AlterConfigsRequest, context: RequestContext, broker: Broker
-) -> AlterConfigsResponse:
+) -> Generator[AlterConfigsResourceResponse | None, None, AlterConfigsResponse]:
     """Replace all keys."""
     changes = [
         ResourceChange(
@@ -58,12 +60,8 @@ def alter_configs(
         )
         for resource in request.resources
     ]
-    refusals = alter(changes, request.validate_only, broker)
-    return AlterConfigsResponse(
-        responses=[
-            outcome(resource, refusal.code, refusal.message)
-            if refusal
-            else outcome(resource, ErrorCode.NONE, None)
-            for resource, refusal in zip(request.resources, refusals, strict=True)
-        ]
-    )
+    refusals = yield from alter(changes, request.validate_only, broker)
+    for resource, refusal in zip(request.resources, refusals, strict=True):
+        code, message = (refusal.code, refusal.message) if refusal else (ErrorCode.NONE, None)
+        yield outcome(resource, code, message)
+    return AlterConfigsResponse()

@@ -15,6 +15,8 @@ Ignored fields:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.replica_assignment import check_replicas
@@ -52,21 +54,22 @@ def refuse(
     )
 
 
-@answers(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, refusal=refuse)
+@answers(
+    AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, refusal=refuse, each="responses"
+)
 def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: RequestContext, broker: Broker
-) -> AlterPartitionReassignmentsResponse:
+) -> Generator[ReassignableTopicResponse | None, None, AlterPartitionReassignmentsResponse]:
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
+    for topic in request.topics:
+        result = ReassignableTopicResponse(name=topic.name)
+        for each in topic.partitions:
+            result.partitions.append(outcome(topic.name, each, broker))
+            yield None
+        yield result
     return AlterPartitionReassignmentsResponse(
-        allow_replication_factor_change=request.allow_replication_factor_change,
-        error_message=None,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name, partitions=[outcome(topic.name, each, broker) for each in topic.partitions]
-            )
-            for topic in request.topics
-        ],
+        allow_replication_factor_change=request.allow_replication_factor_change, error_message=None
     )
 
 

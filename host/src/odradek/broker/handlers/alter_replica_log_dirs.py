@@ -11,6 +11,7 @@ Behavior:
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 from odradek.broker.broker import Broker
@@ -30,7 +31,8 @@ def refuse(
     request: AlterReplicaLogDirsRequest, code: ErrorCode, _message: str | None
 ) -> AlterReplicaLogDirsResponse:
     """The same error for every partition."""
-    return answer(dict.fromkeys(wanted_partitions(request), code))
+    codes = dict.fromkeys(wanted_partitions(request), code)
+    return AlterReplicaLogDirsResponse(results=list(by_topic(codes).values()))
 
 
 def wanted_partitions(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, int], Path]:
@@ -43,21 +45,25 @@ def wanted_partitions(request: AlterReplicaLogDirsRequest) -> dict[tuple[str, in
     }
 
 
-def answer(codes: dict[tuple[str, int], ErrorCode]) -> AlterReplicaLogDirsResponse:
+def by_topic(codes: dict[tuple[str, int], ErrorCode]) -> dict[str, AlterReplicaLogDirTopicResult]:
     """The codes by topic."""
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
     for (name, index), code in codes.items():
         topic = topics.setdefault(name, AlterReplicaLogDirTopicResult(topic_name=name))
         topic.partitions.append(AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code))
-    return AlterReplicaLogDirsResponse(results=list(topics.values()))
+    return topics
 
 
-@answers(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, refusal=refuse)
+@answers(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, refusal=refuse, each="results")
 def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, context: RequestContext, broker: Broker
-) -> AlterReplicaLogDirsResponse:
-    wanted = wanted_partitions(request)
-    return answer({(name, index): moved(name, index, path, broker) for (name, index), path in wanted.items()})
+) -> Generator[AlterReplicaLogDirTopicResult | None, None, AlterReplicaLogDirsResponse]:
+    codes = {}
+    for (name, index), path in wanted_partitions(request).items():
+        codes[name, index] = moved(name, index, path, broker)
+        yield None
+    yield from by_topic(codes).values()
+    return AlterReplicaLogDirsResponse()
 
 
 def moved(topic: str, index: int, directory: Path, broker: Broker) -> ErrorCode:

@@ -18,6 +18,8 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
@@ -44,14 +46,13 @@ def refused(
     )
 
 
-@answers(AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse, refusal=refused)
+@answers(AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse, refusal=refused, each="results")
 def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: RequestContext, broker: Broker
-) -> AlterUserScramCredentialsResponse:
-    outcomes = broker.credentials.alter(request.deletions, request.upsertions)
-    return AlterUserScramCredentialsResponse(
-        results=[
+) -> Generator[AlterUserScramCredentialsResult | None, None, AlterUserScramCredentialsResponse]:
+    outcomes = yield from broker.credentials.alter_in_steps(request.deletions, request.upsertions)
+    for user, error in outcomes.items():
+        yield (
             result(user, ErrorCode.NONE, None) if error is None else result(user, error.code, error.message)
-            for user, error in outcomes.items()
-        ]
-    )
+        )
+    return AlterUserScramCredentialsResponse()

@@ -13,6 +13,8 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
@@ -37,18 +39,17 @@ def refuse(
     )
 
 
-@answers(ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, refusal=refuse)
+@answers(
+    ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse, refusal=refuse, each="groups", droppable=True
+)
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: RequestContext, broker: Broker
-) -> ConsumerGroupDescribeResponse:
+) -> Generator[DescribedGroup, None, ConsumerGroupDescribeResponse]:
     if broker.features.level(GROUP_VERSION) < 1:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-    return ConsumerGroupDescribeResponse(
-        groups=[
-            described(group_id, request.include_authorized_operations, broker)
-            for group_id in dict.fromkeys(request.group_ids)
-        ]
-    )
+    for group_id in dict.fromkeys(request.group_ids):
+        yield described(group_id, request.include_authorized_operations, broker)
+    return ConsumerGroupDescribeResponse()
 
 
 def refused(group_id: str, code: ErrorCode, message: str | None) -> DescribedGroup:

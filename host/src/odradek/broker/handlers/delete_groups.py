@@ -7,6 +7,8 @@ Behavior:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
@@ -26,13 +28,13 @@ def refuse(request: DeleteGroupsRequest, code: ErrorCode, _message: str | None) 
     )
 
 
-@answers(DeleteGroupsRequest, DeleteGroupsResponse, refusal=refuse)
+@answers(DeleteGroupsRequest, DeleteGroupsResponse, refusal=refuse, each="results")
 def delete_groups(
     request: DeleteGroupsRequest, _context: RequestContext, broker: Broker
-) -> DeleteGroupsResponse:
-    return DeleteGroupsResponse(
-        results=[deleted(name, broker) for name in dict.fromkeys(request.groups_names)]
-    )
+) -> Generator[DeletableGroupResult, None, DeleteGroupsResponse]:
+    for name in dict.fromkeys(request.groups_names):
+        yield deleted(name, broker)
+    return DeleteGroupsResponse()
 
 
 def deleted(name: str, broker: Broker) -> DeletableGroupResult:

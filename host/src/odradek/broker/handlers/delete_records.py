@@ -13,6 +13,8 @@ Ignored fields:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import INTERNAL_TOPICS
@@ -47,20 +49,20 @@ def refused(index: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
     )
 
 
-@answers(DeleteRecordsRequest, DeleteRecordsResponse, refusal=refuse)
+@answers(DeleteRecordsRequest, DeleteRecordsResponse, refusal=refuse, each="topics")
 def delete_records(
     request: DeleteRecordsRequest, context: RequestContext, broker: Broker
-) -> DeleteRecordsResponse:
+) -> Generator[DeleteRecordsTopicResult | None, None, DeleteRecordsResponse]:
     wanted: dict[str, dict[int, DeleteRecordsPartition]] = {}
     for topic in request.topics:
         wanted.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
-    topics = [
-        DeleteRecordsTopicResult(
-            name=name, partitions=[delete(name, each, broker) for each in partitions.values()]
-        )
-        for name, partitions in wanted.items()
-    ]
-    return DeleteRecordsResponse(topics=topics)
+    for name, partitions in wanted.items():
+        result = DeleteRecordsTopicResult(name=name)
+        for each in partitions.values():
+            result.partitions.append(delete(name, each, broker))
+            yield None
+        yield result
+    return DeleteRecordsResponse()
 
 
 def delete(topic: str, wanted: DeleteRecordsPartition, broker: Broker) -> DeleteRecordsPartitionResult:

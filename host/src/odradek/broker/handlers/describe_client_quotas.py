@@ -11,6 +11,7 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from enum import IntEnum
 
 from odradek.broker.broker import Broker
@@ -43,20 +44,23 @@ def refused(
     return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)
 
 
-@answers(DescribeClientQuotasRequest, DescribeClientQuotasResponse, refusal=refused)
+@answers(
+    DescribeClientQuotasRequest, DescribeClientQuotasResponse, refusal=refused, each="entries", droppable=True
+)
 def describe_client_quotas(
     request: DescribeClientQuotasRequest, context: RequestContext, broker: Broker
-) -> DescribeClientQuotasResponse:
+) -> Generator[EntryData | None, None, DescribeClientQuotasResponse]:
     wanted = read_filter(request)
-    return DescribeClientQuotasResponse(
-        entries=[
-            EntryData(
-                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
-                values=[ValueData(key=key, value=value) for key, value in values.items()],
-            )
-            for entity, values in broker.client_quotas.find(wanted)
-        ]
-    )
+    for found in broker.client_quotas.find(wanted):
+        if found is None:
+            yield None
+            continue
+        entity, values = found
+        yield EntryData(
+            entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity.items()],
+            values=[ValueData(key=key, value=value) for key, value in values.items()],
+        )
+    return DescribeClientQuotasResponse()
 
 
 def read_filter(request: DescribeClientQuotasRequest) -> QuotaFilter:

@@ -19,6 +19,8 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from collections.abc import Generator, Hashable
+
 from odradek.broker.broker import Broker
 from odradek.broker.config_entry import ConfigEntry
 from odradek.broker.configs.config_resources import resource_of
@@ -35,6 +37,9 @@ from odradek.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+
+REMEMBERED = 100
+"""Results that are remembered for resources that a request names several times."""
 
 
 def refused(request: DescribeConfigsRequest, code: ErrorCode, message: str | None) -> DescribeConfigsResponse:
@@ -54,14 +59,22 @@ def refusal(resource: DescribeConfigsResource, code: ErrorCode, message: str | N
     )
 
 
-@answers(DescribeConfigsRequest, DescribeConfigsResponse, refusal=refused)
+@answers(DescribeConfigsRequest, DescribeConfigsResponse, refusal=refused, each="results", droppable=True)
 def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, broker: Broker
-) -> DescribeConfigsResponse:
+) -> Generator[DescribeConfigsResult, None, DescribeConfigsResponse]:
     """Describe each resource, in the order of the request."""
-    return DescribeConfigsResponse(
-        results=[described(resource, request, broker) for resource in request.resources]
-    )
+    seen: dict[Hashable, DescribeConfigsResult] = {}
+    for resource in request.resources:
+        keys = resource.configuration_keys
+        named = (resource.resource_type, resource.resource_name, None if keys is None else tuple(keys))
+        result = seen.get(named)
+        if result is None:
+            if len(seen) == REMEMBERED:
+                seen.clear()
+            result = seen[named] = described(resource, request, broker)
+        yield result
+    return DescribeConfigsResponse()
 
 
 def described(

@@ -10,6 +10,8 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.authorized_operations import GROUP_OPERATIONS, NOT_ASKED_FOR
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
@@ -37,18 +39,17 @@ def refuse(request: DescribeGroupsRequest, code: ErrorCode, message: str | None)
     )
 
 
-@answers(DescribeGroupsRequest, DescribeGroupsResponse, refusal=refuse)
+@answers(DescribeGroupsRequest, DescribeGroupsResponse, refusal=refuse, each="groups", droppable=True)
 def describe_groups(
     request: DescribeGroupsRequest, context: RequestContext, broker: Broker
-) -> DescribeGroupsResponse:
+) -> Generator[DescribedGroup, None, DescribeGroupsResponse]:
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED_FOR
-    groups = []
     for name in dict.fromkeys(request.groups):
         described = described_group(name, context.api_version, broker)
         if not described.error_code:
             described.authorized_operations = operations
-        groups.append(described)
-    return DescribeGroupsResponse(groups=groups)
+        yield described
+    return DescribeGroupsResponse()
 
 
 def described_group(name: str, version: int, broker: Broker) -> DescribedGroup:

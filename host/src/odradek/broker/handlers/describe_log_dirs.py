@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Generator
 from pathlib import Path
 
 from odradek.broker.broker import Broker
@@ -46,25 +46,26 @@ def refuse(
     return DescribeLogDirsResponse(error_code=code, results=[DescribeLogDirsResult(error_code=code)])
 
 
-@answers(DescribeLogDirsRequest, DescribeLogDirsResponse, refusal=refuse)
+@answers(DescribeLogDirsRequest, DescribeLogDirsResponse, refusal=refuse, each="results", droppable=True)
 def describe_log_dirs(
     request: DescribeLogDirsRequest, context: RequestContext, broker: Broker
-) -> DescribeLogDirsResponse:
+) -> Generator[DescribeLogDirsResult | None, None, DescribeLogDirsResponse]:
     wanted: Container[tuple[str, int]] = Everything()
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
-    found = partitions_by_directory(wanted, broker)
-    return DescribeLogDirsResponse(
-        results=[described(directory, found[directory]) for directory in broker.logs.directories]
-    )
+    found = yield from partitions_by_directory(wanted, broker)
+    for directory in broker.logs.directories:
+        yield described(directory, found[directory])
+    return DescribeLogDirsResponse()
 
 
 def partitions_by_directory(
     wanted: Container[tuple[str, int]], broker: Broker
-) -> dict[Path, dict[str, list[DescribeLogDirsPartition]]]:
-    """The logs, and the copies being made, of each directory."""
+) -> Generator[None, None, dict[Path, dict[str, list[DescribeLogDirsPartition]]]]:
+    """The logs, and the copies being made, of each directory; a step for each log."""
     found: dict[Path, dict[str, list[DescribeLogDirsPartition]]] = defaultdict(lambda: defaultdict(list))
-    for (topic, index), log in broker.logs.items():
+    for (topic, index), log in list(broker.logs.items()):
+        yield
         if (topic, index) in wanted:
             found[log.directory.parent][topic].append(
                 DescribeLogDirsPartition(partition_index=index, partition_size=log.size_bytes)

@@ -9,6 +9,8 @@ Behavior:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import check_name
@@ -44,19 +46,17 @@ def refuse(
     )
 
 
-@answers(DescribeProducersRequest, DescribeProducersResponse, refusal=refuse)
+@answers(DescribeProducersRequest, DescribeProducersResponse, refusal=refuse, each="topics", droppable=True)
 def describe_producers(
     request: DescribeProducersRequest, context: RequestContext, broker: Broker
-) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[described(topic.name, index, broker) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Generator[TopicResponse | None, None, DescribeProducersResponse]:
+    for topic in request.topics:
+        answered = TopicResponse(name=topic.name)
+        for index in topic.partition_indexes:
+            answered.partitions.append(described(topic.name, index, broker))
+            yield None
+        yield answered
+    return DescribeProducersResponse()
 
 
 def described(name: str, index: int, broker: Broker) -> PartitionResponse:

@@ -11,6 +11,8 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import CLUSTER_METADATA_TOPIC
@@ -31,41 +33,39 @@ from odradek.wire.messages.describe_quorum import (
 LEADER_EPOCH = 1
 
 
-@answers(DescribeQuorumRequest, DescribeQuorumResponse)
+@answers(DescribeQuorumRequest, DescribeQuorumResponse, each="topics", droppable=True)
 def describe_quorum(
     request: DescribeQuorumRequest, context: RequestContext, broker: Broker
-) -> DescribeQuorumResponse:
+) -> Generator[ResponseTopicData | None, None, DescribeQuorumResponse]:
     asked = [
         (topic.topic_name, [row.partition_index for row in topic.partitions]) for topic in request.topics
     ]
     if asked != [(CLUSTER_METADATA_TOPIC, [0])]:
-        return DescribeQuorumResponse(topics=[unknown(topic) for topic in request.topics])
+        for topic in request.topics:
+            yield from unknown(topic)
+        return DescribeQuorumResponse()
     node_id = broker.settings.node_id
     endpoint = broker.endpoint(context.connection)
     listener = Listener(name=context.connection.listener_name, host=endpoint.host, port=endpoint.port)
-    return DescribeQuorumResponse(
-        topics=[
-            ResponseTopicData(
-                topic_name=CLUSTER_METADATA_TOPIC, partitions=[quorum(node_id, context.received_ms)]
-            )
-        ],
-        nodes=[Node(node_id=node_id, listeners=[listener])],
+    yield ResponseTopicData(
+        topic_name=CLUSTER_METADATA_TOPIC, partitions=[quorum(node_id, context.received_ms)]
     )
+    return DescribeQuorumResponse(nodes=[Node(node_id=node_id, listeners=[listener])])
 
 
-def unknown(topic: RequestTopicData) -> ResponseTopicData:
+def unknown(topic: RequestTopicData) -> Generator[ResponseTopicData | None, None, None]:
     """Partitions that have no quorum."""
-    return ResponseTopicData(
-        topic_name=topic.topic_name,
-        partitions=[
+    answered = ResponseTopicData(topic_name=topic.topic_name)
+    for partition in topic.partitions:
+        answered.partitions.append(
             ResponsePartitionData(
                 partition_index=partition.partition_index,
                 error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 error_message=UNKNOWN_PARTITION,
             )
-            for partition in topic.partitions
-        ],
-    )
+        )
+        yield None
+    yield answered
 
 
 def quorum(node_id: int, now_ms: int) -> ResponsePartitionData:

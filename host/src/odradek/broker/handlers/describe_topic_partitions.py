@@ -13,7 +13,7 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from odradek.broker.authorized_operations import TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
@@ -44,10 +44,16 @@ def refuse(
     )
 
 
-@answers(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, refusal=refuse)
+@answers(
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    refusal=refuse,
+    each="topics",
+    droppable=True,
+)
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext, broker: Broker
-) -> DescribeTopicPartitionsResponse:
+) -> Generator[DescribeTopicPartitionsResponseTopic, None, DescribeTopicPartitionsResponse]:
     cursor = request.cursor or Cursor()
     names = wanted(request, cursor, broker)
     room = max(min(request.response_partition_limit, MAX_PARTITIONS_OF_ANSWER), 1)
@@ -58,7 +64,7 @@ def describe_topic_partitions(
             break
         first = cursor.partition_index if name == cursor.topic_name else 0
         shown = described(name, first, room, broker)
-        response.topics.append(shown)
+        yield shown
         room -= len(shown.partitions)
         end, topic = first + len(shown.partitions), broker.topics.named(name)
         if topic is not None and end < len(topic.partitions):

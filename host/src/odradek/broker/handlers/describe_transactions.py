@@ -8,6 +8,8 @@ Behavior:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
@@ -33,13 +35,19 @@ def refuse(
     )
 
 
-@answers(DescribeTransactionsRequest, DescribeTransactionsResponse, refusal=refuse)
+@answers(
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    refusal=refuse,
+    each="transaction_states",
+    droppable=True,
+)
 def describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext, broker: Broker
-) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(
-        transaction_states=[described(each, broker) for each in request.transactional_ids]
-    )
+) -> Generator[TransactionState, None, DescribeTransactionsResponse]:
+    for each in request.transactional_ids:
+        yield described(each, broker)
+    return DescribeTransactionsResponse()
 
 
 def described(transactional_id: str, broker: Broker) -> TransactionState:

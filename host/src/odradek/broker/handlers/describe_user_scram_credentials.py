@@ -8,6 +8,7 @@ Behavior:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
@@ -22,14 +23,16 @@ from odradek.wire.messages.describe_user_scram_credentials import (
 )
 
 
-@answers(DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse)
+@answers(
+    DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse, each="results", droppable=True
+)
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: RequestContext, broker: Broker
-) -> DescribeUserScramCredentialsResponse:
+) -> Generator[DescribeUserScramCredentialsResult, None, DescribeUserScramCredentialsResponse]:
     times = Counter(user.name for user in request.users or ()) or Counter(broker.credentials.users())
-    return DescribeUserScramCredentialsResponse(
-        results=[described(user, count, broker) for user, count in times.items()]
-    )
+    for user, count in times.items():
+        yield described(user, count, broker)
+    return DescribeUserScramCredentialsResponse()
 
 
 def described(user: str, times: int, broker: Broker) -> DescribeUserScramCredentialsResult:

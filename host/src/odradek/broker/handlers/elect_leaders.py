@@ -12,6 +12,8 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.request_timeout import check_time_left
@@ -45,26 +47,25 @@ def refuse(request: ElectLeadersRequest, code: ErrorCode, message: str | None) -
     )
 
 
-@answers(ElectLeadersRequest, ElectLeadersResponse, refusal=refuse)
+@answers(
+    ElectLeadersRequest, ElectLeadersResponse, refusal=refuse, each="replica_election_results", droppable=True
+)
 def elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, broker: Broker
-) -> ElectLeadersResponse:
+) -> Generator[ReplicaElectionResult | None, None, ElectLeadersResponse]:
     check_time_left(request.timeout_ms)
     if request.election_type not in (PREFERRED, UNCLEAN):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     if request.topic_partitions is None:
-        return ElectLeadersResponse(
-            replica_election_results=[ReplicaElectionResult(topic=topic.name) for topic in broker.topics]
-        )
-    return ElectLeadersResponse(
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=topic.topic,
-                partition_result=[outcome(topic.topic, index, broker) for index in topic.partitions],
-            )
-            for topic in request.topic_partitions
-        ]
-    )
+        for known in list(broker.topics):
+            yield ReplicaElectionResult(topic=known.name)
+    for topic in request.topic_partitions or ():
+        result = ReplicaElectionResult(topic=topic.topic)
+        for index in topic.partitions:
+            result.partition_result.append(outcome(topic.topic, index, broker))
+            yield None
+        yield result
+    return ElectLeadersResponse()
 
 
 def outcome(name: str, index: int, broker: Broker) -> PartitionResult:

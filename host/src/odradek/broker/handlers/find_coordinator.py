@@ -10,6 +10,8 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
@@ -43,18 +45,17 @@ def refused(key: str, code: ErrorCode, message: str | None) -> Coordinator:
     return Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message=message)
 
 
-@answers(FindCoordinatorRequest, FindCoordinatorResponse, refusal=refuse)
+@answers(FindCoordinatorRequest, FindCoordinatorResponse, refusal=refuse, each="coordinators", droppable=True)
 def find_coordinator(
     request: FindCoordinatorRequest, context: RequestContext, broker: Broker
-) -> FindCoordinatorResponse:
+) -> Generator[Coordinator, None, FindCoordinatorResponse]:
     if request.key_type not in (GROUP, TRANSACTION, SHARE):
         raise ApiError(ErrorCode.INVALID_REQUEST, MALFORMED_REQUEST)
-    several = context.api_version >= SEVERAL_KEYS_VERSION
-    keys = request.coordinator_keys if several else [request.key]
-    coordinators = [coordinator(key, request.key_type, context, broker) for key in keys]
-    if several:
-        return FindCoordinatorResponse(coordinators=coordinators)
-    (only,) = coordinators
+    if context.api_version >= SEVERAL_KEYS_VERSION:
+        for key in request.coordinator_keys:
+            yield coordinator(key, request.key_type, context, broker)
+        return FindCoordinatorResponse()
+    only = coordinator(request.key, request.key_type, context, broker)
     return FindCoordinatorResponse(
         error_code=only.error_code,
         error_message=MALFORMED_REQUEST if only.error_code else SUCCESS,

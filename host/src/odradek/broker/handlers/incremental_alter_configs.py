@@ -2,7 +2,7 @@
 
 Behavior:
     * Each resource is changed completely or not at all; a refused one does not affect the others. All changes
-      of a request are stored in one transaction before the answer.
+      are stored before the answer, those of fifty resources in one transaction.
     * CLIENT_METRICS: the checks run on the merged result; a resource without keys is removed.
     * TOPIC, and the defaults of topics on BROKER (one node, or all without a name): existing logs use the new
       values from the next append on.
@@ -26,6 +26,8 @@ Differs from Kafka:
 """
 
 from __future__ import annotations
+
+from collections.abc import Generator
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_changes import KeyChange, ResourceChange, alter
@@ -61,10 +63,10 @@ def refused(
     )
 
 
-@answers(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, refusal=refused)
+@answers(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, refusal=refused, each="responses")
 def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext, broker: Broker
-) -> IncrementalAlterConfigsResponse:
+) -> Generator[AlterConfigsResourceResponse | None, None, IncrementalAlterConfigsResponse]:
     """Change single keys."""
     changes = [
         ResourceChange(
@@ -74,12 +76,8 @@ def incremental_alter_configs(
         )
         for resource in request.resources
     ]
-    refusals = alter(changes, request.validate_only, broker)
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            outcome(resource, refusal.code, refusal.message)
-            if refusal
-            else outcome(resource, ErrorCode.NONE, None)
-            for resource, refusal in zip(request.resources, refusals, strict=True)
-        ]
-    )
+    refusals = yield from alter(changes, request.validate_only, broker)
+    for resource, refusal in zip(request.resources, refusals, strict=True):
+        code, message = (refusal.code, refusal.message) if refusal else (ErrorCode.NONE, None)
+        yield outcome(resource, code, message)
+    return IncrementalAlterConfigsResponse()

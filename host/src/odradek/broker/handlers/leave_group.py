@@ -11,18 +11,57 @@ Ignored fields:
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
-from odradek.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+from odradek.wire.api_error import ApiError
+from odradek.wire.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
 
 SEVERAL_MEMBERS_VERSION = 3
 
 
-@answers(LeaveGroupRequest, LeaveGroupResponse)
-def leave_group(request: LeaveGroupRequest, context: RequestContext, broker: Broker) -> LeaveGroupResponse:
+AT_A_TIME = 50
+"""Members that are removed in one step."""
+
+
+@answers(LeaveGroupRequest, LeaveGroupResponse, each="members")
+def leave_group(
+    request: LeaveGroupRequest, context: RequestContext, broker: Broker
+) -> Generator[MemberResponse, None, LeaveGroupResponse]:
     if context.api_version >= SEVERAL_MEMBERS_VERSION:
-        return LeaveGroupResponse(members=broker.groups.classic.leave(request))
+        yield from removed(request, broker)
+        return LeaveGroupResponse()
     request.members = [MemberIdentity(member_id=request.member_id)]
     (only,) = broker.groups.classic.leave(request)
     return LeaveGroupResponse(error_code=only.error_code)
+
+
+def removed(request: LeaveGroupRequest, broker: Broker) -> Iterator[MemberResponse]:
+    """Remove the members, some at a time; yield the result of each.
+
+    Raises:
+        ApiError: There is no such group; no member has been removed.
+    """
+    for start in range(0, len(request.members) or 1, AT_A_TIME):
+        some = request.members[start : start + AT_A_TIME]
+        try:
+            yield from broker.groups.classic.leave(LeaveGroupRequest(group_id=request.group_id, members=some))
+        except ApiError as error:
+            if start == 0:
+                raise
+            # The group ended with the members before.
+            yield from (
+                MemberResponse(
+                    member_id=each.member_id,
+                    group_instance_id=each.group_instance_id,
+                    error_code=error.code,
+                )
+                for each in some
+            )

@@ -10,7 +10,7 @@ Versions:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
@@ -27,22 +27,19 @@ from odradek.wire.messages.list_config_resources import (
 TYPES_BY_VERSION = {0: frozenset({ResourceType.CLIENT_METRICS}), 1: frozenset(ResourceType)}
 
 
-@answers(ListConfigResourcesRequest, ListConfigResourcesResponse)
+@answers(ListConfigResourcesRequest, ListConfigResourcesResponse, each="config_resources", droppable=True)
 def list_config_resources(
     request: ListConfigResourcesRequest, context: RequestContext, broker: Broker
-) -> ListConfigResourcesResponse:
+) -> Generator[ConfigResource, None, ListConfigResourcesResponse]:
     """Name the resources of the types asked for."""
     supported = TYPES_BY_VERSION[context.api_version]
     wanted = set(request.resource_types) or supported
     if not wanted <= supported:
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-    return ListConfigResourcesResponse(
-        config_resources=[
-            ConfigResource(resource_name=name, resource_type=kind)
-            for kind in sorted(wanted)
-            for name in names(ResourceType(kind), broker)
-        ]
-    )
+    for kind in sorted(wanted):
+        for name in names(ResourceType(kind), broker):
+            yield ConfigResource(resource_name=name, resource_type=kind)
+    return ListConfigResourcesResponse()
 
 
 def names(kind: ResourceType, broker: Broker) -> Iterable[str]:

@@ -8,24 +8,28 @@ Versions:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.plugin.context import RequestContext
 from odradek.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
-@answers(ListGroupsRequest, ListGroupsResponse)
-def list_groups(request: ListGroupsRequest, _context: RequestContext, broker: Broker) -> ListGroupsResponse:
+@answers(ListGroupsRequest, ListGroupsResponse, each="groups", droppable=True)
+def list_groups(
+    request: ListGroupsRequest, _context: RequestContext, broker: Broker
+) -> Generator[ListedGroup | None, None, ListGroupsResponse]:
     states = {state.lower() for state in request.states_filter}
     types = {name.lower() for name in request.types_filter}
-    listed = [
-        ListedGroup(
+    for group in list(broker.groups):
+        if (states and group.state_name.lower() not in states) or (types and group.group_type not in types):
+            yield None
+            continue
+        yield ListedGroup(
             group_id=group.group_id,
             protocol_type=group.protocol_type,
             group_state=group.state_name,
             group_type=group.group_type,
         )
-        for group in broker.groups
-        if (not states or group.state_name.lower() in states) and (not types or group.group_type in types)
-    ]
-    return ListGroupsResponse(groups=listed)
+    return ListGroupsResponse()

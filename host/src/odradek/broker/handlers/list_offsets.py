@@ -18,6 +18,7 @@ Ignored fields:
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
@@ -66,27 +67,25 @@ def refused(index: int, code: ErrorCode) -> ListOffsetsPartitionResponse:
     return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
 
 
-@answers(ListOffsetsRequest, ListOffsetsResponse, refusal=refuse)
-def list_offsets(request: ListOffsetsRequest, context: RequestContext, broker: Broker) -> ListOffsetsResponse:
+@answers(ListOffsetsRequest, ListOffsetsResponse, refusal=refuse, each="topics", droppable=True)
+def list_offsets(
+    request: ListOffsetsRequest, context: RequestContext, broker: Broker
+) -> Generator[ListOffsetsTopicResponse | None, None, ListOffsetsResponse]:
     times = Counter(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions
     )
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    answer(
-                        topic.name, partition, Lookup(context.api_version, request.isolation_level), broker
-                    )
-                    if times[topic.name, index] == 1
-                    else refused(index, ErrorCode.INVALID_REQUEST)
-                    for index, partition in by_index(topic).items()
-                ],
+    lookup = Lookup(context.api_version, request.isolation_level)
+    for topic in request.topics:
+        found = ListOffsetsTopicResponse(name=topic.name)
+        for index, partition in by_index(topic).items():
+            found.partitions.append(
+                answer(topic.name, partition, lookup, broker)
+                if times[topic.name, index] == 1
+                else refused(index, ErrorCode.INVALID_REQUEST)
             )
-            for topic in request.topics
-        ]
-    )
+            yield None
+        yield found
+    return ListOffsetsResponse()
 
 
 def by_index(topic: ListOffsetsTopic) -> dict[int, ListOffsetsPartition]:

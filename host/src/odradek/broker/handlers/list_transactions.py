@@ -11,7 +11,7 @@ Versions:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
 from odradek.broker.broker import Broker
@@ -31,22 +31,22 @@ STATES = frozenset(map(str, TransactionState))
 PATTERN_BOUNDS = RegexBounds()
 
 
-@answers(ListTransactionsRequest, ListTransactionsResponse)
+@answers(ListTransactionsRequest, ListTransactionsResponse, each="transaction_states", droppable=True)
 def list_transactions(
     request: ListTransactionsRequest, context: RequestContext, broker: Broker
-) -> ListTransactionsResponse:
+) -> Generator[ListedTransaction | None, None, ListTransactionsResponse]:
     passes = filters(request, broker.clock.now_ms())
+    for known in list(broker.transactions):
+        if not passes(known):
+            yield None
+            continue
+        yield ListedTransaction(
+            transactional_id=known.transactional_id,
+            producer_id=known.producer_id,
+            transaction_state=str(known.state),
+        )
     return ListTransactionsResponse(
-        unknown_state_filters=[state for state in request.state_filters if state not in STATES],
-        transaction_states=[
-            ListedTransaction(
-                transactional_id=known.transactional_id,
-                producer_id=known.producer_id,
-                transaction_state=str(known.state),
-            )
-            for known in broker.transactions
-            if passes(known)
-        ],
+        unknown_state_filters=[state for state in request.state_filters if state not in STATES]
     )
 
 

@@ -14,6 +14,7 @@ Differs from Kafka:
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from odradek.broker.broker import Broker
@@ -54,10 +55,10 @@ def refuse(request: OffsetCommitRequest, code: ErrorCode, _message: str | None) 
     )
 
 
-@answers(OffsetCommitRequest, OffsetCommitResponse, refusal=refuse)
+@answers(OffsetCommitRequest, OffsetCommitResponse, refusal=refuse, each="topics")
 def offset_commit(
     request: OffsetCommitRequest, context: RequestContext, broker: Broker
-) -> OffsetCommitResponse:
+) -> Generator[OffsetCommitResponseTopic | None, None, OffsetCommitResponse]:
     broker.check_new_group(request.group_id)
     committer = Committer(
         member_id=request.member_id,
@@ -67,9 +68,14 @@ def offset_commit(
     )
     verdict = CommitVerdict(lambda: broker.groups.committing(request.group_id, committer))
     commit = Commit(broker, request, context.api_version, verdict)
-    response = OffsetCommitResponse(topics=[commit.topic(topic) for topic in request.topics])
+    begun = broker.steps.turns
+    for topic in request.topics:
+        yield from commit.topic(topic)
+    if commit.offsets and broker.steps.turns != begun:
+        broker.groups.committing(request.group_id, committer)  # the group may have changed in the meantime
+        commit.drop_deleted_topics()
     broker.groups.commit(request.group_id, commit.offsets)
-    return response
+    return OffsetCommitResponse()
 
 
 @dataclass(slots=True)
@@ -83,18 +89,26 @@ class Commit:
     offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
     """The offsets to store."""
 
-    def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
-        """Collect the offsets that may be stored. Returns an answer for each partition."""
-        return OffsetCommitResponseTopic(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=[
+    def topic(
+        self, topic: OffsetCommitRequestTopic
+    ) -> Generator[OffsetCommitResponseTopic | None, None, None]:
+        """Collect the offsets that may be stored. Yields an answer for all partitions, after the last one."""
+        answered = OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
+        for partition in topic.partitions:
+            answered.partitions.append(
                 OffsetCommitResponsePartition(
                     partition_index=partition.partition_index, error_code=self.partition(topic, partition)
                 )
-                for partition in topic.partitions
-            ],
-        )
+            )
+            yield None
+        yield answered
+
+    def drop_deleted_topics(self) -> None:
+        """Do not store the offsets of topics that were deleted after their partitions were checked."""
+        view = self.broker.groups.topics
+        gone = {topic_id for topic_id, _ in self.offsets if view.topic_name(topic_id) is None}
+        if gone:
+            self.offsets = {key: offset for key, offset in self.offsets.items() if key[0] not in gone}
 
     def partition(
         self, topic: OffsetCommitRequestTopic, partition: OffsetCommitRequestPartition

@@ -8,6 +8,8 @@ Behavior:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
@@ -24,21 +26,25 @@ from odradek.wire.messages.offset_delete import (
 )
 
 
-@answers(OffsetDeleteRequest, OffsetDeleteResponse)
+@answers(OffsetDeleteRequest, OffsetDeleteResponse, each="topics")
 def offset_delete(
     request: OffsetDeleteRequest, _context: RequestContext, broker: Broker
-) -> OffsetDeleteResponse:
+) -> Generator[OffsetDeleteResponseTopic | None, None, OffsetDeleteResponse]:
     if not request.group_id:
         raise ApiError(ErrorCode.INVALID_GROUP_ID)
     group = broker.groups.group(request.group_id)
     broker.groups.check_not_owned(request.group_id)
     if not group.is_empty and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
         raise ApiError(ErrorCode.NON_EMPTY_GROUP)
-    return OffsetDeleteResponse(topics=[deleted(topic, group, broker) for topic in request.topics])
+    for topic in request.topics:
+        yield from deleted(topic, group, broker)
+    return OffsetDeleteResponse()
 
 
-def deleted(topic: OffsetDeleteRequestTopic, group: Group, broker: Broker) -> OffsetDeleteResponseTopic:
-    """Delete a topic's offsets. Returns an answer for each partition."""
+def deleted(
+    topic: OffsetDeleteRequestTopic, group: Group, broker: Broker
+) -> Generator[OffsetDeleteResponseTopic | None, None, None]:
+    """Delete a topic's offsets. Yields an answer for all partitions, after the last one."""
     view = broker.groups.topics
     topic_id = view.topic_id(topic.name)
     count = view.partition_count(topic.name)
@@ -56,5 +62,6 @@ def deleted(topic: OffsetDeleteRequestTopic, group: Group, broker: Broker) -> Of
         response.partitions.append(
             OffsetDeleteResponsePartition(partition_index=partition.partition_index, error_code=code)
         )
+        yield None
     broker.groups.offsets.delete(group.group_id, forgotten)
-    return response
+    yield response

@@ -11,7 +11,7 @@ Versions:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
 from odradek.broker.broker import Broker
@@ -51,18 +51,19 @@ def refuse(request: OffsetFetchRequest, code: ErrorCode, _message: str | None) -
     return OffsetFetchResponse(error_code=code, topics=topics, groups=groups)
 
 
-@answers(OffsetFetchRequest, OffsetFetchResponse, refusal=refuse)
-def offset_fetch(request: OffsetFetchRequest, context: RequestContext, broker: Broker) -> OffsetFetchResponse:
+@answers(OffsetFetchRequest, OffsetFetchResponse, refusal=refuse, each="groups", droppable=True)
+def offset_fetch(
+    request: OffsetFetchRequest, context: RequestContext, broker: Broker
+) -> Generator[OffsetFetchResponseGroup | None, None, OffsetFetchResponse]:
     version = context.api_version
     if version >= SEVERAL_GROUPS_VERSION:
         wanted = {group.group_id: group for group in reversed(request.groups)}
-        groups = [
-            answered(GroupFetch(broker, group, version, request.require_stable))
-            for group in reversed(wanted.values())
-        ]
-        return OffsetFetchResponse(groups=groups)
-    group = GroupFetch(broker, only_group(request), version, request.require_stable).response()
-    return OffsetFetchResponse(topics=[old_topic(topic) for topic in group.topics])
+        for group in reversed(wanted.values()):
+            fetch = GroupFetch(broker, group, version, request.require_stable)
+            yield (yield from answered(fetch))
+        return OffsetFetchResponse()
+    only = yield from GroupFetch(broker, only_group(request), version, request.require_stable).response()
+    return OffsetFetchResponse(topics=[old_topic(topic) for topic in only.topics])
 
 
 def only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -93,10 +94,10 @@ def old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
     )
 
 
-def answered(fetch: GroupFetch) -> OffsetFetchResponseGroup:
+def answered(fetch: GroupFetch) -> Generator[None, None, OffsetFetchResponseGroup]:
     """One group's answer, or its error."""
     try:
-        return fetch.response()
+        return (yield from fetch.response())
     except ApiError as error:
         return OffsetFetchResponseGroup(group_id=fetch.group.group_id, error_code=error.code)
 
@@ -110,8 +111,8 @@ class GroupFetch:
     version: int
     require_stable: bool
 
-    def response(self) -> OffsetFetchResponseGroup:
-        """The requested offsets.
+    def response(self) -> Generator[None, None, OffsetFetchResponseGroup]:
+        """The requested offsets, in steps.
 
         Raises:
             ApiError: UNKNOWN_MEMBER_ID or STALE_MEMBER_EPOCH.
@@ -120,9 +121,10 @@ class GroupFetch:
         if group is not None:
             group.validate_offset_fetch(self.group.member_id, self.group.member_epoch)
         wanted = self.everything() if self.group.topics is None else each_once(self.group.topics)
-        return OffsetFetchResponseGroup(
-            group_id=self.group.group_id, topics=[self.topic(topic) for topic in wanted]
-        )
+        response = OffsetFetchResponseGroup(group_id=self.group.group_id)
+        for topic in wanted:
+            response.topics.append((yield from self.topic(topic)))
+        return response
 
     def everything(self) -> Iterable[OffsetFetchRequestTopics]:
         """All offsets of the group."""
@@ -134,8 +136,8 @@ class GroupFetch:
                 topic.partition_indexes.append(index)
         return topics.values()
 
-    def topic(self, topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-        """The offsets of one topic."""
+    def topic(self, topic: OffsetFetchRequestTopics) -> Generator[None, None, OffsetFetchResponseTopics]:
+        """The offsets of one topic; a step for each partition."""
         view = self.broker.groups.topics
         missing = ErrorCode.NONE
         if self.version < TOPIC_ID_VERSION:
@@ -143,11 +145,13 @@ class GroupFetch:
         else:
             topic_id = topic.topic_id if view.topic_name(topic.topic_id) is not None else None
             missing = ErrorCode.UNKNOWN_TOPIC_ID
-        partitions = [
-            without_offset(index, missing) if topic_id is None else self.partition(topic_id, index)
-            for index in topic.partition_indexes
-        ]
-        return OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+        answered = OffsetFetchResponseTopics(name=topic.name, topic_id=topic.topic_id)
+        for index in topic.partition_indexes:
+            answered.partitions.append(
+                without_offset(index, missing) if topic_id is None else self.partition(topic_id, index)
+            )
+            yield
+        return answered
 
     def partition(self, topic_id: bytes, index: int) -> OffsetFetchResponsePartitions:
         """The offset of one partition."""

@@ -13,6 +13,8 @@ Ignored fields:
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topics import LEADER_EPOCH, NO_EPOCH, check_leader_epoch
@@ -48,19 +50,19 @@ def refused(index: int, code: ErrorCode) -> EpochEndOffset:
     return EpochEndOffset(error_code=code, partition=index)
 
 
-@answers(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, refusal=refuse)
+@answers(
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, refusal=refuse, each="topics", droppable=True
+)
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: RequestContext, broker: Broker
-) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[answer(topic.topic, partition, broker) for partition in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Generator[OffsetForLeaderTopicResult | None, None, OffsetForLeaderEpochResponse]:
+    for topic in request.topics:
+        result = OffsetForLeaderTopicResult(topic=topic.topic)
+        for partition in topic.partitions:
+            result.partitions.append(answer(topic.topic, partition, broker))
+            yield None
+        yield result
+    return OffsetForLeaderEpochResponse()
 
 
 def answer(name: str, wanted: OffsetForLeaderPartition, broker: Broker) -> EpochEndOffset:

@@ -20,7 +20,7 @@ Differs from Kafka:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 
 from odradek.broker.broker import Broker
 from odradek.broker.commit_verdict import CommitVerdict
@@ -46,34 +46,30 @@ IMPLICIT_VERSION = 5
 
 def refuse(request: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None) -> TxnOffsetCommitResponse:
     """The same error for every partition: there is no room for one at the top."""
-    return response(request, lambda _topic, _partition: code)
+    every = answered(request, lambda _topic, _partition: code)
+    return TxnOffsetCommitResponse(topics=[topic for topic in every if topic is not None])
 
 
-def response(
+def answered(
     request: TxnOffsetCommitRequest, code_of: Callable[[str, TxnOffsetCommitRequestPartition], ErrorCode]
-) -> TxnOffsetCommitResponse:
-    """An answer in the shape of the request."""
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index,
-                        error_code=code_of(topic.name, partition),
-                    )
-                    for partition in topic.partitions
-                ],
+) -> Iterator[TxnOffsetCommitResponseTopic | None]:
+    """An answer for each topic, after None for each of its partitions."""
+    for topic in request.topics:
+        result = TxnOffsetCommitResponseTopic(name=topic.name)
+        for partition in topic.partitions:
+            result.partitions.append(
+                TxnOffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=code_of(topic.name, partition)
+                )
             )
-            for topic in request.topics
-        ]
-    )
+            yield None
+        yield result
 
 
-@answers(TxnOffsetCommitRequest, TxnOffsetCommitResponse, refusal=refuse)
+@answers(TxnOffsetCommitRequest, TxnOffsetCommitResponse, refusal=refuse, each="topics")
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
-) -> TxnOffsetCommitResponse:
+) -> Generator[TxnOffsetCommitResponseTopic | None, None, TxnOffsetCommitResponse]:
     verdict = CommitVerdict(lambda: admitted(request, context.api_version, broker))
     offsets: dict[TopicPartition, CommittedOffset] = {}
 
@@ -85,10 +81,15 @@ def txn_offset_commit(
         offsets[key] = offset
         return ErrorCode.NONE
 
-    answer = response(request, accept)
+    begun = broker.steps.turns
+    yield from answered(request, accept)
+    if offsets and broker.steps.turns != begun:
+        # The group, the transaction and the topics may have changed in the meantime.
+        admitted(request, context.api_version, broker)
+        offsets = {key: offset for key, offset in offsets.items() if key[0] in broker.topics.by_id}
     if offsets:
         broker.groups.offsets.add_pending(request.producer_id, request.group_id, offsets)
-    return answer
+    return TxnOffsetCommitResponse()
 
 
 def admitted(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> PartitionCheck | None:

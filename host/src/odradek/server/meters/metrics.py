@@ -119,6 +119,9 @@ INSTRUMENTS = {
     "long-requests-waiting": Instrument(
         "odradek.requests.long.waiting", "gauge", "{request}", "Such requests that are not answered yet"
     ),
+    "large-responses-refused": Instrument(
+        "odradek.responses.refused", "counter", "{response}", "Responses that would have been too large"
+    ),
     "plugin-pushes": Instrument(
         "odradek.plugin.pushes", "counter", "{push}", "Pushes passed to a plugin, or clients it labeled"
     ),
@@ -182,10 +185,11 @@ def listener_rows(listeners: Sequence[Listener]) -> Iterator[MetricRow]:
     yield from turn_rows(listeners[0].turns)
 
 
-def request_rows(steps: StepRunner) -> Iterator[MetricRow]:
-    """The requests whose work runs in steps."""
+def request_rows(steps: StepRunner, responses_refused: int) -> Iterator[MetricRow]:
+    """The requests whose work runs in steps, and those that ask for too much."""
     yield MetricRow("long-requests", "counter", {}, steps.deferred)
     yield MetricRow("long-requests-waiting", "gauge", {}, len(steps.tasks))
+    yield MetricRow("large-responses-refused", "counter", {}, responses_refused)
 
 
 def authentication_rows(listeners: Iterable[Listener]) -> Iterator[MetricRow]:

@@ -1,0 +1,95 @@
+"""The elements of a response, which a handler yields one by one.
+
+A response that takes more than one turn of the loop is encoded while it is made: it then takes as much memory
+as its bytes, no turn encodes all of it, and it is refused as soon as it exceeds ``response.max.bytes``. So
+the size of the answer bounds the cost of a request, whatever it names, and however often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from odradek.broker.broker import Broker
+from odradek.wire.api_error import ApiError
+from odradek.wire.codec import element_writer
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.types import EncodedElements
+
+Elements = Generator[Any, None, Any]
+"""The work of a handler: yields elements, or None after a part of one; returns the response without them."""
+
+
+def gathered(work: Elements, response: type[Any], array: str, version: int, broker: Broker) -> Elements:
+    """Collect the elements and return the whole response.
+
+    Args:
+        work: The work of the handler.
+        response: The class of the response.
+        array: The name of its array.
+        version: The version of the request.
+        broker: The broker that answers.
+
+    Raises:
+        ApiError: POLICY_VIOLATION: the response becomes too large.
+    """
+    steps = broker.steps
+    begun = steps.turns
+    elements: list[Any] = []
+    encoded: Encoding | None = None
+    while True:
+        try:
+            element = next(work)
+        except StopIteration as end:
+            finished = end.value
+            break
+        if element is not None:
+            if encoded is None:
+                elements.append(element)
+            else:
+                encoded.add(element)
+        yield
+        if encoded is None and steps.turns != begun:
+            encoded = Encoding(response, array, version, broker)
+            for each in elements:
+                encoded.add(each)
+                yield
+            elements.clear()
+    setattr(finished, array, elements if encoded is None else encoded.elements)
+    return finished
+
+
+class Encoding:
+    """The elements of one large response as bytes.
+
+    Args:
+        response: The class of the response.
+        array: The name of its array.
+        version: The version of the request.
+        broker: The broker that answers.
+    """
+
+    def __init__(self, response: type[Any], array: str, version: int, broker: Broker) -> None:
+        self.write = element_writer(response, version, array)
+        self.broker = broker
+        self.left_bytes = broker.settings.response_max_bytes
+        self.elements = EncodedElements()
+        self.last: Any = None
+
+    def add(self, element: Any) -> None:
+        """Encode an element, unless it is the same object as the one before it.
+
+        Raises:
+            ApiError: POLICY_VIOLATION: the response becomes too large.
+        """
+        piece = self.elements[-1] if element is self.last else self.write(element)
+        self.last = element
+        self.elements.append(piece)
+        self.left_bytes -= len(piece)
+        if self.left_bytes < 0:
+            self.broker.large_responses_refused += 1
+            raise ApiError(
+                ErrorCode.POLICY_VIOLATION,
+                f"The response would be larger than {self.broker.settings.response_max_bytes} bytes: "
+                "ask for less in one request.",
+            )

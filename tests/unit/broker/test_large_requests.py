@@ -1,0 +1,201 @@
+"""Requests with many elements: their work is spread over turns of the loop, and their answers are the same.
+
+Each array of each API is filled in turn. One broker does all work of a request in one turn, another one has a
+clock on which a turn ends after ten steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from odradek.broker.broker import BrokerSettings
+from odradek.broker.config_entry import ConfigEntry
+from odradek.broker.dispatch.routes import load_handlers
+from odradek.broker.dynamic_config import DynamicConfig
+from odradek.testing.clock import MockClock
+from odradek.wire.config_resource import ResourceType
+from odradek.wire.error_code import ErrorCode
+from odradek.wire.layout import layout
+from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from odradek.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from odradek.wire.messages.init_producer_id import InitProducerIdRequest
+from odradek.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from support.batches import batch_of
+from support.broker import BrokerClient, make_broker
+from support.element_requests import Contents, Filling, Names, Topic, arrays
+from support.ticking_clock import TickingClock
+
+ELEMENTS = 40
+PARTITIONS = 40
+NOT_IN_STEPS = {
+    # Filters and declarations: an element costs a look into a set, or as much as reading it.
+    "ConsumerGroupHeartbeat subscribed_topic_names",
+    "ConsumerGroupHeartbeat topic_partitions",
+    "ConsumerGroupHeartbeat topic_partitions.partitions",
+    "DescribeClientQuotas components",
+    "DescribeConfigs resources.configuration_keys",
+    "Fetch forgotten_topics_data",
+    "Fetch forgotten_topics_data.partitions",
+    "JoinGroup protocols",
+    "ListConfigResources resource_types",
+    "ListGroups states_filter",
+    "ListGroups types_filter",
+    "ListPartitionReassignments topics",
+    "ListPartitionReassignments topics.partition_indexes",
+    "ListTransactions producer_id_filters",
+    "ListTransactions state_filters",
+    "SyncGroup assignments",
+    "UpdateFeatures feature_updates",
+    # One thing with many parts, which is changed as a whole.
+    "AlterConfigs resources.configs",
+    "AlterClientQuotas entries.entity",
+    "AlterClientQuotas entries.ops",
+    "AddPartitionsToTxn transactions.topics",
+    "AddPartitionsToTxn transactions.topics.partitions",
+    "AlterPartitionReassignments topics.partitions.replicas",
+    "IncrementalAlterConfigs resources.configs",
+    "CreateTopics topics",
+    "CreateTopics topics.assignments",
+    "CreateTopics topics.assignments.broker_ids",
+    "CreateTopics topics.configs",
+    "CreatePartitions topics",
+    "CreatePartitions topics.assignments",
+    "CreatePartitions topics.assignments.broker_ids",
+    "DeleteTopics topics",
+    "Metadata topics",
+    "Produce topic_data",
+    "Produce topic_data.partition_data",
+    "Fetch topics",
+    "Fetch topics.partitions",
+}
+
+
+def every_array() -> list[tuple[type[Any], int, str]]:
+    """Request, newest version and path of each array that is worked on in steps."""
+    return [
+        (route.request, route.versions.last, path)
+        for _, route in sorted(load_handlers().items())
+        for path, _ in arrays(layout(route.request, route.versions.last))
+        if f"{route.request.__name__.removesuffix('Request')} {path}" not in NOT_IN_STEPS
+    ]
+
+
+def filled(clock: MockClock) -> tuple[BrokerClient, Contents]:
+    """A broker with topics and groups."""
+    client = BrokerClient(make_broker(clock=clock))
+    names = ["wide", *[f"topic-{i}" for i in range(30)]]
+    topics = [
+        CreatableTopic(name=name, num_partitions=PARTITIONS if name == "wide" else 1, replication_factor=1)
+        for name in names
+    ]
+    created = answer(client, CreateTopicsRequest(topics=topics), 7)
+    known = [Topic(topic.name, topic.topic_id, topic.num_partitions) for topic in created.topics]
+    groups = [f"group-{i}" for i in range(30)]
+    for group in groups:
+        offsets = [OffsetCommitRequestPartition(partition_index=i) for i in range(2)]
+        commit = OffsetCommitRequestTopic(topic_id=known[0].id, partitions=offsets)
+        answer(
+            client, OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=[commit]), 10
+        )
+    answer(client, InitProducerIdRequest(transactional_id="id-0", transaction_timeout_ms=60_000), 4)
+    return client, Contents(
+        topics=known,
+        groups=groups,
+        users=[f"user-{i}" for i in range(ELEMENTS)],
+        clients=[f"client-{i}" for i in range(ELEMENTS)],
+        transactional_ids=["id-0", "id-1"],
+        batch=batch_of(b"value"),
+    )
+
+
+def answer(client: BrokerClient, request: Any, version: int) -> Any:
+    """The answer, after as many turns as it takes."""
+    answered = client.defer(request, version)
+    clock = client.broker.clock
+    assert isinstance(clock, MockClock)
+    clock.advance(0)
+    return answered()
+
+
+def comparable(response: Any) -> Any:
+    """The response without what differs between two hosts."""
+    for result in getattr(response, "results", []):
+        if hasattr(result, "log_dir"):
+            result.log_dir, result.usable_bytes = "", 0
+    return response
+
+
+@pytest.mark.parametrize(
+    ("request_type", "version", "path"),
+    [pytest.param(*each, id=f"{each[0].__name__}-{each[2]}") for each in every_array()],
+)
+def test_many_elements_take_several_turns_and_change_nothing_in_the_answer(
+    request_type: type[Any], version: int, path: str
+) -> None:
+    quick, contents = filled(MockClock())
+    slow, same = filled(TickingClock())
+    shape = layout(request_type, version)
+    before = slow.broker.steps.deferred
+
+    for names in (Names.KNOWN, Names.UNKNOWN):
+        expected, got = (
+            answer(
+                client,
+                Filling(request_type, existing, names, path, ELEMENTS).structure(shape, "", 0, False),
+                version,
+            )
+            for client, existing in ((quick, contents), (slow, same))
+        )
+        assert comparable(got) == comparable(expected)
+
+    assert quick.dispatcher.unexpected_errors == slow.dispatcher.unexpected_errors == 0
+    assert quick.broker.steps.deferred == 0
+    assert slow.broker.steps.deferred > before
+
+
+def described(clock: MockClock, times: int, max_bytes: int = 1_000_000) -> tuple[BrokerClient, Any]:
+    """Describe a broker several times in one request."""
+    settings = BrokerSettings(response_max_bytes=max_bytes)
+    client = BrokerClient(make_broker(clock=clock, settings=settings))
+    resource = DescribeConfigsResource(
+        resource_type=ResourceType.BROKER, resource_name="1", configuration_keys=None
+    )
+    return client, answer(client, DescribeConfigsRequest(resources=[resource] * times), 4)
+
+
+def test_a_resource_that_is_named_many_times_is_described_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    entry = DynamicConfig.entry
+
+    def counted(self: DynamicConfig, name: str) -> ConfigEntry:
+        calls.append(name)
+        return entry(self, name)
+
+    monkeypatch.setattr(DynamicConfig, "entry", counted)
+
+    client, response = described(MockClock(), 20)
+
+    assert len(response.results) == 20
+    assert len({str(result) for result in response.results}) == 1
+    assert len(calls) == len(client.broker.config.shown_keys())
+
+
+def test_a_request_whose_answer_would_be_too_large_is_refused() -> None:
+    client, response = described(TickingClock(), 200, 100_000)
+
+    assert [result.error_code for result in response.results] == [ErrorCode.POLICY_VIOLATION] * 200
+    assert "larger than 100000 bytes" in response.results[0].error_message
+    assert client.broker.large_responses_refused == 1
+
+
+def test_a_large_answer_within_the_bound_is_complete() -> None:
+    _, response = described(TickingClock(), 20)
+
+    assert [result.error_code for result in response.results] == [ErrorCode.NONE] * 20
+    assert response == described(MockClock(), 20)[1]
