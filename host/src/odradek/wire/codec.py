@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from odradek.wire.layout import ArrayOf, StructOf, layout
 from odradek.wire.parts import Parts
@@ -81,25 +81,21 @@ def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
     return compiled_writer(cls, version)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
 
 
+@functools.cache
 def element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes]:
     """The function that writes one element of an array at the top of a response, for `EncodedElements`.
 
     Raises:
         WireError: The message has no such version.
     """
-    return compiled_element_writer(cls, version, array)
-
-
-@functools.cache
-def compiled_element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes]:
-    """`element_writer` with a cache."""
     (element,) = (
         field.kind.element
         for field in layout(cls, version).fields
         if field.name == array and isinstance(field.kind, ArrayOf)
     )
     assert isinstance(element, StructOf)
-    return compile_writer(element, f"{cls.__name__} v{version} {array} writer")
+    compiled = compile_writer(element, f"{cls.__name__} v{version} {array} writer")
+    return cast("Callable[[Any], bytes]", compiled)  # only records make `Parts`
 
 
 @functools.cache
