@@ -70,7 +70,8 @@ class Encoding:
     """
 
     def __init__(self, response: type[Any], array: str, version: int, broker: Broker) -> None:
-        self.write = element_writer(response, version, array)
+        # mypy doubts that classes are hashable
+        self.write = element_writer(response, version, array)  # type: ignore[arg-type]
         self.broker = broker
         self.left_bytes = broker.settings.response_max_bytes
         self.elements = EncodedElements()
