@@ -83,6 +83,33 @@ def test_a_repeated_directory_is_refused(tmp_path: Path) -> None:
         Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "link"])
 
 
+def test_a_log_directory_that_cannot_be_used_is_offline(tmp_path: Path) -> None:
+    (tmp_path / "two").write_text("")
+
+    storage = Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "two"])
+
+    assert storage.logs.online == [tmp_path / "one"]
+    assert storage.logs.open("t", 0, LogConfig()).directory.parent == tmp_path / "one"
+    storage.close()
+
+
+def test_a_host_without_a_log_directory_does_not_start(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).write_text("")
+
+    with pytest.raises(ConfigError, match=r"log\.dirs: .*two cannot be used: File exists"):
+        Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "two"])
+
+    Storage(tmp_path / "data", 0).close()
+
+
+def test_metadata_is_not_recovered_without_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "two").write_text("")
+
+    with pytest.raises(ConfigError, match=r"log\.dirs: .*two cannot be used: File exists"):
+        Storage(tmp_path / "data", 0, [tmp_path / "one", tmp_path / "two"], recover_metadata=True)
+
+
 def test_the_data_directory_can_contain_logs_itself(tmp_path: Path) -> None:
     storage = Storage(tmp_path, 0, [tmp_path])
 

@@ -51,12 +51,16 @@ class Partitions:
     markers: list[Marker] = field(default_factory=list)
     offsets: list[tuple[int, bool]] = field(default_factory=list)
     failures: int = 0
+    broken: set[TopicPartition] = field(default_factory=set)
+    """Partitions that fail always."""
 
     def write_marker(
         self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
     ) -> None:
         if self.failures:
             self.failures -= 1
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR)
+        if partition in self.broken:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR)
         self.markers.append((partition, producer_id, producer_epoch, committed))
 

@@ -15,7 +15,7 @@ from odradek.wire.error_code import ErrorCode
 
 TransactionHost = Any  # of conftest.py, which cannot be imported
 
-P0, P1 = ("t", 0), ("t", 1)
+P0, P1, P2 = ("t", 0), ("t", 1), ("t", 2)
 DAY_MS = 86_400_000
 EPOCH_BUMPS = pytest.mark.parametrize("version_2", [False, True], ids=["v1", "v2"])
 
@@ -377,6 +377,17 @@ def test_a_failed_marker_is_written_later(host: TransactionHost) -> None:
 
     assert sorted(marker[0] for marker in host.partitions.markers) == [P0, P1]
     assert state_of(host) is TransactionState.COMPLETE_COMMIT
+
+
+def test_a_partition_that_fails_does_not_hold_up_the_others(host: TransactionHost) -> None:
+    producer = host.ongoing(P0, P1, P2)
+    host.partitions.broken = {P1}
+    end(host, producer, True, version_2=True)
+
+    host.clock.advance(3 * RETRY_MS)
+
+    assert sorted(marker[0] for marker in host.partitions.markers) == [P0, P2]
+    assert state_of(host) is TransactionState.PREPARE_COMMIT
 
 
 def test_many_markers_take_several_turns(host: TransactionHost) -> None:

@@ -169,7 +169,11 @@ class TelemetrySpool:
 
     def take(self, push: AcceptedPush) -> bool | Deferred[bool]:
         """Store a push. The outcome follows when its batch is written or, with ``fsync``, on disk."""
-        index = partition_of(push.payload.client_instance_id, len(self.topic.partitions))
+        partitions, instance_id = self.topic.partitions, push.payload.client_instance_id
+        index = partition_of(instance_id, len(partitions))
+        if partitions[index].offline:
+            online = [other for other, each in enumerate(partitions) if not each.offline] or [index]
+            index = online[partition_of(instance_id, len(online))]
         return self.writer.append(index, push.context.received_ms, record_parts(push))
 
     def write(self, index: int, batch: bytes) -> None:
@@ -201,8 +205,10 @@ class TelemetrySpool:
         self.partition(index).when_flushed(callback)
 
     def bury(self, batch: bytes) -> None:
-        """Append dead letters."""
-        self.dead_letters.partitions[0].append(batch, self.clock.now_ms(), trusted_records=True)
+        """Append dead letters to the first partition that works."""
+        partitions = self.dead_letters.partitions
+        online = next((each for each in partitions if not each.offline), partitions[0])
+        online.append(batch, self.clock.now_ms(), trusted_records=True)
 
     @property
     def written(self) -> int:
@@ -219,6 +225,8 @@ class TelemetrySpool:
         """The batches from the positions on, a portion of each partition."""
         chunks = []
         for index, each in enumerate(self.topic.partitions):
+            if each.offline:
+                continue  # the others go on
             wanted = min(positions.get(index, 0), each.log_end_offset)
             start = max(wanted, each.log_start_offset)
             if start > wanted or start < each.log_end_offset:
@@ -268,5 +276,7 @@ class TelemetrySpool:
 
 
 def ends_of(topic: Topic) -> dict[int, int]:
-    """The offset of the next record, by partition."""
-    return {index: each.log_end_offset for index, each in enumerate(topic.partitions)}
+    """The offset of the next record, by partition. A partition that was offline from the start is left out:
+    its offsets are not known.
+    """
+    return {index: each.log_end_offset for index, each in enumerate(topic.partitions) if each.has_offsets}

@@ -40,6 +40,8 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 LEADER_EPOCH = 0
 """A single node never has another leader."""
 NO_EPOCH = -1
+NO_LEADER = -1
+"""The leader of a partition whose log directory is offline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,17 @@ class Topics:
         log = topic.partition(index) if topic is not None else None
         if log is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return log
+
+    def online_log(self, name: str, index: int) -> PartitionLog:
+        """The log of a partition that can be used.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION; KAFKA_STORAGE_ERROR: its log directory is offline.
+        """
+        log = self.log(name, index)
+        if log.offline:
+            raise log.offline_error()
         return log
 
     def open(self, row: TopicRow) -> Topic:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from odradek.cli.errors import CommandFailed
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
 from odradek.server.plugins.process import (
@@ -59,10 +60,16 @@ def serve(
     log_to_stderr(log_level)
     config = load_config(config_file, overrides, plugins)
 
+    failures: list[str] = []
+
     async def main(stop: asyncio.Event) -> None:
+        def failed(reason: str) -> None:
+            failures.append(reason)
+            stop.set()
+
         keep_buffers()
         raise_descriptor_limit()
-        host = Host(config, recover_metadata=recover_metadata)
+        host = Host(config, recover_metadata=recover_metadata, failed=failed)
         try:
             await host.start()
             freeze_garbage()
@@ -72,6 +79,8 @@ def serve(
             await host.stop()
 
     run(main)
+    if failures:
+        raise CommandFailed(f"odradek stopped: {failures[0]}")
 
 
 def ready_line(config: HostConfig, host: Host) -> str:

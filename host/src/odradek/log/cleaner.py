@@ -8,7 +8,6 @@ of a log into a map, then rewrites all segments up to its end. Offsets do not ch
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, pairwise
@@ -20,7 +19,7 @@ from odradek.log.cleaned_transactions import CleanedTransactions
 from odradek.log.control_batch import marker_of
 from odradek.log.offset_map import OffsetMap
 from odradek.log.partition_log import PartitionLog
-from odradek.log.segment import CLEANED_SUFFIX, Segment, storage_error
+from odradek.log.segment import CLEANED_SUFFIX, Segment
 from odradek.steps import Step, Steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Codec, decompress
@@ -151,8 +150,8 @@ class Cleaner:
                 for position, header in segment.walk(0):
                     yield from self._copy(cleaned, segment.read_batch((position, header)), header)
                     yield None
-            yield cleaned.flusher()
-            _keep_age(cleaned, group[-1])
+            yield from cleaned.flushing()
+            cleaned.keep_age(group[-1])
             # Checks that the group is still there and swaps it, in one piece of work.
             done = self.log.replace(group, cleaned)
         finally:
@@ -279,14 +278,3 @@ def _slices(found: Iterable[Record]) -> Iterator[list[Record]]:
     iterator = iter(found)
     while some := list(islice(iterator, _RECORDS_A_STEP)):
         yield some
-
-
-def _keep_age(cleaned: Segment, newest: Segment) -> None:
-    """Give a compacted segment the age of the newest original: retention uses it for records without
-    timestamps.
-    """
-    try:
-        modified_ns = os.stat(newest.path).st_mtime_ns
-        os.utime(cleaned.path, ns=(modified_ns, modified_ns))
-    except OSError as error:
-        raise storage_error("set the time of", cleaned.path, error) from error

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Final
 
 from odradek.log.log_segments import LogSegments
-from odradek.log.segment import storage_error
 from odradek.steps import Steps
 from odradek.wire.api_error import ApiError
 
@@ -69,7 +68,7 @@ class FlushState:
             # After a failed fsync the state of the disk is unknown, so all waiters fail, later ones too.
             error = problem
             if not isinstance(error, ApiError):
-                error = storage_error("flush", segments.directory, error)
+                error = segments.files.failures.answer_to_flush(segments.directory, error)
             self.tell(_EVERY_OFFSET, error)
             raise error from problem
         segments.flushed(covered)

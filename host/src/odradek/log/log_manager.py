@@ -6,14 +6,15 @@ After org.apache.kafka.storage.internals.log.LogManager. The caller holds the lo
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from odradek.clock import Clock
 from odradek.log.log_config import LogConfig
+from odradek.log.log_directories import LogDirectories
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_folder import (
     LONGEST_NAME,
@@ -21,33 +22,18 @@ from odradek.log.partition_folder import (
     Partition,
     has_segments,
     partition_folders,
-    partition_of,
-    set_aside,
     topic_id_of,
-    was_used,
     write_topic_id,
 )
 from odradek.log.partition_log import FlushWanted, PartitionLog
 from odradek.log.producer_ids import ProducerIds
-from odradek.log.replica_move import (
-    DELETED_SUFFIX,
-    FUTURE_SUFFIX,
-    MOVED_MARK,
-    MoveThrottle,
-    ReplicaMove,
-    Unlimited,
-    remove_tree,
-)
-from odradek.log.segment import storage_error
+from odradek.log.replica_move import FUTURE_SUFFIX, MoveThrottle, ReplicaMove, Unlimited
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import NIL_UUID
-from odradek.wire.uuid_text import uuid_text
 
 log = logging.getLogger(__name__)
 
-_NAME_LENGTH: Final = 180
-"""How much of a log's name a deleted folder keeps: with id and suffix it must fit into 255 characters."""
 _MAX_PREFERRED: Final = 10_000
 """The most directories that are remembered for partitions that do not exist: requests must not fill the
 memory with them."""
@@ -57,10 +43,19 @@ class LogManager:
     """The open logs.
 
     A folder that may hold records is deleted only with its topic. One that does not belong to the partition
-    of its name is renamed to ``<topic>-<partition>.<uuid>-stray``.
+    of its name is renamed to ``<topic>-<partition>.<uuid>-stray``. A directory whose disk fails is taken
+    offline with its logs; the others go on.
+
+    Args:
+        directories: ``log.dirs``.
+        now_ms: The time of the start.
+        max_open_files: The most descriptors of all logs.
+        throttle: The throttle of all moves between directories.
+        producer_ids: The count of the producers of all logs.
+        failed: Directories that cannot be used, with the problem of each.
 
     Raises:
-        ApiError: KAFKA_STORAGE_ERROR: a directory cannot be prepared.
+        ApiError: KAFKA_STORAGE_ERROR: no directory can be used.
     """
 
     def __init__(
@@ -70,17 +65,19 @@ class LogManager:
         max_open_files: int = 512,
         throttle: MoveThrottle | None = None,
         producer_ids: ProducerIds | None = None,
+        failed: Mapping[Path, str] | None = None,
     ) -> None:
-        self.directories = tuple(each.absolute() for each in directories)
         self.now_ms = now_ms
         """The time of the start, which counts as the creation time of loaded segments."""
         self.files = OpenFiles(max_open_files)
         self.producer_ids = producer_ids or ProducerIds()
         """Shared by all logs."""
+        self.folders = LogDirectories(directories, self.files.failures, now_ms, failed or {})
+        self.folders.taken_offline = self._close_logs
         self.moves: dict[Partition, ReplicaMove] = {}
         """Moves to another directory, by partition. The code that runs a move removes it at its end."""
-        self.remove_tree = remove_tree
-        """Deletes an abandoned folder. This may take long, so the server replaces it by a thread's work."""
+        self.directory_failed: Callable[[], None] | None = None
+        """Called after a directory was taken offline."""
         self.flush_wanted: FlushWanted | None = None
         """Called with a log and a time when its configuration requires a flush by that time."""
         self.move_begun: Callable[[Partition, ReplicaMove], None] | None = None
@@ -89,43 +86,36 @@ class LogManager:
         """The throttle of all moves between directories."""
         self._logs: dict[Partition, PartitionLog] = {}
         self._preferred: dict[Partition, Path] = {}
-        self._unfinished: dict[str, Path] = {}
-        for directory in self.directories:
-            self._prepare_directory(directory)
-        self._settle_moves()
 
-    def _prepare_directory(self, directory: Path) -> None:
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            for leftover in directory.glob("*" + DELETED_SUFFIX):
-                remove_tree(leftover)
-            for copy in directory.glob("*" + FUTURE_SUFFIX):
-                self._settle_copy(copy)
-        except OSError as error:
-            raise storage_error("make", directory, error) from error
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """All directories, in the order of ``log.dirs``."""
+        return self.folders.all
 
-    def _settle_copy(self, copy: Path) -> None:
-        """Delete the unfinished copy of a moving log, unless it is all that is left of the log."""
-        name = copy.name.rpartition(".")[0]
-        partition = partition_of(name)
-        if partition is None or any((each / name).exists() for each in self.directories):
-            self._unfinished[name] = copy.parent
-            remove_tree(copy)
-        else:
-            self._discard(copy, partition, "it is the unfinished copy of a partition that is in no directory")
+    @property
+    def online(self) -> list[Path]:
+        """The directories that work."""
+        return self.folders.online
 
-    def _settle_moves(self) -> None:
-        """Finish moves that a crash interrupted after the takeover: delete the older of two folders.
+    @property
+    def offline(self) -> Mapping[Path, str]:
+        """The directories whose disk failed, with the problem of each."""
+        return self.folders.offline
 
-        The mark is in the copy, which is the newer one.
-        """
-        for directory in self.directories:
-            for mark in directory.glob(f"*/{MOVED_MARK}"):
-                for other in self.directories:
-                    older = other / mark.parent.name
-                    if other != directory and older.exists():
-                        self._bury(older)
-                mark.unlink()
+    def _close_logs(self, directory: Path) -> int:
+        """Take the logs of a directory offline."""
+        failed = {key: each for key, each in self.items() if each.directory.parent == directory}
+        for key, move in list(self.moves.items()):
+            if key in failed:
+                del self.moves[key]
+                move.abandon()
+            elif move.directory == directory:
+                self._cancel_move(key)
+        for each in failed.values():
+            each.go_offline()
+        if self.directory_failed is not None:
+            self.directory_failed()
+        return len(failed)
 
     def __len__(self) -> int:
         return len(self._logs)
@@ -168,21 +158,15 @@ class LogManager:
         if known is not None:
             known.config = config
             return known
-        folder = self._directory_of(topic, partition) / f"{topic}-{partition}"
-        if exists and not has_segments(folder):
-            log.error(
-                "a partition starts empty: its folder is missing or has no segments",
-                extra={
-                    "folder": str(folder),
-                    "way_back": "stop the host; restore the folder; start the host",
-                },
-            )
+        now_ms = self.now_ms if now_ms is None else now_ms
+        working = len(self.online)
         try:
-            self._prepare(folder, (topic, partition), topic_id)
-        except OSError as error:
-            raise storage_error("create", folder, error) from error
-        created_ms = self.now_ms if now_ms is None else now_ms
-        opened = PartitionLog(folder, config, created_ms, self.files, self.producer_ids)
+            opened = self._opened((topic, partition), config, topic_id, now_ms, exists)
+        except ApiError:
+            if not 0 < len(self.online) < working:
+                raise
+            # A directory has failed: the partition is offline, or a new one is placed in another directory.
+            return self.open(topic, partition, config, topic_id, now_ms, exists=exists)
         opened.flush_wanted = self._ask_for_flush
         self._logs[topic, partition] = opened
         return opened
@@ -191,41 +175,64 @@ class LogManager:
         if self.flush_wanted is not None:
             self.flush_wanted(asking, wait_ms)
         elif asking.must_flush:
-            asking.flush()
+            with suppress(ApiError):  # the append has succeeded; whoever waits for the flush gets the error
+                asking.flush()
 
-    def _directory_of(self, topic: str, partition: int) -> Path:
-        """The directory of an existing log, else the requested one, else the one with the fewest logs."""
-        found = [each for each in self.directories if (each / f"{topic}-{partition}").exists()]
+    def _opened(
+        self, partition: Partition, config: LogConfig, topic_id: bytes, now_ms: int, exists: bool
+    ) -> PartitionLog:
+        name = f"{partition[0]}-{partition[1]}"
+        found = self._found(name, partition, topic_id)
+        if found is None and exists and self.offline:
+            # It must not start again at offset 0 elsewhere.
+            folder = next(iter(self.offline)) / name
+            return PartitionLog(folder, config, now_ms, self.files, self.producer_ids, offline=True)
+        folder = (found or self._new_directory(partition)) / name
+        try:
+            if exists and not has_segments(folder):
+                log.error(
+                    "a partition starts empty: its folder is missing or has no segments",
+                    extra={
+                        "folder": str(folder),
+                        "way_back": "stop the host; restore the folder; start the host",
+                    },
+                )
+            self._prepare(folder, partition, topic_id)
+        except OSError as error:
+            raise self.files.failures.answer("create", folder, error) from error
+        return PartitionLog(folder, config, now_ms, self.files, self.producer_ids)
+
+    def _found(self, name: str, partition: Partition, topic_id: bytes) -> Path | None:
+        """The directory of an existing log; None if there is none in the directories that work."""
+        found = self.folders.holding(name)
+        if len(found) > 1:
+            found = self.folders.of_topic(found, partition, topic_id)
         if len(found) > 1:
             raise ApiError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"{topic}-{partition} is in {found[0]} and {found[1]}: keep one of the folders",
+                f"{name} is in {found[0]} and {found[1]}: keep one of the folders",
             )
-        preferred = self._preferred.pop((topic, partition), None)
-        if found or preferred:
-            return found[0] if found else preferred or self.directories[0]
-        if len(self.directories) == 1:
-            return self.directories[0]  # counting takes time in proportion to all logs
+        return found[0] if found else None
+
+    def _new_directory(self, partition: Partition) -> Path:
+        """The directory that was requested, else the one with the fewest logs."""
+        preferred, online = self._preferred.pop(partition, None), self.online
+        if preferred in online:
+            return preferred
+        if len(online) == 1:
+            return online[0]  # counting takes time in proportion to all logs
         counts = Counter(each.directory.parent for each in self)
-        return min(self.directories, key=counts.__getitem__)
+        return min(online, key=counts.__getitem__)
 
     def _prepare(self, folder: Path, partition: Partition, topic_id: bytes) -> None:
         stored = topic_id_of(folder)
         if topic_id != NIL_UUID and stored is None:
-            self._discard(folder, partition, f"its {METADATA_FILE} cannot be read")
+            self.folders.discard(folder, partition, f"its {METADATA_FILE} cannot be read")
         elif topic_id != NIL_UUID and stored not in (topic_id, NIL_UUID):
-            self._discard(folder, partition, "it has the id of another topic")
+            self.folders.discard(folder, partition, "it has the id of another topic")
         folder.mkdir(exist_ok=True)
         if topic_id not in (stored, NIL_UUID):
             write_topic_id(folder, topic_id)
-
-    def _discard(self, folder: Path, partition: Partition, why: str) -> None:
-        """Set a folder aside, or delete it if it holds nothing."""
-        if was_used(folder):
-            set_aside(folder, partition, why, self.now_ms)
-        else:
-            log.info("deleting an empty folder of a partition", extra={"folder": str(folder), "why": why})
-            self._bury(folder)
 
     def discard_unknown(self) -> None:
         """Set aside the folders of partitions that are not open: the host has no topic for them.
@@ -233,18 +240,23 @@ class LogManager:
         A crash while a topic is deleted leaves one, and so does the loss of the metadata.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR.
+            ApiError: KAFKA_STORAGE_ERROR: no directory works any longer.
         """
-        for directory in self.directories:
+        for directory in self.online:
             try:
                 for each in partition_folders(directory):
                     if (each.topic, each.index) not in self._logs:
-                        self._discard(each.path, (each.topic, each.index), "no topic has this partition")
+                        self.folders.discard(
+                            each.path, (each.topic, each.index), "no topic has this partition"
+                        )
             except OSError as error:
-                raise storage_error("set aside the unknown partitions in", directory, error) from error
+                problem = self.files.failures.answer("set aside the unknown partitions in", directory, error)
+                if directory in self.online or not self.online:
+                    raise problem from error
 
     def delete(self, topic: str, partition: int) -> None:
-        """Delete a log. Its folder is renamed first, so that a crash leaves either all of it or nothing.
+        """Delete a log. Its folder is renamed first, so that a crash leaves either all of it or nothing. The
+        folder of an offline log stays; a start that can read it sets it aside.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -253,27 +265,18 @@ class LogManager:
         deleted = self._logs.pop((topic, partition), None)
         if deleted is not None:
             deleted.prepare_leaving()
-        folders = [each / f"{topic}-{partition}" for each in self.directories]
+        folders = [each / f"{topic}-{partition}" for each in self.online]
+        if deleted is not None:
+            folders = [] if deleted.offline else [deleted.directory]
         try:
-            for folder in [deleted.directory] if deleted is not None else folders:
+            for folder in folders:
                 if folder.exists():
-                    self._bury(folder)
+                    self.folders.bury(folder)
         except OSError as error:
-            raise storage_error("delete", folder, error) from error
+            raise self.files.failures.answer("delete", folder, error) from error
         finally:
             if deleted is not None:
                 deleted.deleted()
-
-    def _bury(self, folder: Path) -> None:
-        text = uuid_text(topic_id_of(folder) or NIL_UUID)
-        number = 0
-        while True:
-            grave = folder.with_name(f"{folder.name[:_NAME_LENGTH]}.{text}.{number}{DELETED_SUFFIX}")
-            if not grave.exists():
-                break
-            number += 1
-        os.rename(folder, grave)
-        self.remove_tree(grave)  # the next start removes what is left
 
     # Moving
 
@@ -283,10 +286,10 @@ class LogManager:
         A partition that does not exist yet will be created in ``directory``.
 
         Raises:
-            ApiError: LOG_DIR_NOT_FOUND, INVALID_TOPIC_EXCEPTION.
+            ApiError: LOG_DIR_NOT_FOUND, INVALID_TOPIC_EXCEPTION; KAFKA_STORAGE_ERROR: the directory or the
+                partition is offline.
         """
-        if directory not in self.directories:
-            raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"{directory} is not one of log.dirs")
+        self._check_destination(directory)
         key = topic, partition
         moving = self._logs.get(key)
         if moving is None:
@@ -294,7 +297,7 @@ class LogManager:
             if len(self._preferred) > _MAX_PREFERRED:
                 del self._preferred[next(iter(self._preferred))]
             return None
-        unique_id = (topic_id_of(moving.directory) or NIL_UUID).hex()
+        unique_id = self._topic_id(moving).hex()
         if len(f"{moving.name}.{unique_id}{FUTURE_SUFFIX}") > LONGEST_NAME:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "the topic name is too long")
         going = self.moves.get(key)
@@ -311,8 +314,22 @@ class LogManager:
             self.move_begun(key, move)
         return move
 
+    def _check_destination(self, directory: Path) -> None:
+        if directory not in self.directories:
+            raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"{directory} is not one of log.dirs")
+        if directory in self.offline:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"{directory} is offline")
+
+    def _topic_id(self, moving: PartitionLog) -> bytes:
+        if moving.offline:
+            raise moving.offline_error()
+        try:
+            return topic_id_of(moving.directory) or NIL_UUID
+        except OSError as error:
+            raise self.files.failures.answer("move", moving.directory, error) from error
+
     def _remove_later(self, folder: Path) -> None:
-        self.remove_tree(folder)
+        self.folders.remove_tree(folder)
 
     def _cancel_move(self, key: Partition) -> None:
         move = self.moves.pop(key, None)
@@ -322,8 +339,8 @@ class LogManager:
     def resume_moves(self, clock: Clock) -> None:
         """Restart the moves that a stop or a crash has interrupted."""
         for (topic, partition), each in self.items():
-            directory = self._unfinished.pop(each.name, None)
-            if directory is not None:
+            directory = self.folders.unfinished.pop(each.name, None)
+            if directory in self.online and not each.offline:
                 self.move(topic, partition, directory, clock)
 
     # All logs

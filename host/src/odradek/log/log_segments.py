@@ -17,7 +17,7 @@ from typing import Final
 from odradek.log.extent import Extent
 from odradek.log.log_config import LogConfig
 from odradek.log.open_files import OpenFiles
-from odradek.log.segment import SWAP_SUFFIX, Segment, storage_error
+from odradek.log.segment import SWAP_SUFFIX, Segment
 from odradek.wire.limits import INT32_MAX, INT64_MAX
 
 _BASE_OFFSET: Final = attrgetter("base_offset")
@@ -116,7 +116,7 @@ class LogSegments:
         try:
             self.graves.append(Grave(segment.bury(), delay_ms))
         except OSError as error:
-            raise storage_error("delete", segment.path, error) from error
+            raise self.files.failures.answer("delete", segment.path, error) from error
         if segment in self._unflushed:
             self._unflushed.remove(segment)
 
@@ -139,7 +139,7 @@ class LogSegments:
         try:
             compacted.rename(path.with_name(path.name + SWAP_SUFFIX))
         except OSError as error:
-            raise storage_error("swap in", compacted.path, error) from error
+            raise self.files.failures.answer("swap in", compacted.path, error) from error
         self.all = [*self.all[:first], compacted, *self.all[first + len(old) :]]
         # The compacted segment takes the name of the first original, which therefore goes last.
         for segment in reversed(old):
@@ -148,13 +148,15 @@ class LogSegments:
             compacted.rename(path)
             compacted.seal()
         except OSError as error:
-            raise storage_error("swap in", compacted.path, error) from error
+            raise self.files.failures.answer("swap in", compacted.path, error) from error
         return True
 
     # Flushing
 
     def flush_work(self) -> Callable[[], None]:
-        """All that must be flushed now, as a function for another thread. It must be called exactly once."""
+        """All that must be flushed now, as a function for another thread. It must be called exactly once, and
+        raises `OSError`.
+        """
         flushers = [segment.flusher() for segment in self._unflushed]
         # A new file survives a power failure only if its folder has been flushed, too.
         folders = () if self._names_flushed else (self.directory, self.directory.parent)
@@ -195,7 +197,5 @@ def _flush_directory(directory: Path) -> None:
         return  # the folder was deleted meanwhile
     try:
         os.fsync(descriptor)
-    except OSError as error:
-        raise storage_error("flush", directory, error) from error
     finally:
         os.close(descriptor)

@@ -19,11 +19,15 @@ _VERSION: Final = "0"
 
 
 def read_offset(directory: Path, name: str) -> int | None:
-    """The offset in a file; None if the file is missing or unreadable."""
+    """The offset in a file; None if the file is missing or has no offset.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     try:
         version, offset = (directory / name).read_text().split()
         return int(offset) if version == _VERSION else None
-    except (OSError, ValueError):
+    except (FileNotFoundError, ValueError):
         return None
 
 

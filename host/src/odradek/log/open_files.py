@@ -7,6 +7,7 @@ from typing import Protocol
 from weakref import WeakSet, WeakValueDictionary
 
 from odradek.log.file_slice import HeldFile, Readable
+from odradek.log.storage_failures import StorageFailures
 
 
 class Releasable(Readable, Protocol):
@@ -19,10 +20,12 @@ class Releasable(Readable, Protocol):
 class OpenFiles:
     """The holders of descriptors in the order of their last use, shared by all logs."""
 
-    __slots__ = ("_held", "_holders", "_kept", "_max_open")
+    __slots__ = ("_held", "_holders", "_kept", "_max_open", "failures")
 
     def __init__(self, max_open: int = 512) -> None:
         self._max_open = max_open
+        self.failures = StorageFailures()
+        """Of all these files."""
         self._holders: OrderedDict[Releasable, None] = OrderedDict()
         self._held: WeakValueDictionary[Releasable, HeldFile] = WeakValueDictionary()
         """Files that are being sent."""

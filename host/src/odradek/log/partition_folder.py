@@ -78,21 +78,34 @@ def was_used(folder: Path) -> bool:
     return any(each.name != _FIRST_SEGMENT or each.stat().st_size for each in _segments(folder))
 
 
+def last_segment(folder: Path) -> tuple[int, int]:
+    """Base offset and size of the last segment; -1 and 0 without a segment.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
+    last = max(_segments(folder), default=None)
+    return (-1, 0) if last is None else (int(last.stem), last.stat().st_size)
+
+
 def _segments(folder: Path) -> Iterator[Path]:
     return (each for each in folder.glob("*.log") if _SEGMENT.fullmatch(each.name))
 
 
 def topic_id_of(folder: Path) -> bytes | None:
-    """The topic id stored in a folder: nil if no id was stored, None if the file cannot be read.
+    """The topic id stored in a folder: nil if no id was stored, None if the file has something else.
 
     An empty file counts as no id: a power failure leaves one, and it contradicts nothing.
+
+    Raises:
+        OSError: The file cannot be read.
     """
     try:
         text = (folder / METADATA_FILE).read_text()
         return parse_uuid(text.partition("topic_id:")[2].strip()) if text else NIL_UUID
     except FileNotFoundError:
         return NIL_UUID
-    except (OSError, ValueError):
+    except ValueError:
         return None
 
 

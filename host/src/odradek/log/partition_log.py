@@ -35,7 +35,7 @@ from odradek.log.producer_ids import ProducerIds
 from odradek.log.producer_snapshot import save_snapshot
 from odradek.log.producer_state_manager import AppendedBatch, ProducerStateManager
 from odradek.log.retention import breached_by_start, expired
-from odradek.log.segment import Segment, storage_error
+from odradek.log.segment import Segment
 from odradek.log.transaction_index import AbortedTransaction
 from odradek.steps import Steps, run_steps
 from odradek.wire.api_error import ApiError
@@ -82,8 +82,18 @@ class PartitionLog:
         now_ms: int,
         files: OpenFiles | None = None,
         producer_ids: ProducerIds | None = None,
+        *,
+        offline: bool = False,
     ) -> None:
         """Open the log in ``directory``, which must exist, and recover it if it was not closed properly.
+
+        Args:
+            directory: The partition's folder.
+            config: Its configuration.
+            now_ms: The time, which counts as the creation time of loaded segments.
+            files: The open files of all logs.
+            producer_ids: The count of the producers of all logs.
+            offline: Read nothing, because the disk cannot be used.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR.
@@ -98,22 +108,32 @@ class PartitionLog:
         """Called with the log and a time when ``flush.messages`` or ``flush.ms`` require a flush by that
         time.
         """
-        self.closed = False
+        self.offline = offline
+        """The disk failed: every request is refused until the next start."""
+        self.has_offsets = not offline
+        """Whether the offsets are those of the log; a log that was never read has none."""
+        self.closed = offline
         self.moving = False
         """The log is being copied to another directory, so compaction must wait."""
-        self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
-        """Everything before this offset has been compacted."""
+        self.first_dirty_offset = self._log_start_offset = self._next_offset = 0
+        """Everything before the first dirty offset has been compacted."""
         self._files = OpenFiles() if files is None else files
+        segments = [self.detached_segment(0, now_ms)] if offline else self._loaded(now_ms)
+        self._segments = LogSegments(directory, self._files, segments)
+        self._flush = FlushState(self._next_offset)
+
+    def _loaded(self, now_ms: int) -> list[Segment]:
+        directory = self.directory
         try:
-            segments, next_offset = load_segments(directory, config, self._files, now_ms)
+            self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
+            segments, next_offset = load_segments(directory, self.config, self._files, now_ms)
             segments, self._log_start_offset, self._next_offset = load_start_offset(
                 directory, segments, next_offset, lambda offset: self._new_segment(offset, now_ms)
             )
             load_producers(directory, segments, self._next_offset, self.producers)
         except OSError as error:
-            raise storage_error("open", directory, error) from error
-        self._segments = LogSegments(directory, self._files, segments)
-        self._flush = FlushState(self._next_offset)
+            raise self._failed("open", error) from error
+        return segments
 
     @property
     def name(self) -> str:
@@ -251,6 +271,8 @@ class PartitionLog:
             ApiError: The producer may not append this batch, or KAFKA_STORAGE_ERROR.
         """
         config, header = self.config, prepared_batch.header
+        if self.offline:
+            raise self.offline_error()
         if header.producer_id >= 0:
             duplicate = self.producers.duplicate_of(header)
             if duplicate is not None:
@@ -285,6 +307,8 @@ class PartitionLog:
         Raises:
             ApiError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
         """
+        if self.offline:
+            raise self.offline_error()
         self.producers.check_marker(marker)
         offset = self._next_offset
         batch = marker_batch(marker, offset, LEADER_EPOCH, now_ms)
@@ -305,6 +329,9 @@ class PartitionLog:
     def _append_time_ms(self, timestamp_ms: int) -> int:
         stamps = self.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         return timestamp_ms if stamps else NO_TIMESTAMP
+
+    def _failed(self, action: str, error: OSError) -> ApiError:
+        return self._files.failures.answer(action, self.directory, error)
 
     def _tell(self, appended_bytes: int) -> None:
         for listener in tuple(self.listeners):
@@ -342,6 +369,7 @@ class PartitionLog:
                 "cannot save an index or a producer snapshot: the next start rebuilds it",
                 extra={"log": self.name, "problem": error.strerror or str(error)},
             )
+            self._failed("save the state of", error)  # may close this log
 
     # Reading
 
@@ -407,7 +435,7 @@ class PartitionLog:
             try:
                 write_offset(self.directory, LOG_START_OFFSET, wanted)
             except OSError as error:
-                raise storage_error("write the start offset of", self.directory, error) from error
+                raise self._failed("write the start offset of", error) from error
             self._log_start_offset = wanted
             self._bury(breached_by_start(self._segments.all, wanted))
         return self._log_start_offset
@@ -450,7 +478,7 @@ class PartitionLog:
                 self.save_producers(self.directory)
             write_offset(self.directory, CLEANER_OFFSET, offset)
         except OSError as error:
-            raise storage_error("write the cleaner's offset of", self.directory, error) from error
+            raise self._failed("write the cleaner's offset of", error) from error
         self.first_dirty_offset = offset
 
     def replace(self, old: Sequence[Segment], compacted: Segment) -> bool:
@@ -504,6 +532,9 @@ class PartitionLog:
         """Call back once the log up to its current end has been flushed, or with the error that prevented
         it.
         """
+        if self.closed:
+            callback(self._closed_error())
+            return
         if self.recovery_point == self._next_offset:
             callback(None)
             return
@@ -524,7 +555,8 @@ class PartitionLog:
         """Save indexes and producers, so that the next start need not read the batches; then close the
         files.
         """
-        self._save_state(self._segments.active)
+        if not self.offline:
+            self._save_state(self._segments.active)
         self.release()
 
     def release(self) -> None:
@@ -532,9 +564,25 @@ class PartitionLog:
         self.closed = True
         self._segments.close()
         self.producers.forget_all()
-        self._flush.tell(self._next_offset, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is closed"))
+        self._flush.tell(self._next_offset, self._closed_error())
+
+    def _closed_error(self) -> ApiError:
+        if self.offline:
+            return self.offline_error()
+        return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the log is closed")
 
     def deleted(self) -> None:
         """Notify the listeners that the log was deleted; its files are gone."""
         self.release()
         self._tell(0)
+
+    def go_offline(self) -> None:
+        """Refuse everything from now on, because the disk has failed. The offsets stay known."""
+        self.offline = True
+        self._segments.graves.clear()  # the next start deletes these files
+        self.release()
+        self._tell(0)
+
+    def offline_error(self) -> ApiError:
+        """The answer to requests for an offline partition."""
+        return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {self.name} is offline")

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from odradek.clock import Clock
 from odradek.log.open_files import OpenFiles
 from odradek.log.partition_log import PartitionLog
-from odradek.log.segment import LOG_SUFFIX, Segment, storage_error
+from odradek.log.segment import LOG_SUFFIX, Segment
 from odradek.log.segment_index import INDEX_SUFFIXES
 from odradek.steps import Pause, Steps
 from odradek.wire.api_error import ApiError
@@ -103,15 +103,19 @@ class ReplicaMove:
 
     def cancel(self) -> None:
         """Discard the copy; the partition stays where it is. `steps` ends when it is next resumed."""
-        self.log.moving = False
         try:
             self._discard()
         except OSError as error:
             log.warning(
                 "cannot delete the copy of a cancelled move: the next start deletes it",
-                extra={"folder": str(self.folder)},
-                exc_info=error,
+                extra={"folder": str(self.folder), "problem": error.strerror or str(error)},
             )
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Stop and keep the copy. `steps` ends when it is next resumed."""
+        self.log.moving = False
+        self.close()
         self._cancelled = True
 
     @property
@@ -146,7 +150,7 @@ class ReplicaMove:
             self._discard()
 
     def close(self) -> None:
-        """Close the files of the copy because the host stops. The next start starts the move again."""
+        """Close the files of the copy. The next start starts the move again."""
         for segment in self._segments:
             segment.close()
 
@@ -167,7 +171,7 @@ class ReplicaMove:
                 continue
             sealed = self._next_source()
             if sealed is not None:
-                yield sealed.flusher()  # complete, so it is flushed once and never again
+                yield from sealed.flushing()  # complete, so it is flushed once and never again
                 continue
             if self._missing_bytes() <= CHUNK_BYTES:
                 if flushed or flushes >= FLUSHES:
@@ -177,7 +181,7 @@ class ReplicaMove:
                         pass
                     return
                 flushes, flushed = flushes + 1, True
-                yield self._segments[-1].flusher()
+                yield from self._segments[-1].flushing()
                 continue
             flushed = False  # appends may have outrun a flush
             self._copy_piece()
@@ -246,7 +250,7 @@ class ReplicaMove:
             self._copy_rest(current)  # with the mark, which must be there when the folder gets its name
             os.rename(self.folder, final)
         except OSError as error:
-            raise storage_error("take over", self.folder, error) from error
+            raise self._files.failures.answer("take over", self.folder, error) from error
         for segment in self._segments:
             segment.moved_to(final)
         self.log.move_to(final, self._segments)
@@ -258,8 +262,7 @@ class ReplicaMove:
         except OSError as error:
             log.warning(
                 "cannot remove the old folder of a moved log: the next start removes it",
-                extra={"folder": str(current)},
-                exc_info=error,
+                extra={"folder": str(current), "problem": error.strerror or str(error)},
             )
         return left_behind
 

@@ -6,15 +6,16 @@ remains of a failed or interrupted write are overwritten by the next one, or tru
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from odradek.log.file_slice import FileSlice
 from odradek.log.open_files import OpenFiles
 from odradek.log.segment_index import SegmentIndex
+from odradek.steps import Steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
@@ -36,10 +37,6 @@ Located = tuple[int, RecordBatchHeader]
 def segment_stem(directory: Path, offset: int) -> Path:
     """Kafka's file name for an offset, without a suffix."""
     return directory / f"{offset:020d}"
-
-
-def storage_error(action: str, path: Path, error: OSError) -> ApiError:
-    return ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot {action} {path.name}: {error.strerror}")
 
 
 class Segment:
@@ -104,7 +101,7 @@ class Segment:
         try:
             self._descriptor = os.open(self.path, flags | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise storage_error("open", self.path, error) from error
+            raise self._failed("open", error) from error
         self._files.opened(self)
         return self._descriptor
 
@@ -115,10 +112,14 @@ class Segment:
         self._files.used(self)
         return self._descriptor
 
+    def _failed(self, action: str, error: OSError) -> ApiError:
+        return self._files.failures.answer(action, self.path, error)
+
     def release(self) -> None:
         """Close the descriptor. It is opened again when it is needed."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
+            with suppress(OSError):  # of a broken disk; the descriptor is closed all the same
+                os.close(self._descriptor)
             self._descriptor = -1
         if self.sealed:
             self._index = None
@@ -135,28 +136,36 @@ class Segment:
     def prepare_leaving(self) -> None:
         """Open the file if it is being sent, because its name is about to go."""
         if self._descriptor < 0 and not self._closed and self._files.is_held(self):
-            with contextlib.suppress(ApiError):  # the connections that it is being sent to are closed
+            with suppress(ApiError):  # the connections that it is being sent to are closed
                 self._open(os.O_RDONLY)
 
-    def flush(self) -> None:
-        """Flush the content to disk. Blocks for milliseconds."""
+    def flushing(self) -> Steps:
+        """Flush the content to disk.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR; a power failure may lose the content.
+        """
         try:
-            os.fsync(self.descriptor)
+            yield self.flusher()
         except OSError as error:
-            raise storage_error("flush", self.path, error) from error
+            raise self._files.failures.answer_to_flush(self.path, error) from error
 
     def flusher(self) -> Callable[[], None]:
-        """`flush` as a function for another thread, which must be called exactly once.
+        """The flush as a function for another thread, which must be called exactly once and raises `OSError`.
 
         It has its own descriptor, so the segment may be closed or deleted meanwhile.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR: there is no descriptor left.
         """
-        descriptor = os.dup(self.descriptor)
+        try:
+            descriptor = os.dup(self.descriptor)
+        except OSError as error:
+            raise self._failed("flush", error) from error
 
         def fsync() -> None:
             try:
                 os.fsync(descriptor)
-            except OSError as error:
-                raise storage_error("flush", self.path, error) from error
             finally:
                 os.close(descriptor)
 
@@ -223,6 +232,18 @@ class Segment:
         timestamp_ms = self.max_timestamp_ms
         return timestamp_ms if timestamp_ms >= 0 else int(os.stat(self.path).st_mtime * 1000)
 
+    def keep_age(self, original: Segment) -> None:
+        """Take the age of a segment that this one replaces: retention uses it for records without timestamps.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR.
+        """
+        try:
+            modified_ns = os.stat(original.path).st_mtime_ns
+            os.utime(self.path, ns=(modified_ns, modified_ns))
+        except OSError as error:
+            raise self._failed("set the time of", error) from error
+
     def moved_to(self, directory: Path) -> None:
         """Use the new name of the folder that contains the segment."""
         self.stem = directory / self.stem.name
@@ -265,7 +286,7 @@ class Segment:
                 self._write_rest(b"".join(parts), written)
         except OSError as error:
             self._cut_quietly()
-            raise storage_error("append to", self.path, error) from error
+            raise self._failed("append to", error) from error
         self.index.note(self.size_bytes, size_bytes, last_offset, max_timestamp_ms)
         if not self.size_bytes:
             self._first_timestamp_ms = max_timestamp_ms
@@ -282,7 +303,7 @@ class Segment:
             self._write_rest(batches, 0)
         except OSError as error:
             self._cut_quietly()
-            raise storage_error("append to", self.path, error) from error
+            raise self._failed("append to", error) from error
         next_offset, position = self.base_offset, 0
         while position < len(batches):
             header = parse_header(batches, position)
@@ -317,7 +338,7 @@ class Segment:
         try:
             return os.pread(self.descriptor, length, position)
         except OSError as error:
-            raise storage_error("read", self.path, error) from error
+            raise self._failed("read", error) from error
 
     def slice(self, length: int, position: int) -> FileSlice:
         """The same as `pread`, to be read while it is sent."""

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from itertools import chain
@@ -85,6 +85,10 @@ def random_uuid() -> bytes:
     return uuid4().bytes
 
 
+def ignore(_reason: str) -> None:
+    """The reaction of an embedded host to a failure: only the log tells."""
+
+
 def random_session_id() -> int:
     """An unpredictable id for a fetch session, from 1 on."""
     return secrets.randbelow(INT32_MAX - 1) + 1
@@ -111,6 +115,7 @@ class Host:
         clock: The time; by default the system's.
         plugins: The plugins; by default those that are installed.
         recover_metadata: Rebuild a lost or damaged metadata file from the partitions.
+        failed: Called with the reason when the host can do nothing any more; it should be stopped.
 
     Raises:
         ConfigError: The data directory, a plugin or a subscription is not usable.
@@ -123,8 +128,10 @@ class Host:
         plugins: HostPluginManager | None = None,
         *,
         recover_metadata: bool = False,
+        failed: Callable[[str], None] = ignore,
     ) -> None:
         self.config = config
+        self.failed = failed
         self.clock = clock or SystemClock()
         self.timer = Timer()
         self.plugins: list[ActivePlugin] = activate(
@@ -158,6 +165,7 @@ class Host:
             open_segments=limits.descriptors.segments,
         )
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
+        self.logs.directory_failed = self.directory_failed
         self.plugin_threads = PluginThreads(config.telemetry.thread_queue_max_bytes, self.clock)
         self.receivers = ClientMetricsReceiverPlugin(
             self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
@@ -232,6 +240,11 @@ class Host:
             self.storage.close()
             raise
 
+    def directory_failed(self) -> None:
+        """Give up if no log directory works: no partition is left, and a restart may find the disks again."""
+        if not self.logs.online:
+            self.failed("all log directories are offline; repair the disks, then restart")
+
     def register_plugins(self) -> None:
         """Register the receivers and enrichers of all plugins.
 
@@ -265,6 +278,7 @@ class Host:
         yield from listener_rows(self.listeners)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
+        yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))
         callback = [] if self.quota_callback is None else [self.quota_callback.stats]
         stats = [*self.receivers.stats(), *self.enrichers.stats(), *callback]
         yield from plugin_rows(stats, self.plugin_threads.waiting())

@@ -307,6 +307,8 @@ class TransactionCoordinator:
                 return
             delay_ms = 0
         except ApiError as error:
+            if unmarked:
+                unmarked.insert(0, unmarked.pop())  # one failing disk must not hold up the other partitions
             log.warning(
                 "cannot complete a transaction: trying again",
                 extra={"id": name, "problem": str(error), "retry_ms": RETRY_MS},

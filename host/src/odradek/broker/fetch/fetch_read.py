@@ -123,15 +123,17 @@ class Read:
         """Check that this log is the one that the client knows, and that it has the offset.
 
         Raises:
-            ApiError: INCONSISTENT_TOPIC_ID if another topic has the name now; UNKNOWN_LEADER_EPOCH;
-                OFFSET_OUT_OF_RANGE, also for a last fetched epoch that never existed: the client cannot
-                truncate to its end.
+            ApiError: INCONSISTENT_TOPIC_ID if another topic has the name now; KAFKA_STORAGE_ERROR if its log
+                directory is offline; UNKNOWN_LEADER_EPOCH; OFFSET_OUT_OF_RANGE, also for a last fetched epoch
+                that never existed: the client cannot truncate to its end.
         """
         wanted = partition.wanted
         if self.params.version >= TOPIC_ID_VERSION and partition.topic is not None:
             topic = self.topics.named(partition.topic)
             if topic is not None and topic.id != partition.topic_id:
                 raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID)
+        if log.offline:
+            raise log.offline_error()
         check_leader_epoch(max(wanted.current_leader_epoch, NO_EPOCH))
         if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
             raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)

@@ -71,7 +71,7 @@ def delete(topic: str, wanted: DeleteRecordsPartition, broker: Broker) -> Delete
     try:
         if topic in INTERNAL_TOPICS:
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        log = broker.topics.log(topic, index)
+        log = broker.topics.online_log(topic, index)
         if log.config.cleanup_policy == {"compact"}:
             raise ApiError(ErrorCode.POLICY_VIOLATION)
         low_watermark = log.delete_records(wanted.offset)

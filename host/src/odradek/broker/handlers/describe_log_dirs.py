@@ -4,10 +4,10 @@ Behavior:
     * Every directory of ``log.dirs`` with the requested partitions; null requests all.
     * A partition that is being moved is listed twice: in its current directory and, marked as future and with
       its lag, in the new one.
+    * An offline directory is KAFKA_STORAGE_ERROR, without partitions.
     * v4: size and free space of the file system. v5: no directory is ever cordoned.
 Differs from Kafka:
-    * A failing directory is not taken offline: requests that need it get KAFKA_STORAGE_ERROR until it works
-      again.
+    * A full directory stays online: appends are KAFKA_STORAGE_ERROR until there is room.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def describe_log_dirs(
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     found = yield from partitions_by_directory(wanted, broker)
     for directory in broker.logs.directories:
-        yield described(directory, found[directory])
+        offline = directory in broker.logs.offline
+        yield failed(directory) if offline else described(directory, found[directory])
     return DescribeLogDirsResponse()
 
 
@@ -83,12 +84,17 @@ def partitions_by_directory(
     return found
 
 
+def failed(directory: Path) -> DescribeLogDirsResult:
+    """A directory that cannot be used."""
+    return DescribeLogDirsResult(log_dir=str(directory), error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+
+
 def described(directory: Path, topics: dict[str, list[DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
     """One directory."""
     try:
         space = os.statvfs(directory)
     except OSError:
-        return DescribeLogDirsResult(log_dir=str(directory), error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+        return failed(directory)
     return DescribeLogDirsResult(
         log_dir=str(directory),
         topics=[DescribeLogDirsTopic(name=name, partitions=each) for name, each in topics.items()],

@@ -65,7 +65,7 @@ def described(name: str, index: int, broker: Broker) -> PartitionResponse:
         check_name(name)
         if broker.topics.named(name) is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_PARTITION)
-        log = broker.topics.log(name, index)
+        log = broker.topics.online_log(name, index)
     except ApiError as error:
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
     return PartitionResponse(partition_index=index, active_producers=producers(log))

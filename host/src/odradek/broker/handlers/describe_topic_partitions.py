@@ -6,7 +6,8 @@ Behavior:
       partition that follows, or to a topic that does not exist.
     * A cursor continues an earlier answer. If its topic is not among the named ones, or its partition is
       negative: INVALID_REQUEST.
-    * There is one replica, which leads and is in sync; no other replica is eligible.
+    * There is one replica, which leads and is in sync; no other replica is eligible. It is offline and does
+      not lead if its log directory is offline.
 Differs from Kafka:
     * An empty name is INVALID_TOPIC_EXCEPTION; Kafka answers UNKNOWN_SERVER_ERROR.
 """
@@ -18,7 +19,7 @@ from collections.abc import Generator, Iterable
 from odradek.broker.authorized_operations import TOPIC_OPERATIONS
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
-from odradek.broker.topics import LEADER_EPOCH, Topic, fault_of
+from odradek.broker.topics import LEADER_EPOCH, NO_LEADER, Topic, fault_of
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -114,12 +115,13 @@ def partitions(
     return [
         DescribeTopicPartitionsResponsePartition(
             partition_index=index,
-            leader_id=node_id,
+            leader_id=NO_LEADER if log.offline else node_id,
             leader_epoch=LEADER_EPOCH,
             replica_nodes=[node_id],
             isr_nodes=[node_id],
             eligible_leader_replicas=[],
             last_known_elr=[],
+            offline_replicas=[node_id] if log.offline else [],
         )
-        for index in range(first, min(first + room, len(topic.partitions)))
+        for index, log in enumerate(topic.partitions[first : first + room], first)
     ]

@@ -2,7 +2,9 @@
 
 Behavior:
     * This node leads everything, so no election is ever needed: ELECTION_NOT_NEEDED for each named partition
-      that exists, UNKNOWN_TOPIC_OR_PARTITION for the others.
+      that exists, UNKNOWN_TOPIC_OR_PARTITION for the others. A partition whose log directory is offline
+      cannot get a leader: PREFERRED_LEADER_NOT_AVAILABLE, or ELIGIBLE_LEADERS_NOT_AVAILABLE for an unclean
+      election.
     * A request for all partitions gets the topics without partitions, because nothing has to be done.
     * An unknown type of election is INVALID_REQUEST, at the top and for each partition.
     * A request whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
@@ -28,6 +30,13 @@ from odradek.wire.messages.elect_leaders import (
 )
 
 PREFERRED, UNCLEAN = 0, 1
+NO_CANDIDATE = {
+    PREFERRED: (ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."),
+    UNCLEAN: (
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        "Eligible topic partition leaders are not available.",
+    ),
+}
 
 
 def refuse(request: ElectLeadersRequest, code: ErrorCode, message: str | None) -> ElectLeadersResponse:
@@ -62,13 +71,13 @@ def elect_leaders(
     for topic in request.topic_partitions or ():
         result = ReplicaElectionResult(topic=topic.topic)
         for index in topic.partitions:
-            result.partition_result.append(outcome(topic.topic, index, broker))
+            result.partition_result.append(outcome(topic.topic, index, request.election_type, broker))
             yield None
         yield result
     return ElectLeadersResponse()
 
 
-def outcome(name: str, index: int, broker: Broker) -> PartitionResult:
+def outcome(name: str, index: int, kind: int, broker: Broker) -> PartitionResult:
     """The reason why no leader is elected."""
     topic = broker.topics.named(name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -76,6 +85,8 @@ def outcome(name: str, index: int, broker: Broker) -> PartitionResult:
         message = f"No such topic as {name}"
     elif topic.partition(index) is None:
         message = f"No such partition as {name}-{index}"
+    elif topic.partitions[index].offline:
+        code, message = NO_CANDIDATE[kind]
     else:
         code, message = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     return PartitionResult(partition_id=index, error_code=code, error_message=message)

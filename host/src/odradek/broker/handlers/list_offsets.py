@@ -131,7 +131,7 @@ def answer(
     """The offset for one partition, or why there is none."""
     try:
         lookup.check(wanted.timestamp)
-        log = broker.topics.log(name, wanted.partition_index)
+        log = broker.topics.online_log(name, wanted.partition_index)
         check_leader_epoch(wanted.current_leader_epoch)
         timestamp, offset = lookup.find(log, wanted.timestamp)
     except ApiError as error:

@@ -9,7 +9,9 @@ Behavior:
       unknown.
     * Unknown topics that would have more than 10 000 partitions together are not created.
     * An unknown id is UNKNOWN_TOPIC_ID, with a null name.
-    * This node is the only broker, the controller, and the leader of everything, in leader epoch 0.
+    * This node is the only broker, the controller, and the leader of everything, in leader epoch 0. A
+      partition whose log directory is offline has no leader: LEADER_NOT_AVAILABLE, with this node as an
+      offline replica.
 Versions:
     * v12: topics by id; if an id is given, entries with only a name are ignored. v10 and v11 refuse ids with
       INVALID_REQUEST. v8-v10: authorized operations of the cluster. v13: an error at the top.
@@ -31,6 +33,7 @@ from odradek.broker.topics import (
     LEADER_EPOCH,
     MAX_PARTITIONS,
     MAX_PARTITIONS_OF_REQUEST,
+    NO_LEADER,
     Topic,
     check_name,
 )
@@ -164,11 +167,15 @@ def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, 
 
 def description(topic: Topic, node_id: int, operations: int) -> MetadataResponseTopic:
     """A topic and its partitions."""
+    partitions = list(partition_rows(node_id)[: len(topic.partitions)])
+    for index, log in enumerate(topic.partitions):
+        if log.offline:
+            partitions[index] = without_leader(index, node_id)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=list(partition_rows(node_id)[: len(topic.partitions)]),
+        partitions=partitions,
         topic_authorized_operations=operations,
     )
 
@@ -185,4 +192,17 @@ def partition_rows(node_id: int) -> tuple[MetadataResponsePartition, ...]:
             isr_nodes=[node_id],
         )
         for index in range(MAX_PARTITIONS)
+    )
+
+
+def without_leader(index: int, node_id: int) -> MetadataResponsePartition:
+    """A partition whose log directory is offline."""
+    return MetadataResponsePartition(
+        error_code=ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=NO_LEADER,
+        leader_epoch=LEADER_EPOCH,
+        replica_nodes=[node_id],
+        isr_nodes=[node_id],
+        offline_replicas=[node_id],
     )

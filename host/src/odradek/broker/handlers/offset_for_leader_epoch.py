@@ -68,7 +68,7 @@ def offset_for_leader_epoch(
 def answer(name: str, wanted: OffsetForLeaderPartition, broker: Broker) -> EpochEndOffset:
     """The end of an epoch in one partition, or the error."""
     try:
-        log = broker.topics.log(name, wanted.partition)
+        log = broker.topics.online_log(name, wanted.partition)
         check_leader_epoch(wanted.current_leader_epoch)
     except ApiError as error:
         return refused(wanted.partition, error.code)

@@ -110,6 +110,12 @@ INSTRUMENTS = {
         "{attempt}",
         "Attempts to authenticate that waited because of their address's rate",
     ),
+    "offline-log-directory-count": Instrument(
+        "kafka.log.log.manager.offline.log.directory.count",
+        "gauge",
+        "{directory}",
+        "Log directories that are offline because their disk failed",
+    ),
     "unexpected-errors": Instrument(
         "odradek.unexpected.errors", "counter", "{error}", "Errors that are bugs of the host"
     ),

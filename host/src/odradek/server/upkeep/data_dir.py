@@ -11,6 +11,10 @@ from odradek.plugin.config import ConfigError
 LOCK_FILE = ".lock"  # LogManager.LOCK_FILE_NAME in Kafka
 
 
+class UnusableDirectory(ConfigError):
+    """A directory that cannot be created or written."""
+
+
 class DataDir:
     """A directory locked for this process. The lock ends with the process, however the process ends.
 
@@ -19,7 +23,8 @@ class DataDir:
         key: The configuration key to name in errors.
 
     Raises:
-        ConfigError: The directory cannot be created or written, or another process uses it.
+        UnusableDirectory: The directory cannot be created or written.
+        ConfigError: Another process uses it.
     """
 
     def __init__(self, path: Path, key: str = "data.dir") -> None:
@@ -28,7 +33,7 @@ class DataDir:
             path.mkdir(parents=True, exist_ok=True)
             self.lock = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise ConfigError(key, f"{path} cannot be used: {error.strerror}") from error
+            raise UnusableDirectory(key, f"{path} cannot be used: {error.strerror}") from error
         try:
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -90,7 +90,7 @@ class LogUpkeep:
     def start(self) -> None:
         """Schedule all background work; nothing runs before the loop's next turn."""
         self.logs.flush_wanted = self.flush_wanted
-        self.logs.remove_tree = self.remove_tree
+        self.logs.folders.remove_tree = self.remove_tree
         self.logs.move_begun = self.run_move
         self.logs.resume_moves(self.clock)
         self.later(self.settings.retention_check_interval_ms, self.check_retention)
@@ -146,6 +146,7 @@ class LogUpkeep:
                 try:
                     yield partial(each.graves.popleft().path.unlink, missing_ok=True)
                 except OSError as error:
+                    self.logs.files.failures.answer("unlink a segment of", each.directory, error)
                     log.warning(
                         "deleted segment cannot be unlinked", extra={"log": each.name, "problem": str(error)}
                     )

@@ -16,7 +16,7 @@ from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import StoreError
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.plugin.config import ConfigError
-from odradek.server.upkeep.data_dir import DataDir
+from odradek.server.upkeep.data_dir import DataDir, UnusableDirectory
 from odradek.server.upkeep.metadata_recovery import open_metadata
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -38,7 +38,8 @@ class Storage:
         open_segments: The most segment files that are open at a time.
 
     Raises:
-        ConfigError: A directory cannot be used, or another process uses it. Nothing stays open.
+        ConfigError: The data directory or all log directories cannot be used, or another process uses one.
+            Nothing stays open.
     """
 
     def __init__(
@@ -58,14 +59,20 @@ class Storage:
             directories = log_dirs or (path / LOG_FOLDER,)
             if len({each.resolve() for each in directories}) < len(directories):
                 raise ConfigError(key, "names a directory twice; list each directory once")
+            failed: dict[Path, str] = {}
             for directory in directories:
                 if directory.resolve() != path.resolve():
-                    opened.callback(DataDir(directory, key).close)
+                    try:
+                        opened.callback(DataDir(directory, key).close)
+                    except UnusableDirectory as error:
+                        # Topics must not be rebuilt without the partitions of this directory.
+                        if recover_metadata or len(failed) + 1 == len(directories):
+                            raise
+                        failed[directory] = error.problem
+            online = [each for each in directories if each not in failed]
             self.metadata_path = path / METADATA_FILE
             try:
-                self.metadata = open_metadata(
-                    self.metadata_path, directories, now_ms, recover=recover_metadata
-                )
+                self.metadata = open_metadata(self.metadata_path, online, now_ms, recover=recover_metadata)
                 opened.callback(self.metadata.close)
                 self.offsets = SqliteOffsetStore(self.metadata_path)
                 opened.callback(self.offsets.close)
@@ -80,6 +87,7 @@ class Storage:
                     max_open_files=open_segments,
                     throttle=throttle,
                     producer_ids=producer_ids,
+                    failed=failed,
                 )
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error

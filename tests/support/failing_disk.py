@@ -1,0 +1,55 @@
+"""A disk that fails: calls of `os` on files below a directory raise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from errno import EIO
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+WITH_DESCRIPTOR: Final = ("pwritev", "pwrite", "pread", "fsync")
+WITH_PATH: Final = ("open", "rename", "replace", "truncate", "mkdir", "stat", "scandir", "listdir", "statvfs")
+CALLS: Final = (*WITH_DESCRIPTOR, *WITH_PATH)
+
+
+class FailingDisk:
+    """Replaces functions of `os` until the test ends."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.broken: dict[Path, tuple[int, frozenset[str]]] = {}
+        self.failed: list[str] = []
+        """The calls that raised, by name."""
+        for name in CALLS:
+            monkeypatch.setattr(os, name, self.wrapped(name, getattr(os, name)))
+
+    def fail(self, directory: Path, *calls: str, number: int = EIO) -> None:
+        """Let these calls, or all, raise from now on; ``number`` is the errno."""
+        self.broken[directory] = (number, frozenset(calls or CALLS))
+
+    def recover(self) -> None:
+        """Let all calls work again."""
+        self.broken.clear()
+
+    def wrapped(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(target: Any, *args: Any, **options: Any) -> Any:
+            for directory, (number, calls) in self.broken.items():
+                if name in calls and Path(path_of(target)).is_relative_to(directory):
+                    self.failed.append(name)
+                    raise OSError(number, os.strerror(number), path_of(target))
+            return real(target, *args, **options)
+
+        return call
+
+
+def path_of(target: Any) -> str:
+    """The path of an open descriptor, or the path itself."""
+    return str(Path(f"/proc/self/fd/{target}").readlink()) if isinstance(target, int) else os.fspath(target)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> FailingDisk:
+    """No call fails yet."""
+    return FailingDisk(monkeypatch)
