@@ -12,6 +12,7 @@ from odradek.broker.broker import Broker, BrokerSettings
 from odradek.group.group_config import GroupConfig
 from odradek.log.partition_log import PartitionLog
 from odradek.log.producer_ids import ProducerIdConfig
+from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import MetadataStore
 from odradek.metadata.transaction_store import SqliteTransactionStore
 from odradek.settings.state_limit import StateLimit
@@ -52,6 +53,11 @@ from odradek.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
+)
+from odradek.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
 )
 from support.batches import batch_of
 from support.broker import BrokerClient, make_broker
@@ -212,6 +218,116 @@ def test_configured_groups() -> None:
 
     assert codes == [OK, OK, REFUSED, OK, REFUSED]
     assert of(client.broker, "configured groups") == (2, 2)
+
+
+# Offsets
+
+
+def commits(client: BrokerClient, group_id: str, **metadata: str) -> list[int]:
+    """Commit offsets of these partitions (``p0``, ``p1``) with their metadata; return the error codes."""
+    offsets = [
+        OffsetCommitRequestPartition(
+            partition_index=int(name[1:]), committed_offset=1, committed_metadata=text
+        )
+        for name, text in metadata.items()
+    ]
+    request = OffsetCommitRequest(
+        group_id=group_id, topics=[OffsetCommitRequestTopic(name="t", partitions=offsets)]
+    )
+    (answer,) = client.send(request, 9).topics
+    return [partition.error_code for partition in answer.partitions]
+
+
+def test_offsets() -> None:
+    client = BrokerClient(make_broker(groups=GroupConfig(max_offsets=3)))
+    client.broker.topics.create("t", 4, {})
+
+    codes = [
+        commits(client, "a", p0="", p1=""),
+        commits(client, "b", p0="", p1=""),
+        commits(client, "a", p0="", p1="", p2=""),
+    ]
+
+    assert codes == [[OK, OK], [OK, REFUSED], [OK, OK, REFUSED]]
+    assert of(client.broker, "offsets") == (3, 2)
+
+
+def test_metadata_of_offsets() -> None:
+    client = BrokerClient(make_broker(groups=GroupConfig(max_offsets_metadata=10)))
+    client.broker.topics.create("t", 4, {})
+
+    codes = [
+        commits(client, "a", p0="12345", p1="123456"),
+        commits(client, "b", p0="12345"),
+        commits(client, "a", p0="123456"),
+        commits(client, "a", p0="123"),
+    ]
+
+    assert codes == [[OK, REFUSED], [OK], [REFUSED], [OK]]
+    assert of(client.broker, "characters of offset metadata") == (8, 2)
+
+
+def pending(client: BrokerClient, who: InitProducerIdResponse, group_id: str, *indexes: int) -> list[int]:
+    """Add offsets to a transaction."""
+    partitions = [
+        TxnOffsetCommitRequestPartition(partition_index=index, committed_offset=1, committed_metadata="x")
+        for index in indexes
+    ]
+    request = TxnOffsetCommitRequest(
+        transactional_id="a",
+        group_id=group_id,
+        producer_id=who.producer_id,
+        producer_epoch=who.producer_epoch,
+        topics=[TxnOffsetCommitRequestTopic(name="t", partitions=partitions)],
+    )
+    (answer,) = client.send(request, 5).topics
+    return [row.error_code for row in answer.partitions]
+
+
+@pytest.mark.parametrize(("committed", "left"), [(True, 3), (False, 1)])
+def test_offsets_in_transactions(committed: bool, left: int) -> None:
+    client = BrokerClient(make_broker(groups=GroupConfig(max_offsets=4)))
+    client.broker.topics.create("t", 4, {})
+    who = init(client, "a")
+    commits(client, "g", p0="xx")
+
+    codes = pending(client, who, "g", 0, 1, 2, 3)
+    while_open = of(client.broker, "offsets")
+    client.send(
+        EndTxnRequest(
+            transactional_id="a",
+            producer_id=who.producer_id,
+            producer_epoch=who.producer_epoch,
+            committed=committed,
+        ),
+        3,
+    )
+
+    assert codes == [OK, OK, OK, REFUSED]
+    assert while_open == (4, 1)
+    assert of(client.broker, "offsets") == (left, 1)
+    assert of(client.broker, "characters of offset metadata") == (3 if committed else 2, 0)
+
+
+def test_deleted_offsets_make_room(tmp_path: Path) -> None:
+    offsets = SqliteOffsetStore(tmp_path / "metadata.db")
+    client = BrokerClient(make_broker(offsets=offsets))
+    topic = client.broker.topics.create("t", 4, {})
+    client.broker.topics.create("u", 4, {})
+    for group_id in ("a", "b", "c"):
+        commits(client, group_id, p0="x", p1="xx")
+    groups = client.broker.groups
+
+    counts = [of(make_broker(offsets=offsets), "offsets")]
+    groups.remove("a")
+    counts.append(of(client.broker, "offsets"))
+    groups.offsets.delete("b", [(topic.id, 0), (topic.id, 3)])
+    counts.append(of(client.broker, "offsets"))
+    groups.offsets.drop_topics(lambda topic_id: topic_id != topic.id)
+
+    assert counts == [(6, 0), (4, 0), (3, 0)]
+    assert of(client.broker, "offsets") == (0, 0)
+    assert of(client.broker, "characters of offset metadata") == (0, 0)
 
 
 # Transactions

@@ -54,6 +54,14 @@ class GroupConfig:
         "Most groups, with members or with offsets only, and most groups with a configuration of their own.",
         unit="groups",
     )
+    max_offsets: int = setting(
+        "offsets.max", Whole(INT, 1), 1_000_000,
+        "Most offsets of all groups together, committed or in open transactions.", unit="offsets",
+    )
+    max_offsets_metadata: int = setting(
+        "offsets.metadata.max.bytes", Whole(LONG), 268_435_456,
+        "Longest metadata of all these offsets together.", unit="characters",
+    )
     offset_metadata_max_bytes: int = setting(
         "offset.metadata.max.bytes", Whole(INT), 4_096,
         "Longest metadata text that may be committed with an offset.", unit="characters",

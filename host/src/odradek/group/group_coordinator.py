@@ -21,6 +21,7 @@ from odradek.group.group_config import GROUPS_KEY, GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
+from odradek.group.offset_total import OffsetTotal
 from odradek.group.topic_view import TopicView
 from odradek.settings.state_limit import Refusals, StateLimit
 from odradek.wire.api_error import ApiError
@@ -61,11 +62,13 @@ class GroupCoordinator:
         self.classic = ClassicProtocol(self)
         for row in self.store.groups():
             self.groups[row[0]] = self.restored(row)
-        self.offsets = GroupOffsets(self.store, self.make_simple_group)
+        total = OffsetTotal(self.config.max_offsets, self.config.max_offsets_metadata, clock)
+        self.offsets = GroupOffsets(self.store, self.make_simple_group, total=total)
 
     @property
     def limits(self) -> list[StateLimit]:
-        return [self.groups_limit, self.configs_limit]
+        total = self.offsets.total
+        return [self.groups_limit, self.configs_limit, total.number_limit, total.metadata_limit]
 
     def restored(self, row: GroupRow) -> Group:
         """A group after a restart, which is empty."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
+from odradek.group.offset_total import OffsetRoom, Offsets, OffsetTotal
 
 OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
 """Group, topic id, partition, offset, leader epoch, metadata, commit time, expiry time (or None)."""
@@ -60,9 +61,6 @@ class OffsetStore(Protocol):
         """Delete a group and all its offsets."""
 
 
-Offsets = dict[TopicPartition, CommittedOffset]
-
-
 def offset_row(group_id: str, partition: TopicPartition, offset: CommittedOffset) -> OffsetRow:
     """The stored form of an offset."""
     return (
@@ -101,6 +99,7 @@ class GroupOffsets:
     """Pending offsets of open transactions, by group id and producer id."""
     groups_of_topic: dict[bytes, set[str]] = field(default_factory=dict)
     """The groups that have committed or pending offsets of a topic, by topic id."""
+    total: OffsetTotal = field(default_factory=OffsetTotal)
 
     def __post_init__(self) -> None:
         for row in self.store.offsets():
@@ -121,13 +120,13 @@ class GroupOffsets:
         ]
         self.store.put_offsets([offset_row(group_id, *item) for item in offsets.items()], superseded)
         for producer_id, (_, topic_id, partition) in superseded:
-            del self.open_transactions[group_id][producer_id][(topic_id, partition)]
+            self.total.remove(self.open_transactions[group_id][producer_id], [(topic_id, partition)])
         self.remember(group_id, offsets)
 
     def remember(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         if group_id not in self.committed:
             self.appeared(group_id)
-        self.committed.setdefault(group_id, {}).update(offsets)
+        self.total.put(self.committed.setdefault(group_id, {}), offsets)
         self.index(group_id, offsets)
 
     def index(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
@@ -145,6 +144,12 @@ class GroupOffsets:
             self.groups_of_topic[topic_id].discard(group_id)
             if not self.groups_of_topic[topic_id]:
                 del self.groups_of_topic[topic_id]
+
+    def room(self, group_id: str, producer_id: int | None = None) -> OffsetRoom:
+        """The room for new offsets of a group, committed or in a producer's transaction."""
+        if producer_id is None:
+            return OffsetRoom(self.total, self.committed.get(group_id, {}))
+        return OffsetRoom(self.total, self.open_transactions.get(group_id, {}).get(producer_id, {}))
 
     def offset(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
         """The committed offset of a partition, or None."""
@@ -179,7 +184,8 @@ class GroupOffsets:
         self, producer_id: int, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
         self.appeared(group_id)
-        self.open_transactions.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
+        pending = self.open_transactions.setdefault(group_id, {}).setdefault(producer_id, {})
+        self.total.put(pending, offsets)
         self.index(group_id, offsets)
 
     def complete(self, producer_id: int, group_id: str, committed: bool) -> None:
@@ -196,13 +202,15 @@ class GroupOffsets:
             group_id,
             [offset_row(group_id, *item) for item in pending.items()] if committed else [],
         )
+        ended = dict(pending)
+        self.total.remove(pending, ended)
         del transactions[producer_id]
         if not transactions:
             del self.open_transactions[group_id]
         if committed:
-            self.remember(group_id, pending)
+            self.remember(group_id, ended)
         else:
-            self.unindex(group_id, pending)
+            self.unindex(group_id, ended)
 
     def delete(self, group_id: str, partitions: Iterable[TopicPartition]) -> int:
         """Delete committed offsets; return how many there were."""
@@ -210,8 +218,7 @@ class GroupOffsets:
         known = [partition for partition in partitions if partition in offsets]
         if known:
             self.store.delete_offsets([(group_id, *partition) for partition in known])
-        for partition in known:
-            del offsets[partition]
+        self.total.remove(offsets, known)
         if not offsets:
             self.committed.pop(group_id, None)
         self.unindex(group_id, known)
@@ -222,10 +229,11 @@ class GroupOffsets:
         self.store.delete_group(group_id)
         pending = self.open_transactions.pop(group_id, {})
         committed = self.committed.pop(group_id, {})
-        self.unindex(
-            group_id, (partition for offsets in (committed, *pending.values()) for partition in offsets)
-        )
-        return len(committed)
+        deleted = [(offsets, list(offsets)) for offsets in (committed, *pending.values())]
+        for offsets, partitions in deleted:
+            self.total.remove(offsets, partitions)
+            self.unindex(group_id, partitions)
+        return len(deleted[0][1])
 
     def drop_topics(self, exists: Callable[[bytes], bool]) -> None:
         """Delete the offsets of topics that no longer exist."""
@@ -239,7 +247,6 @@ class GroupOffsets:
 
     def forget_topic(self, group_id: str, topic_id: bytes) -> None:
         for offsets in (self.committed.get(group_id, {}), *self.open_transactions.get(group_id, {}).values()):
-            for partition in [partition for partition in offsets if partition[0] == topic_id]:
-                del offsets[partition]
+            self.total.remove(offsets, [partition for partition in offsets if partition[0] == topic_id])
         if not self.committed.get(group_id):
             self.committed.pop(group_id, None)

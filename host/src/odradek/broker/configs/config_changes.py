@@ -107,7 +107,7 @@ def alter_some(
         for resource, name, properties in accepted:
             resource.apply(name, properties, broker)
     finally:
-        for each in broker.state_limits:
+        for each in (broker.groups.configs_limit, *broker.telemetry.subscriptions.limits):
             each.reserved = 0
     return refusals
 

@@ -9,7 +9,8 @@ Versions:
     * v2-v4: retention time. v5: none. v6: leader epochs. v7: static members. v9: members of the
       consumer protocol. v10: topics by id.
 Differs from Kafka:
-    * The first offsets of a new group beyond ``groups.max`` are POLICY_VIOLATION.
+    * The first offsets of a new group beyond ``groups.max`` are POLICY_VIOLATION, and so are new offsets
+      beyond ``offsets.max`` or ``offsets.metadata.max.bytes``; others of the request are stored.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from odradek.broker.commit_verdict import CommitVerdict
 from odradek.broker.dispatch.routes import answers
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
 from odradek.group.group import Committer
+from odradek.group.offset_total import OffsetRoom
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -67,7 +69,9 @@ def offset_commit(
         api_version=context.api_version,
     )
     verdict = CommitVerdict(lambda: broker.groups.committing(request.group_id, committer))
-    commit = Commit(broker, request, context.api_version, verdict)
+    commit = Commit(
+        broker, request, context.api_version, verdict, broker.groups.offsets.room(request.group_id)
+    )
     begun = broker.steps.turns
     for topic in request.topics:
         yield from commit.topic(topic)
@@ -86,6 +90,7 @@ class Commit:
     request: OffsetCommitRequest
     version: int
     verdict: CommitVerdict
+    room: OffsetRoom
     offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
     """The offsets to store."""
 
@@ -122,6 +127,7 @@ class Commit:
                 return ErrorCode.OFFSET_METADATA_TOO_LARGE
             if check is not None:
                 check(topic_id, partition.partition_index)
+            self.room.take((topic_id, partition.partition_index), metadata)
         except ApiError as error:
             return error.code
         self.offsets[(topic_id, partition.partition_index)] = self.offset(partition, metadata)

@@ -15,7 +15,8 @@ Versions:
     * v3: the request may name a member of the group (KIP-447). v5: it adds the group to the transaction
       (KIP-890), and CONCURRENT_TRANSACTIONS is answered as such.
 Differs from Kafka:
-    * The first offsets of a new group beyond ``groups.max`` are POLICY_VIOLATION.
+    * The first offsets of a new group beyond ``groups.max`` are POLICY_VIOLATION, and so are new offsets
+      beyond ``offsets.max`` or ``offsets.metadata.max.bytes``.
 """
 
 from __future__ import annotations
@@ -72,10 +73,12 @@ def txn_offset_commit(
 ) -> Generator[TxnOffsetCommitResponseTopic | None, None, TxnOffsetCommitResponse]:
     verdict = CommitVerdict(lambda: admitted(request, context.api_version, broker))
     offsets: dict[TopicPartition, CommittedOffset] = {}
+    room = broker.groups.offsets.room(request.group_id, request.producer_id)
 
     def accept(topic: str, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
         try:
             key, offset = checked(topic, partition, verdict, broker)
+            room.take(key, offset.metadata)
         except ApiError as error:
             return error.code
         offsets[key] = offset
