@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from odradek.broker.broker import Broker, BrokerSettings, Endpoint
-from odradek.broker.composition import compose_broker
+from odradek.broker.composition import Stores, compose_broker
 from odradek.broker.dispatch.dispatcher import Dispatcher, Frame
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.broker.dispatch.throttling import Throttled
@@ -72,6 +72,7 @@ def make_broker(
     log_defaults: LogConfig | None = None,
     more_log_dirs: Sequence[Path] = (),
     metadata: MetadataStore | None = None,
+    stores: Stores | None = None,
     groups: GroupConfig | None = None,
     transaction_config: TransactionConfig | None = None,
     producer_ids: ProducerIdConfig | None = None,
@@ -92,6 +93,7 @@ def make_broker(
         log_defaults: Default topic configuration.
         more_log_dirs: Log directories in addition to ``directory``.
         metadata: A store written by another broker; None for an empty one in memory.
+        stores: All open files; None for stores and a log directory as the other arguments say.
         groups: Limits of groups.
         producer_ids: Limits of idempotent producers.
         transaction_config: Times and limits of transactions.
@@ -119,7 +121,7 @@ def make_broker(
     managers = QuotaManagers(
         config.quotas, clock, quota_callback, clock.timer, update_ip_rate=limits.update_ip_rate
     )
-    stores = MemoryStores(
+    stores = stores or MemoryStores(
         metadata=metadata or MetadataStore(":memory:"),
         logs=LogManager(
             directory or temporary_folder(),
