@@ -313,6 +313,18 @@ def test_without_slots_fetches_work_without_sessions() -> None:
     assert (response.session_id, returned(response)) == (0, [(0, 0, SIZE)])
 
 
+def test_the_number_of_partitions_is_a_setting() -> None:
+    reader = Reader(BrokerSettings(max_fetch_session_partitions=2))
+
+    sessions = [reader.fetch(0, 0, reader.wanted(*map(at, range(size)))).session_id for size in (3, 2)]
+
+    assert sessions[0] == 0 != sessions[1]
+    assert [(limit.setting, limit.count()) for limit in reader.client.broker.fetch_sessions.limits] == [
+        ("max.incremental.fetch.session.cache.slots", 1),
+        ("fetch.session.partitions.max", 2),
+    ]
+
+
 def test_a_session_that_grows_too_large_is_closed(reader: Reader) -> None:
     cache = reader.client.broker.fetch_sessions
     cache.max_partitions = 2
@@ -336,7 +348,7 @@ class SmallCache:
     """Two slots, and sessions that are created one at a time."""
 
     def __init__(self) -> None:
-        self.cache = FetchSessionCache(2, count(1).__next__)
+        self.cache = FetchSessionCache(2, count(1).__next__, 500)
 
     def open(self, size: int, now_ms: int) -> int:
         return self.cache.open(partitions_of(size), True, now_ms)
@@ -377,7 +389,7 @@ def test_an_old_active_session_is_replaced_by_a_larger_one(size: int, opened: in
 
 def test_a_session_id_in_use_is_drawn_again() -> None:
     drawn = iter([5, 5, 5, 6])
-    cache = FetchSessionCache(9, lambda: next(drawn))
+    cache = FetchSessionCache(9, lambda: next(drawn), 500)
 
     ids = [cache.open(partitions_of(1), True, 0) for _ in range(2)]
 
@@ -385,7 +397,7 @@ def test_a_session_id_in_use_is_drawn_again() -> None:
 
 
 def test_removing_an_unknown_session_is_harmless() -> None:
-    cache = FetchSessionCache(9, count(1).__next__)
+    cache = FetchSessionCache(9, count(1).__next__, 500)
 
     cache.remove(3)
 

@@ -11,7 +11,7 @@ from odradek.broker.client_quotas import ClientQuotas
 from odradek.broker.credentials import Credentials
 from odradek.broker.dynamic_config import DynamicConfig
 from odradek.broker.features import Features
-from odradek.broker.fetch.fetch_session import FetchSessionCache
+from odradek.broker.fetch.fetch_session import PARTITIONS_KEY, SLOTS_KEY, FetchSessionCache
 from odradek.broker.topic_changes import ChangeableTopics
 from odradek.broker.topics import MAX_PARTITIONS
 from odradek.clock import Clock, Timer
@@ -66,7 +66,7 @@ class BrokerSettings:
         "Largest response to a fetch request.", unit="bytes",
     )
     max_incremental_fetch_session_cache_slots: int = setting(
-        "max.incremental.fetch.session.cache.slots", Whole(INT), 1_000,
+        SLOTS_KEY, Whole(INT), 1_000,
         "Incremental fetch sessions that are cached (KIP-227); a client without a session names all its "
         "partitions in every request.", unit="sessions",
     )
@@ -75,6 +75,12 @@ class BrokerSettings:
         "How long large requests may keep the event loop busy at a time; the rest of their work waits until "
         "the loop has served other clients.", unit="ms",
     )
+    max_fetch_session_partitions: int = setting(
+        PARTITIONS_KEY, Whole(INT), 500_000,
+        "Most partitions in all fetch sessions together; a client that finds no room works without a "
+        "session.", unit="partitions",
+    )
+    """Some 150 MB. Kafka has no such limit."""
     name_max_length: int = setting(
         NAME_KEY, Whole(INT, 64, INT16_MAX), 1_024,
         "Longest name that a client may choose for something that the host keeps: a client id, software "
@@ -176,6 +182,7 @@ class Broker:
         return [
             *self.topics.limits,
             self.logs.producer_ids.limit,
+            *self.fetch_sessions.limits,
             *self.groups.limits,
             *self.transactions.limits,
             self.credentials.limit,

@@ -144,7 +144,9 @@ def compose_broker(
         groups=groups,
         transactions=transactions,
         fetch_sessions=FetchSessionCache(
-            config.broker.max_incremental_fetch_session_cache_slots, random_session_id
+            config.broker.max_incremental_fetch_session_cache_slots,
+            random_session_id,
+            config.broker.max_fetch_session_partitions,
         ),
         quotas=quotas,
         connection_quotas=connection_quotas,

@@ -10,14 +10,15 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from odradek.settings.state_limit import StateLimit
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.fetch import FetchPartition, ForgottenTopic, PartitionData
 
 MIN_EVICTION_MS = 120_000
 """MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: within this time a session cannot be evicted for a
 larger or a newer one."""
-MAX_CACHED_PARTITIONS = 500_000
-"""Limit over all sessions, some 150 MB. Kafka has no such limit."""
+SLOTS_KEY = "max.incremental.fetch.session.cache.slots"
+PARTITIONS_KEY = "fetch.session.partitions.max"
 NO_SESSION = 0
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 """Epochs of requests that name all their partitions: the first opens a session, the second closes it or has
@@ -115,11 +116,12 @@ class FetchSessionCache:
     Args:
         slots: ``max.incremental.fetch.session.cache.slots``.
         random_id: A random number from 1 to 2**31 - 2, so that session ids cannot be guessed.
+        max_partitions: ``fetch.session.partitions.max``.
     """
 
     slots: int
     random_id: Callable[[], int]
-    max_partitions: int = MAX_CACHED_PARTITIONS
+    max_partitions: int
     sessions: dict[int, FetchSession] = field(default_factory=dict)
     """Least recently used first."""
     evictable: list[tuple[int, int]] = field(default_factory=list)
@@ -129,6 +131,16 @@ class FetchSessionCache:
 
     def __len__(self) -> int:
         return len(self.sessions)
+
+    @property
+    def limits(self) -> list[StateLimit]:
+        """For the metrics only: a client that gets no session is not refused."""
+        return [
+            StateLimit("fetch sessions", SLOTS_KEY, self.slots, self.__len__),
+            StateLimit(
+                "partitions in fetch sessions", PARTITIONS_KEY, self.max_partitions, lambda: self.partitions
+            ),
+        ]
 
     def open(
         self, partitions: Mapping[PartitionKey, CachedPartition], uses_topic_ids: bool, now_ms: int
