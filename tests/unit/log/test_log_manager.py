@@ -322,6 +322,24 @@ def test_a_failing_flush_is_a_storage_error(tmp_path: Path, monkeypatch: pytest.
     assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
+def test_an_append_counts_even_if_its_flush_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an upkeep the flush runs within the append. If it raised, a retry would append twice."""
+    log = manager_of(tmp_path).open("pushes", 0, LogConfig(flush_messages=1))
+
+    def failing(descriptor: int) -> None:
+        raise OSError(5, f"Input/output error of {descriptor}")
+
+    monkeypatch.setattr("os.fsync", failing)
+    errors: list[ApiError | None] = []
+
+    appended = log.append(batch_of(b"x"), NOW_MS)
+    log.when_flushed(errors.append)
+
+    assert appended.base_offset == 0
+    assert log.log_end_offset == 1
+    assert [error and error.code for error in errors] == [ErrorCode.KAFKA_STORAGE_ERROR]
+
+
 def test_opening_a_log_does_not_look_at_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manager = manager_of(tmp_path)
     monkeypatch.delattr(LogManager, "__iter__")

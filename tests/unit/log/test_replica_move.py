@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from errno import ENOSPC
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.log.replica_move import CHUNK_BYTES, RETRY_MS, ReplicaMove
+from odradek.log.replica_move import CHUNK_BYTES, MOVED_MARK, RETRY_MS, ReplicaMove
 from odradek.steps import Pause, run_steps
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
@@ -408,3 +409,72 @@ def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, monkeypatch: pyte
 
     assert ended_in == {"one", "two"}
     assert operation > 20
+
+
+def with_two_folders(
+    tmp_path: Path, marked: str, batches: dict[str, int], ids: dict[str, bytes]
+) -> LogManager:
+    """A restart with the partition in both directories, one of them with the mark of a move."""
+    for name, count_of in batches.items():
+        manager = LogManager(tmp_path / name, now_ms=NOW_MS)
+        log = manager.open("pushes", 0, SMALL, ids[name])
+        for number in range(count_of):
+            log.append(batch_of(b"%d" % number), NOW_MS)
+        manager.close()
+    (tmp_path / marked / "pushes-0" / MOVED_MARK).touch()
+    return manager_of(tmp_path)
+
+
+def test_a_marked_copy_replaces_the_folder_that_it_was_made_of(tmp_path: Path) -> None:
+    again = with_two_folders(tmp_path, "two", {"one": 5, "two": 6}, {"one": ID, "two": ID})
+
+    assert numbers(again.open("pushes", 0, SMALL, ID)) == list(range(6))
+    assert [path.name for path in tmp_path.glob("*/*")] == ["pushes-0"]
+
+
+@pytest.mark.parametrize(
+    ("batches", "other_id"),
+    [({"one": 60, "two": 50}, ID), ({"one": 5, "two": 4}, ID), ({"one": 5, "two": 6}, bytes(16)[1:] + b"x")],
+    ids=["segments are missing", "records are missing", "another topic"],
+)
+def test_a_mark_alone_deletes_nothing(tmp_path: Path, batches: dict[str, int], other_id: bytes) -> None:
+    again = with_two_folders(tmp_path, "two", batches, {"one": other_id, "two": ID})
+
+    kept = numbers(again.open("pushes", 0, SMALL, ID))
+    [stray] = (tmp_path / "one").iterdir()
+    aside = PartitionLog(stray, SMALL, NOW_MS)
+
+    assert kept == list(range(batches["two"]))
+    assert stray.name.endswith("-stray")
+    assert numbers(aside) == list(range(batches["one"]))
+
+
+def test_the_mark_of_an_earlier_move_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = MockClock()
+    manager = LogManager(tmp_path / "two", tmp_path / "one", now_ms=NOW_MS)
+    log = filled(manager, 3)
+    for directory, name, call in (("one", MOVED_MARK, "unlink"), ("two", "pushes-0", "rename")):
+        move = manager.move("pushes", 0, tmp_path / directory, clock)
+        assert move is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, failing_for(name, getattr(os, call)))
+            run_steps(move.steps())
+        manager.moves.clear()
+    log.append(batch_of(b"3"), NOW_MS)
+    log.release()
+
+    again = manager_of(tmp_path).open("pushes", 0, SMALL, ID)
+
+    assert again.directory.parent.name == "two"
+    assert numbers(again) == [0, 1, 2, 3]
+
+
+def failing_for(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that cannot change a file or folder of this name."""
+
+    def call(path: Any, *args: Any, **options: Any) -> Any:
+        if Path(path).name == name and Path(path).exists():
+            raise OSError(ENOSPC, "No space left on device")
+        return real(path, *args, **options)
+
+    return call

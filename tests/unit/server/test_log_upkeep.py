@@ -250,6 +250,21 @@ def test_a_log_is_flushed_after_a_time(maintained: MaintainedLogs, flushed: list
     assert flushed
 
 
+def test_appends_before_the_upkeep_starts_are_flushed_in_time(tmp_path: Path, flushed: list[int]) -> None:
+    maintained = MaintainedLogs(tmp_path)
+    log = maintained.log(LogConfig(flush_ms=1_000))
+    log.append(batch_of(b"x"), maintained.clock.now_ms())
+
+    maintained.upkeep.start()
+    maintained.clock.advance(999)
+    before = list(flushed)
+    maintained.clock.advance(1)
+
+    assert not before
+    assert flushed
+    assert log.recovery_point == log.log_end_offset
+
+
 def test_without_a_limit_nothing_is_flushed(maintained: MaintainedLogs, flushed: list[int]) -> None:
     log = maintained.log(LogConfig())
     maintained.put(log, *"abcdefg")

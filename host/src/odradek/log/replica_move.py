@@ -246,8 +246,12 @@ class ReplicaMove:
         for segment in [each for each in self._segments if each.base_offset < first_offset]:
             self._segments.remove(segment)
             segment.bury().unlink()
+        rest = self._rest_of(current)
         try:
-            self._copy_rest(current)  # with the mark, which must be there when the folder gets its name
+            for name, content in rest.items():
+                (self.folder / name).write_bytes(content)
+            self.log.save_producers(self.folder)
+            (self.folder / MOVED_MARK).touch()  # must be there when the folder gets its name
             os.rename(self.folder, final)
         except OSError as error:
             raise self._files.failures.answer("take over", self.folder, error) from error
@@ -260,18 +264,23 @@ class ReplicaMove:
             os.rename(current, left_behind)
             (final / MOVED_MARK).unlink()
         except OSError as error:
+            self._files.failures.answer("remove", current, error)
             log.warning(
                 "cannot remove the old folder of a moved log: the next start removes it",
                 extra={"folder": str(current), "problem": error.strerror or str(error)},
             )
         return left_behind
 
-    def _copy_rest(self, current: Path) -> None:
-        for path in current.iterdir():
-            if path.is_file() and path.suffix not in _OWN_SUFFIXES:
-                shutil.copyfile(path, self.folder / path.name)
-        self.log.save_producers(self.folder)
-        (self.folder / MOVED_MARK).touch()
+    def _rest_of(self, current: Path) -> dict[str, bytes]:
+        """The small files of the log, by name."""
+        try:
+            (current / MOVED_MARK).unlink(missing_ok=True)  # of an earlier move: only one folder may have it
+            files = [
+                each for each in current.iterdir() if each.is_file() and each.suffix not in _OWN_SUFFIXES
+            ]
+            return {each.name: each.read_bytes() for each in files}
+        except OSError as error:
+            raise self._files.failures.answer("move", current, error) from error
 
     def _discard(self) -> None:
         if self._cancelled:

@@ -16,6 +16,7 @@ from odradek.clock import Clock, Timer, TimerTask
 from odradek.deferred import Offload, offload_inline
 from odradek.log.cleanable import Cleanable, cleanable, filthiest
 from odradek.log.cleaner import DEDUPE_BUFFER_BYTES, Cleaner
+from odradek.log.flush_state import NEVER_MS
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_folder import Partition
 from odradek.log.partition_log import PartitionLog
@@ -93,6 +94,9 @@ class LogUpkeep:
         self.logs.folders.remove_tree = self.remove_tree
         self.logs.move_begun = self.run_move
         self.logs.resume_moves(self.clock)
+        for each in self.logs:
+            if each.recovery_point < each.log_end_offset and each.config.flush_ms < NEVER_MS:
+                self.flush_wanted(each, each.config.flush_ms)  # it has asked already, and does so only once
         self.later(self.settings.retention_check_interval_ms, self.check_retention)
         self.later(GRAVES_MS, self.check_graves)
         self.later(PRODUCERS_MS, self.check_producers)
