@@ -14,7 +14,7 @@ import pytest
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import BACKLOG, READ_AHEAD_BYTES, Channel
-from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
+from odradek.server.sockets.turns import READS_PER_ROUND, ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
 
 PER_ROUND = ROUND_NS // 1_000_000
@@ -50,10 +50,11 @@ class Socket(asyncio.Transport):
 
 @dataclass
 class Rounds:
-    """A host whose event loop runs round by round. Each request is echoed."""
+    """A host whose event loop runs round by round. Requests are echoed and take a millisecond."""
 
     settings: TurnSettings = field(default_factory=TurnSettings)
     request_ms: int = 1
+    requests_per_ms: int = 1
     clock: MockClock = field(default_factory=MockClock)
     max_request_bytes: int = 1 << 20
     refused: int = 0
@@ -74,7 +75,8 @@ class Rounds:
     def answer(self, frame: bytes | memoryview, offset: int, _connection: object) -> bytes | None:
         request = bytes(frame[offset:]).rstrip(b".")
         self.seen.append(request.decode())
-        self.clock.advance(self.request_ms)
+        if len(self.seen) % self.requests_per_ms == 0:
+            self.clock.advance(self.request_ms)
         if request == b"bug":
             raise ZeroDivisionError
         return None if request.startswith(b"quiet") else request
@@ -230,6 +232,37 @@ def test_a_connection_with_a_full_backlog_is_not_read() -> None:
     assert paused
     assert transport.reads
     assert other.reads
+
+
+def test_few_connections_are_read_again_in_one_round() -> None:
+    rounds = Rounds(TurnSettings(turn_requests=1), requests_per_ms=40)
+    transports = []
+    for _ in range(5 * READS_PER_ROUND):
+        channel, transport = rounds.connect()
+        channel.data_received(framed(*"x" * 128, size=READ_AHEAD_BYTES // 64))
+        transports.append(transport)
+
+    reading, begun = 0, []
+    while rounds.soon:
+        rounds.run_once()
+        begun.append(sum(each.reads for each in transports) - reading)
+        reading += begun[-1]
+
+    assert reading == len(transports)
+    assert max(begun) == READS_PER_ROUND
+
+
+def test_a_connection_with_half_a_request_is_always_read() -> None:
+    rounds = Rounds(request_ms=0)
+    channel, transport = rounds.connect()
+    channel.data_received(framed("a", "b", "c", size=READ_AHEAD_BYTES) + framed("d", size=30_000)[:20_000])
+    paused = not transport.reads
+
+    rounds.turns.reads_left = -100
+    rounds.run_until_idle()
+
+    assert paused
+    assert transport.reads
 
 
 def test_a_connection_is_read_again_when_the_last_reason_is_gone() -> None:

@@ -234,15 +234,16 @@ class Channel(asyncio.Protocol):
 
     def limit_read_ahead(self) -> None:
         """Stop reading while enough bytes wait; start again afterwards."""
-        buffer = self.buffer
-        if (
-            buffer is not None
-            and len(buffer) > READ_AHEAD_BYTES
-            and (self.muted or unpack_length(buffer)[0] <= len(buffer) - 4)
-        ):
+        size, muted = 0 if self.buffer is None else len(self.buffer), self.muted
+        if size > READ_AHEAD_BYTES and (muted or self.has_request()):
             self.stop_reading(BACKLOG)
-        elif self.not_reading:
+        elif self.not_reading and (muted or not self.has_request() or self.turns.may_read()):
             self.read_again(BACKLOG)
+
+    def has_request(self) -> bool:
+        """Whether the buffer begins with a whole request."""
+        buffer = self.buffer
+        return buffer is not None and len(buffer) >= 4 and unpack_length(buffer)[0] <= len(buffer) - 4
 
     def stop_reading(self, reason: int) -> None:
         """Stop reading until `read_again` is called for this reason and no other one is left."""

@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 
 ROUND_NS: Final = 2_000_000
 """How long the ring may keep the loop busy before the sockets are read again."""
+READS_PER_ROUND: Final = 2
+"""Connections with a full backlog that are read again after a round. Each has a quarter of a megabyte to read,
+and clients that pipeline run low at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,7 @@ class Turns:
         self.ring_overdue = False
         """No connection of the ring had a turn in the last round."""
         self.scheduled = False
+        self.reads_left = READS_PER_ROUND
         self.used_up = 0
         """Turns that ended with requests left."""
 
@@ -119,6 +123,7 @@ class Turns:
         last round.
         """
         end_ns = self.monotonic_ns() + ROUND_NS
+        self.reads_left = READS_PER_ROUND
         queue = self.ring if self.ring_overdue and self.ring else self.joined or self.ring
         self.ring_overdue = True
         while queue:
@@ -130,6 +135,11 @@ class Turns:
         self.scheduled = False
         if self.joined or self.ring:
             self.schedule()
+
+    def may_read(self) -> bool:
+        """Whether a connection that has a turn again soon may be read now: a few of them in each round."""
+        self.reads_left -= 1
+        return self.reads_left >= 0
 
     def serve(self, connection: TurnTaker, end_ns: int) -> None:
         """Give one connection a turn."""
