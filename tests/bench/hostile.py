@@ -117,6 +117,9 @@ def report(quiet: Phase, mixed: Phase, hostile: dict[str, Any]) -> bool:
     ):
         print(f"{name:<34}{quiet.host[key]:>10.2f}{mixed.host[key]:>10.2f}")
     print(f"{'memory, peak, MiB':<34}{quiet.peak_bytes / MIB:>10.0f}{mixed.peak_bytes / MIB:>10.0f}")
+    print("\ncalls that kept the loop busy for longer than 5 ms: how often, and the longest, ms")
+    for name, (times, longest_ms) in sorted(mixed.host["holds"].items(), key=lambda row: -row[1][1]):
+        print(f"  {name:<70}{times:>8}{longest_ms:>8.1f}")
     print(f"\nerrors of the good clients: {mixed.errors or 'none'}")
     delivery = {key: mixed.host[key] for key in ("pushes", "delivered", "queued", "dropped")}
     print(f"pushes in the log, and of a forwarder: {delivery}")

@@ -58,6 +58,7 @@ PATIENCE_S = 20.0
 BALLAST = "ballast"
 BALLAST_BATCHES, BALLAST_BATCH_BYTES = 60, 900_000
 BY_NAME = 12
+INIT_PRODUCER_ID_VERSION = 4
 FRAME_BYTES = 90 << 20
 PIPELINED = 200
 SPARED = {"IncrementalAlterConfigsRequest", "AlterConfigsRequest", "AlterClientQuotasRequest"}
@@ -233,7 +234,7 @@ async def many_resources(wire: Wire) -> None:
 
 
 async def many_quotas(wire: Wire) -> None:
-    """Set the quotas of 10 000 client ids."""
+    """Set the quotas of 6 500 client ids, as many as one request holds."""
     await exchange(wire, QUOTAS)
 
 
@@ -280,7 +281,8 @@ async def transactional_ids(wire: Wire) -> None:
     """Use long transactional ids, each once."""
     for _ in range(20):
         name = f"{next(numbers)}-".ljust(20_000, "t")
-        await exchange(wire, InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000))
+        request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        await exchange(wire, request, INIT_PRODUCER_ID_VERSION)
 
 
 async def long_client_ids(wire: Wire) -> None:
@@ -321,7 +323,7 @@ QUOTAS = AlterClientQuotasRequest(
             entity=[EntityData(entity_type="client-id", entity_name=f"hostile-{index}")],
             ops=[OpData(key="producer_byte_rate", value=1e9)],
         )
-        for index in range(10_000)
+        for index in range(6_500)
     ]
 )
 

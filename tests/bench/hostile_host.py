@@ -11,14 +11,19 @@ import json
 import sys
 import time
 from array import array
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from odradek.broker.dispatch.routes import ROUTES
 from odradek.server.config import load_config
 from odradek.server.host import Host
 from odradek.server.plugins.process import freeze_garbage, keep_buffers
+from odradek.step_runner import StepRunner
 
 TICK_S = 0.001
 NS_PER_MS = 1e6
+HOLD_NS = 5_000_000
 
 
 class LoopProbe:
@@ -56,9 +61,57 @@ class LoopProbe:
         }
 
 
+class Holds:
+    """The calls that kept the event loop busy for longer than `HOLD_NS`, by name: how often, and the longest.
+
+    Requests by their API, steps of long requests and of upkeep by the generator, and actions of the timer.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.longest_ns: dict[str, int] = {}
+        self.times: dict[str, int] = {}
+        answer, advance, schedule = host.dispatcher.answer, StepRunner.advance, host.timer.schedule
+
+        def timed_answer(frame: Any, offset: int, connection: Any) -> Any:
+            api_key = int.from_bytes(frame[offset : offset + 2])
+            name = ROUTES[api_key].request.__name__ if api_key in ROUTES else "unknown API"
+            return self.timed(name, answer)(frame, offset, connection)
+
+        def timed_advance(runner: StepRunner, task: Any, end_ns: int) -> Any:
+            return self.timed(f"step of {task.steps.__qualname__}", advance)(runner, task, end_ns)
+
+        def timed_schedule(deadline_ms: int, action: Callable[[], None]) -> Any:
+            name = f"timer: {getattr(action, '__qualname__', action)}"
+            return schedule(deadline_ms, self.timed(name, action))
+
+        host.dispatcher.answer = timed_answer  # type: ignore[method-assign]
+        StepRunner.advance = timed_advance  # type: ignore[assignment,method-assign]
+        type(host.timer).schedule = lambda _, *given: timed_schedule(*given)  # type: ignore[method-assign]
+
+    def timed(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The call, which is noted if it takes long."""
+
+        def timed_call(*arguments: Any) -> Any:
+            started_ns = time.thread_time_ns()
+            try:
+                return call(*arguments)
+            finally:
+                took_ns = time.thread_time_ns() - started_ns
+                if took_ns > HOLD_NS:
+                    self.times[name] = self.times.get(name, 0) + 1
+                    self.longest_ns[name] = max(self.longest_ns.get(name, 0), took_ns)
+
+        return timed_call
+
+    def report(self) -> dict[str, tuple[int, float]]:
+        """How often each call was long, and milliseconds of the longest."""
+        return {name: (self.times[name], took_ns / NS_PER_MS) for name, took_ns in self.longest_ns.items()}
+
+
 async def main(settings: list[str]) -> None:
     keep_buffers()
     host = Host(load_config(None, settings))
+    holds = Holds(host)
     await host.start()
     freeze_garbage()
     probe = LoopProbe(asyncio.get_running_loop())
@@ -69,6 +122,7 @@ async def main(settings: list[str]) -> None:
             json.dumps(
                 {
                     **probe.report(),
+                    "holds": holds.report(),
                     "unexpected_errors": host.dispatcher.unexpected_errors,
                     "balanced": accounts.balanced and all(each.stats().balanced for each in host.forwarders),
                     "pushes": accounts.appended,
