@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 ROUND_NS: Final = 2_000_000
 """How long the ring may keep the loop busy before the sockets are read again."""
 READS_PER_ROUND: Final = 2
-"""Connections with a full backlog that are read again after a round. Each has a quarter of a megabyte to read,
-and clients that pipeline run low at the same time."""
+"""Connections with a full backlog that are read again after a round. Each may have a quarter of a megabyte to
+read, and clients that pipeline run low at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
