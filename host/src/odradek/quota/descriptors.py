@@ -24,13 +24,14 @@ class DescriptorSettings:
     # fmt: off
     segments: int = setting(
         "log.segments.open.max", Whole(INT, 8), 512,
-        "Segment files that are open at a time, but at most a quarter of the process's limit of open files; "
-        "beyond it the least recently used one is closed.", unit="files",
+        "Segment files that are open at a time, but at most an eighth of the process's limit of open files; "
+        "beyond it the least recently used one is closed. As many deleted ones stay open while they are sent.",
+        unit="files",
     )
     reserved: int = setting(
         "descriptors.reserved", Whole(INT), 256,
         "Descriptors kept back for metadata, plugins and workers, but at most a quarter of the process's "
-        "limit of open files; what these and `log.segments.open.max` leave bounds `max.connections`.",
+        "limit of open files; what these and twice `log.segments.open.max` leave bounds `max.connections`.",
         unit="descriptors",
     )
     # fmt: on
@@ -45,15 +46,16 @@ class Descriptors:
     throttled: int = MOST_THROTTLED
     """Sockets of throttled addresses, of all listeners."""
     segments: int = 512
+    """Segment files. As many of deleted segments may be open that are still being sent."""
 
 
 def divided(limit: int | None, settings: DescriptorSettings) -> Descriptors:
     """Return the shares of a process that may have ``limit`` descriptors; None if there is no limit."""
     if limit is None:
         return Descriptors(segments=settings.segments)
-    segments = min(settings.segments, limit // 4)
+    segments = min(settings.segments, limit // 8)
     reserved = min(settings.reserved, limit // 4)
     throttled = min(MOST_THROTTLED, limit // 16)
     return Descriptors(
-        connections=limit - segments - reserved - throttled, throttled=throttled, segments=segments
+        connections=limit - 2 * segments - reserved - throttled, throttled=throttled, segments=segments
     )
