@@ -39,6 +39,7 @@ TABLE_OF_SECTION = {
     "quotas": "quotas",
     "connections": "connections",
     "turns": "connections",
+    "memory": "connections",
     "descriptors": "connections",
     "log_defaults": "topics",
 }

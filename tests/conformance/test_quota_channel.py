@@ -21,6 +21,7 @@ from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, Channel
+from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
@@ -29,6 +30,7 @@ from odradek.wire.messages.api_versions import ApiVersionsRequest
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from support.batches import batch_of
 from support.broker import make_connection
+from support.memory import memory_of
 from support.quota_client import QuotaClient
 
 THROTTLE_MS = 10_000
@@ -72,9 +74,11 @@ class OneChannelListener:
     draining: bool = False
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
     soon: list[Callable[[], Any]] = field(default_factory=list)
+    memory: Memory = field(init=False)
     turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
+        self.memory = memory_of(self.clock)
         self.turns = Turns(self.clock, TurnSettings(), self.soon.append)
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:

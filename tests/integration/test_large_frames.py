@@ -16,6 +16,7 @@ from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from support.loops import loops
+from support.memory import memory_of
 
 SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
 
@@ -38,6 +39,7 @@ class SmallListener:
         self.shared_buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
         self.refused = 0
         self.refused_log = SampledLog(logging.getLogger("odradek.test"))
+        self.memory = memory_of(self.clock)
         self.turns = Turns(self.clock, TurnSettings())
 
     def opened(self, _channel: Channel, _transport: asyncio.Transport) -> ConnectionContext:

@@ -20,6 +20,7 @@ from odradek.testing.clock import MockClock
 from odradek.wire.codec import encode
 from odradek.wire.header import RequestHeader, flexible_request_header, request_header
 from support.broker import make_broker, make_connection
+from support.memory import memory_of
 
 
 def at_once(callback: Callable[[], Any]) -> None:
@@ -41,6 +42,7 @@ class BrokerListener:
 
     def __post_init__(self) -> None:
         self.dispatcher = Dispatcher(self.broker, load_handlers())
+        self.memory = memory_of(self.clock)
         self.turns = Turns(self.clock, TurnSettings(), self.call_soon)
 
     @property

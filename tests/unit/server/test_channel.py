@@ -20,10 +20,12 @@ from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, WRITTEN_TOGETHER, Channel
+from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import LargeFrame
 from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
+from support.memory import memory_of
 
 LIMIT = 1_000_000
 
@@ -35,6 +37,10 @@ class RecordingTransport(asyncio.Transport):
         self.writes = 0
         self.protocol: asyncio.BaseProtocol | None = None
         self.closed = self.reading_paused = False
+        self.unsent = 0
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -84,9 +90,11 @@ class ScriptedListener:
     lost: int = 0
     soon: list[Callable[[], Any]] = field(default_factory=list)
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(100_000)))
+    memory: Memory = field(init=False)
     turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
+        self.memory = memory_of(self.clock)
         self.turns = Turns(self.clock, TurnSettings(), self.soon.append)
 
     def run_turns(self) -> None:

@@ -218,6 +218,7 @@ def test_advertised_listeners_are_returned_to_clients() -> None:
         ("metrics.otlp.headers=a=b,secret", "metrics.otlp.headers", "header 2 is not"),
         ("compression.type=rar", "compression.type", "rar"),
         ("plugins.otlp=5", "plugins.otlp", "expected a table"),
+        ("queued.max.request.bytes=1000", "queued.max.request.bytes", "expected at least 104857600"),
         ("node.id", "--set", "expected key=value"),
     ],
 )

@@ -10,8 +10,8 @@ import pytest
 
 from odradek.broker.dispatch.dispatcher import Answer
 from odradek.deferred import Deferred
-from odradek.server.sockets.channel import PIECES_PER_TURN, Channel
-from odradek.server.sockets.sending import PIECE_BYTES
+from odradek.server.sockets.channel import Channel
+from odradek.server.sockets.sending import PIECE_BYTES, PIECES_PER_TURN
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.parts import Parts

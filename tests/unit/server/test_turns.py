@@ -14,8 +14,10 @@ import pytest
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import BACKLOG, READ_AHEAD_BYTES, Channel
+from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.turns import READS_PER_ROUND, ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
+from support.memory import memory_of
 
 PER_ROUND = ROUND_NS // 1_000_000
 PIPELINING = 200
@@ -63,9 +65,11 @@ class Rounds:
     shared_buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(1 << 20)))
     soon: list[Callable[[], Any]] = field(default_factory=list)
     seen: list[str] = field(default_factory=list)
+    memory: Memory = field(init=False)
     turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
+        self.memory = memory_of(self.clock)
         self.turns = Turns(self.clock, self.settings, self.soon.append)
 
     @property

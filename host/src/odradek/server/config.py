@@ -23,6 +23,7 @@ from odradek.quota.descriptors import DescriptorSettings
 from odradek.quota.quota_managers import QuotaConfigs
 from odradek.security.sasl_authenticator import SaslSettings
 from odradek.server.meters.metrics_settings import LISTENER_KIND, MetricsPushSettings
+from odradek.server.sockets.held_bytes import MemorySettings
 from odradek.server.sockets.listener import ListenerAddress
 from odradek.server.sockets.listener_settings import (
     ADDRESSES,
@@ -136,6 +137,7 @@ class HostConfig:
     sasl: SaslSettings = section(SaslSettings)
     connections: ConnectionLimits = section(ConnectionLimits)
     turns: TurnSettings = section(TurnSettings)
+    memory: MemorySettings = section(MemorySettings)
     descriptors: DescriptorSettings = section(DescriptorSettings)
     subscriptions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plugins: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
@@ -177,6 +179,7 @@ class HostConfig:
         name = self.inter_broker_listener
         if name is not None and name not in {listener.name for listener in self.listeners}:
             raise ConfigError("inter.broker.listener.name", f"no listener has the name {name!r}")
+        self.memory.check_fits(self.socket_request_max_bytes)
 
 
 def load_config(

@@ -34,6 +34,7 @@ from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
 from odradek.server.meters.connection_metrics import connection_rows
+from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
     forwarder_rows,
     listener_rows,
@@ -52,6 +53,7 @@ from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugin
 from odradek.server.plugins.plugin_thread import PluginThreads
 from odradek.server.plugins.process import descriptor_limit
 from odradek.server.sockets.displacement import displace
+from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.host_lookup import look_up
 from odradek.server.sockets.listener import Listener, ListenerAddress
 from odradek.server.sockets.sasl_listener import listener_kind
@@ -208,6 +210,7 @@ class Host:
         self.forwarders = make_runners(self.plugins, self.spool)
         self.broker.sink = sink_of(self.spool, self.forwarders)  # the spool needs the broker's topics
         self.turns = Turns(self.clock, config.turns)
+        self.memory = Memory(config.memory, config.socket_request_max_bytes, self.clock, self.timer)
         self.listener_kind = listener_kind(config.sasl, self.dispatcher, self.password_threads)
         self.listeners = [self.make_listener(address) for address in config.listeners]
         limits.over_limit = partial(displace, limits, self.listeners)  # listeners need the limits
@@ -266,6 +269,7 @@ class Host:
             timer=self.timer,
             quotas=self.broker.connection_quotas,
             turns=self.turns,
+            memory=self.memory,
             node_id=self.config.broker.node_id,
             max_request_bytes=self.config.socket_request_max_bytes,
             disconnected=self.telemetry.connection_closed,
@@ -276,6 +280,7 @@ class Host:
         now_ms = self.clock.monotonic_ms()
         yield from self.telemetry.metric_rows()
         yield from listener_rows(self.listeners)
+        yield from memory_rows(self.memory)
         yield MetricRow("unexpected-errors", "counter", {}, self.dispatcher.unexpected_errors)
         yield from request_rows(self.broker.steps, self.broker.large_responses_refused)
         yield MetricRow("offline-log-directory-count", "gauge", {}, len(self.logs.offline))

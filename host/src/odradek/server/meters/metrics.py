@@ -12,6 +12,7 @@ from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
 from odradek.server.meters.connection_metrics import CONNECTION_INSTRUMENTS
 from odradek.server.meters.instrument import Instrument
+from odradek.server.meters.memory_metrics import MEMORY_INSTRUMENTS
 from odradek.server.meters.quota_metrics import QUOTA_INSTRUMENTS
 from odradek.server.meters.state_metrics import STATE_INSTRUMENTS
 from odradek.server.sockets.listener import Listener
@@ -170,6 +171,7 @@ INSTRUMENTS = {
     "forwarder-queued": Instrument(
         "odradek.forwarder.queued", "gauge", "{push}", "Pushes that are waiting or being delivered"
     ),
+    **MEMORY_INSTRUMENTS,
     **QUOTA_INSTRUMENTS,
     **CONNECTION_INSTRUMENTS,
     **STATE_INSTRUMENTS,

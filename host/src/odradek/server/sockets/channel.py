@@ -23,6 +23,7 @@ from odradek.broker.dispatch.throttling import Throttled
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel_owner import ChannelOwner
+from odradek.server.sockets.held_bytes import COUNTED_BYTES
 from odradek.server.sockets.large_frame import LargeFrame, switch
 from odradek.server.sockets.sending import Sending
 from odradek.wire.api_error import ApiError
@@ -41,16 +42,15 @@ LARGE_FRAME_BYTES = 65_536
 NEVER_NS = 1 << 63
 BACKLOG = 1
 """A reason to stop reading: enough requests wait for their turn, for an answer or for the client to read."""
-PIECES_PER_TURN = 4
-"""How many pieces of an answer are sent before the other connections have their turn: about a millisecond."""
 
 
 class Channel(asyncio.Protocol):
     """The host's end of one connection."""
 
     __slots__ = (
-        "answer", "answers", "buffer", "closing", "context", "in_ring", "last_active_ms", "max_request_bytes",
-        "monotonic_ms", "not_reading", "owner", "pending", "transport", "turns", "writing_paused",
+        "answer", "answers", "buffer", "closing", "context", "counted_bytes", "frame_bytes", "in_ring",
+        "last_active_ms", "max_request_bytes", "missing_bytes", "monotonic_ms", "not_reading", "owner",
+        "pending", "transport", "turns", "writing_paused",
     )  # fmt: skip
 
     transport: asyncio.Transport
@@ -61,6 +61,12 @@ class Channel(asyncio.Protocol):
         self.answer = owner.dispatcher.answer
         self.buffer: bytearray | None = None
         """Bytes that are not answered yet; None if there are none."""
+        self.frame_bytes = 0
+        """Size of the request that a `LargeFrame` receives, or of a large one that is answered later."""
+        self.missing_bytes = 0
+        """What a `LargeFrame` has not received yet."""
+        self.counted_bytes = 0
+        """What the host's `Memory` knows of the request and the buffer."""
         self.answers: list[bytes] | None = None
         """Answers to write together; None while each is written at once."""
         self.pending: Deferred[Any] | Throttled | Sending | None = None
@@ -86,6 +92,9 @@ class Channel(asyncio.Protocol):
         if self.pending is not None:
             self.pending.lost()
             self.pending = None
+        self.frame_bytes = self.missing_bytes = 0
+        self.count()
+        self.owner.memory.answers.hold(self, 0)
         self.owner.closed(self)
 
     def data_received(self, data: bytes) -> None:
@@ -126,12 +135,15 @@ class Channel(asyncio.Protocol):
                     self.write_together(answer)
             elif answer is not None:
                 self.write_answers()
-                self.begin(answer)  # type: ignore[arg-type]  # not bytes
+                self.begin(answer, len(frame))  # type: ignore[arg-type]  # not bytes
 
-    def begin(self, answer: Parts | Throttled | Deferred[Any]) -> None:
+    def begin(self, answer: Parts | Throttled | Deferred[Any], frame_bytes: int = 0) -> None:
         """Mute the channel until the answer is sent, or its client may go on."""
         if isinstance(answer, Deferred):
             self.pending = answer
+            if frame_bytes >= COUNTED_BYTES:
+                self.frame_bytes = frame_bytes
+                self.count()
             answer.when_done(self.resume)
         elif isinstance(answer, Parts):
             self.send(answer)
@@ -159,12 +171,29 @@ class Channel(asyncio.Protocol):
         if len(beginning) >= frame_bytes or self.not_reading:
             return False
         LargeFrame(self, frame_bytes, beginning, self.owner.shared_buffer).take_over(self.transport)
+        self.buffer = None
+        self.large_frame_grew(len(beginning), frame_bytes - len(beginning))
         return True
+
+    def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
+        """Count what has arrived of a large frame."""
+        self.frame_bytes, self.missing_bytes = size_bytes, missing_bytes
+        self.count()
+
+    def count(self) -> None:
+        """Count the bytes of requests that this connection holds."""
+        held = self.frame_bytes + (0 if self.buffer is None else len(self.buffer))
+        if held < COUNTED_BYTES:
+            held = 0
+        if held != self.counted_bytes:
+            self.counted_bytes = held
+            self.owner.memory.requests.hold(self, held)
 
     def large_frame_received(self, frame: bytearray) -> None:
         """Take the transport back and answer a large frame. Nothing after it has been read."""
         switch(self.transport, self, reads=not self.not_reading)
         self.buffer = frame
+        self.frame_bytes = 0
         self.take_in()
 
     def take_in(self) -> None:
@@ -229,11 +258,11 @@ class Channel(asyncio.Protocol):
         buffer = self.buffer
         if buffer is None or len(buffer) < 4 or self.muted:
             return
-        if self.receive_large(unpack_length(buffer)[0] + 4, buffer):
-            self.buffer = None
+        self.receive_large(unpack_length(buffer)[0] + 4, buffer)
 
     def limit_read_ahead(self) -> None:
         """Stop reading while enough bytes wait; start again afterwards."""
+        self.count()
         size, muted = 0 if self.buffer is None else len(self.buffer), self.muted
         if size > READ_AHEAD_BYTES and (muted or self.has_request()):
             self.stop_reading(BACKLOG)
@@ -271,10 +300,7 @@ class Channel(asyncio.Protocol):
         """Write more of an answer, as much as the transport takes; True if that was the rest."""
         self.last_active_ms = self.monotonic_ms()
         try:
-            for _ in range(PIECES_PER_TURN):
-                if not sending.left or self.writing_paused:
-                    return not sending.left
-                self.transport.writelines(sending.next_bytes())
+            sending.write_to(self, scarce=self.owner.memory.answers.is_exceeded)
         except ApiError as error:
             log.error(
                 "closing a connection: its answer cannot be read",
@@ -282,8 +308,9 @@ class Channel(asyncio.Protocol):
             )
             self.abort()
             return False
-        self.turns.join(self)
-        return False
+        if sending.left and not self.writing_paused:
+            self.turns.join(self)
+        return not sending.left
 
     def send_more(self) -> bool:
         """Continue with the answer that is being sent; False if there is none, or the client has to read."""
@@ -296,6 +323,9 @@ class Channel(asyncio.Protocol):
     def resume(self, answer: bytes | Parts | Throttled | None) -> None:
         """Write the pending answer, if there is one, and take the next requests; if it is empty, close."""
         self.pending = None
+        if self.frame_bytes:
+            self.frame_bytes = 0
+            self.count()
         if answer is None:
             self.go_on()
         elif not answer:
@@ -335,9 +365,15 @@ class Channel(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self.writing_paused = True
+        self.owner.memory.answers.hold(self, self.unsent_bytes())
+
+    def unsent_bytes(self) -> int:
+        """What the transport holds, because the client has not read it yet."""
+        return self.transport.get_write_buffer_size()
 
     def resume_writing(self) -> None:
         self.writing_paused = False
+        self.owner.memory.answers.hold(self, 0)
         self.send_more()
         if self.buffer is not None:
             self.turns.join(self)

@@ -9,6 +9,7 @@ from odradek.broker.dispatch.dispatcher import Answer
 from odradek.clock import Clock
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
+from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.turns import Turns
 
 
@@ -28,6 +29,8 @@ class ChannelOwner(Protocol):
     def clock(self) -> Clock: ...
     @property
     def turns(self) -> Turns: ...
+    @property
+    def memory(self) -> Memory: ...
     @property
     def max_request_bytes(self) -> int: ...
     @property

@@ -24,6 +24,9 @@ class FrameTaker(Protocol):
     last_active_ms: int
     closing: bool
 
+    def large_frame_grew(self, size_bytes: int, missing_bytes: int) -> None:
+        """Count what has arrived."""
+
     def large_frame_received(self, frame: bytearray) -> None:
         """Take the transport back and answer the frame. Nothing after it has been read."""
 
@@ -61,6 +64,7 @@ class LargeFrame(asyncio.BufferedProtocol):
             return
         self.frame += self.shared[:nbytes]
         self.missing_bytes -= nbytes
+        channel.large_frame_grew(len(self.frame), self.missing_bytes)
         if not self.missing_bytes:
             channel.large_frame_received(self.frame)
 

@@ -16,6 +16,7 @@ from odradek.quota.connection_quotas import ConnectionQuotas
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.acceptor import Acceptor, Peer, listening_sockets
 from odradek.server.sockets.channel import Channel
+from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from odradek.server.sockets.turns import Turns
 
@@ -59,6 +60,7 @@ class Listener:
         timer: Timer,
         quotas: ConnectionQuotas,
         turns: Turns,
+        memory: Memory,
         node_id: int,
         max_request_bytes: int,
         disconnected: Callable[[str], None],
@@ -68,6 +70,8 @@ class Listener:
         self.clock = clock
         self.timer = timer
         self.quotas = quotas
+        self.memory = memory
+        """What the connections of all listeners hold."""
         self.turns = turns
         """The ring that all listeners of the host share."""
         self.node_id = node_id

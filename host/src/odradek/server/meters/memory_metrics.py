@@ -1,0 +1,33 @@
+"""The metrics of the memory that requests and answers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from odradek.server.meters.instrument import Instrument
+from odradek.server.sockets.held_bytes import Memory
+from odradek.telemetry.client_metrics_stats import MetricRow
+
+MEMORY_INSTRUMENTS = {
+    "queued-bytes": Instrument(
+        "odradek.queued.bytes", "gauge", "By", "Memory held by requests, or by answers that were not read"
+    ),
+    "queued-limit": Instrument("odradek.queued.limit", "gauge", "By", "Limit of that memory"),
+    "queued-paused": Instrument(
+        "odradek.queued.paused", "gauge", "{connection}", "Connections not read because of that limit"
+    ),
+    "queued-closed": Instrument(
+        "odradek.queued.closed", "counter", "{connection}", "Connections closed because of that limit"
+    ),
+}
+"""By row name."""
+
+
+def memory_rows(memory: Memory) -> Iterator[MetricRow]:
+    """What requests and answers hold."""
+    for each in (memory.requests, memory.answers):
+        labels = {"of": each.what}
+        yield MetricRow("queued-bytes", "gauge", labels, each.total_bytes)
+        yield MetricRow("queued-limit", "gauge", labels, each.limit_bytes)
+        yield MetricRow("queued-paused", "gauge", labels, len(each.paused))
+        yield MetricRow("queued-closed", "counter", labels, each.closed)

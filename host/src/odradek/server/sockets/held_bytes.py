@@ -1,0 +1,286 @@
+"""The memory that all connections together hold, for requests and for answers.
+
+Above its limit the connections that hold more than their share are not read, so a small request always goes
+on. One of the others is still read, the one that misses least, because a request that stays incomplete would
+never free its memory. If it does not get complete in time, its connection is closed, and so is the one that
+holds the most if the limit is exceeded by half.
+
+An answer's memory shrinks as its client reads. Above the limit, the client that holds the most and reads
+nothing for some time is disconnected.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from odradek.clock import Clock, Timer, TimerTask
+from odradek.plugin.config import ConfigError
+from odradek.sampled_log import SampledLog
+from odradek.server.sockets.machine_memory import machine_memory_bytes
+from odradek.settings.kinds import LONG, Whole
+from odradek.settings.setting import setting
+
+log = logging.getLogger(__name__)
+
+COUNTED_BYTES: Final = 16_384
+"""A connection that holds less is not counted: ten thousand of them are 160 MB."""
+SHARES: Final = 4
+"""Above the limit, a connection is still read while it holds less than its share divided by this. So all of
+them together add no more than a quarter of the limit."""
+CHECK_MS: Final = 100
+"""How often connections are chosen while the limit is exceeded."""
+REQUESTS, ANSWERS = 2, 4
+"""Reasons to stop reading a connection; see `Channel.stop_reading`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySettings:
+    """Limits of the memory for requests and answers."""
+
+    # fmt: off
+    request_bytes: int = setting(
+        "queued.max.request.bytes", Whole(LONG, -1), -1,
+        "Memory for the requests of all connections, while they arrive and until they are answered; above it "
+        "the connections that hold the most are not read.", unit="bytes",
+        unset="an eighth of the memory, at least 64 MiB",
+    )
+    response_bytes: int = setting(
+        "queued.max.response.bytes", Whole(LONG, -1), -1,
+        "Memory for the answers of all connections until the clients have read them; above it a client that "
+        "does not read is disconnected.", unit="bytes",
+        unset="an eighth of the memory, at least 64 MiB",
+    )
+    stalled_ms: int = setting(
+        "queued.stalled.ms", Whole(LONG, 1), 10_000,
+        "Above one of these limits, time after which a client is disconnected that sends nothing of its "
+        "request or reads nothing of its answer while others wait.", unit="ms",
+    )
+    # fmt: on
+
+    def check_fits(self, max_request_bytes: int) -> None:
+        """Check that the largest request fits in, as Kafka does.
+
+        Raises:
+            ConfigError: It does not.
+        """
+        if 0 < self.request_bytes < max_request_bytes:
+            raise ConfigError(
+                "queued.max.request.bytes",
+                f"expected at least {max_request_bytes}, which is socket.request.max.bytes, "
+                f"found {self.request_bytes}",
+            )
+
+
+class Holder(Protocol):
+    """A connection."""
+
+    missing_bytes: int
+    """Part of its request that has not arrived; 0 if none is arriving."""
+    closing: bool
+
+    def stop_reading(self, reason: int) -> None: ...
+    def read_again(self, reason: int) -> None: ...
+    def abort(self) -> None:
+        """Close without sending the rest."""
+
+    def unsent_bytes(self) -> int:
+        """What the transport holds."""
+
+
+class HeldBytes:
+    """What connections hold for one purpose.
+
+    Args:
+        limit_bytes: The limit of all connections together.
+        most_bytes: Above this, the connection that holds the most is closed.
+        stalled_ms: The time that one connection may keep the others waiting.
+        clock: The time.
+        timer: Calls `check` while the limit is exceeded.
+    """
+
+    what: str
+    reason: int
+
+    def __init__(
+        self, limit_bytes: int, most_bytes: int, stalled_ms: int, clock: Clock, timer: Timer
+    ) -> None:
+        self.limit_bytes = limit_bytes
+        self.most_bytes = most_bytes
+        self.stalled_ms = stalled_ms
+        self.clock = clock
+        self.timer = timer
+        self.held: dict[Holder, int] = {}
+        self.total_bytes = 0
+        self.paused: dict[Holder, None] = {}
+        """Connections that are not read."""
+        self.awaited: Holder | None = None
+        """The connection whose memory is freed next, if its client does its part."""
+        self.awaited_since_ms = 0
+        self.closed = 0
+        """Connections that were closed to free memory."""
+        self.next_check: TimerTask | None = None
+        self.closed_log = SampledLog(log)
+
+    def hold(self, holder: Holder, size_bytes: int) -> None:
+        """A connection holds this much now."""
+        before = self.held.get(holder, 0)
+        self.total_bytes += size_bytes - before
+        if size_bytes:
+            self.held[holder] = size_bytes
+        else:
+            self.held.pop(holder, None)
+            self.read(holder)
+            if holder is self.awaited:
+                self.awaited = None
+        if size_bytes > before and self.total_bytes > self.limit_bytes:
+            # all connections at first: else each of them would receive one more piece
+            for each in list(self.held) if self.next_check is None else (holder,):
+                self.pause_if_large(each)
+            self.check_later()
+
+    def pause_if_large(self, holder: Holder) -> None:
+        """Do not read a connection that holds more than its share."""
+        share = self.limit_bytes // (SHARES * len(self.held))
+        if self.held[holder] > share and holder is not self.awaited and holder not in self.paused:
+            self.paused[holder] = None
+            holder.stop_reading(self.reason)
+
+    @property
+    def is_exceeded(self) -> bool:
+        return self.total_bytes > self.limit_bytes
+
+    def read(self, holder: Holder) -> None:
+        """Read a connection again if it was paused."""
+        if holder in self.paused:
+            del self.paused[holder]
+            holder.read_again(self.reason)
+
+    def check_later(self) -> None:
+        if self.next_check is None:
+            self.next_check = self.timer.schedule(self.clock.monotonic_ms() + CHECK_MS, self.check)
+
+    def check(self) -> None:
+        """Choose the connections that are read, or closed."""
+        self.next_check = None
+        now_ms = self.clock.monotonic_ms()
+        self.refresh()
+        if self.total_bytes > self.most_bytes:
+            self.give_up(self.largest())
+        elif self.is_exceeded:
+            self.await_one(now_ms)
+        else:
+            self.awaited = None
+            self.read_those_that_fit()
+        if self.paused or self.is_exceeded:
+            self.check_later()
+
+    def refresh(self) -> None:
+        """Update what connections hold, if they do not tell."""
+
+    def await_one(self, now_ms: int) -> None:
+        """Choose the connection whose memory is freed next; close one that was chosen too long ago."""
+        raise NotImplementedError
+
+    def read_those_that_fit(self) -> None:
+        """Read connections again. Those that miss least come first, and the others when there is room."""
+        room = self.limit_bytes - self.total_bytes
+        for holder in sorted(self.paused, key=lambda each: each.missing_bytes):
+            self.read(holder)
+            room -= holder.missing_bytes
+            if room <= 0:
+                return
+
+    def largest(self) -> Holder | None:
+        """The connection that holds the most, of those that are not being closed."""
+        return max((each for each in self.held if not each.closing), key=self.held.__getitem__, default=None)
+
+    def is_stalled(self, now_ms: int) -> bool:
+        """Whether the awaited connection had its time."""
+        return self.awaited is not None and now_ms - self.awaited_since_ms >= self.stalled_ms
+
+    def give_up(self, holder: Holder | None) -> None:
+        """Close a connection to free its memory."""
+        if holder is None:
+            return
+        self.closed += 1
+        self.closed_log.write(
+            logging.WARNING,
+            self.clock.monotonic_ms(),
+            "closing a connection that holds %d bytes: %s hold %d bytes, the limit is %d",
+            self.held.get(holder, 0),
+            self.what,
+            self.total_bytes,
+            self.limit_bytes,
+        )
+        holder.abort()
+        if holder is self.awaited:
+            self.awaited = None
+
+
+class RequestBytes(HeldBytes):
+    """Requests that arrive, wait or are being answered."""
+
+    what = "requests"
+    reason = REQUESTS
+
+    def await_one(self, now_ms: int) -> None:
+        awaited = self.awaited
+        if awaited is not None and awaited.missing_bytes and self.is_stalled(now_ms):
+            self.give_up(awaited)
+        if self.awaited is None or not self.awaited.missing_bytes:
+            incomplete = [each for each in self.paused if each.missing_bytes]
+            self.awaited = min(incomplete, key=lambda each: each.missing_bytes, default=None)
+            self.awaited_since_ms = now_ms
+            if self.awaited is not None:
+                self.read(self.awaited)
+
+
+class AnswerBytes(HeldBytes):
+    """Answers that clients have not read yet."""
+
+    what = "answers"
+    reason = ANSWERS
+
+    def refresh(self) -> None:
+        for holder in list(self.held):
+            self.hold(holder, holder.unsent_bytes())
+
+    def await_one(self, now_ms: int) -> None:
+        if self.is_stalled(now_ms):
+            self.give_up(self.awaited)
+        if self.awaited is None:
+            self.awaited, self.awaited_since_ms = self.largest(), now_ms
+
+    def hold(self, holder: Holder, size_bytes: int) -> None:
+        if holder is self.awaited and size_bytes < self.held.get(holder, 0):
+            self.awaited_since_ms = self.clock.monotonic_ms()
+        super().hold(holder, size_bytes)
+
+
+class Memory:
+    """The memory of one host.
+
+    Args:
+        settings: The limits; the default of each is an eighth of the machine's memory.
+        max_request_bytes: The largest request: it must fit in even if the limit is smaller.
+        clock: The time.
+        timer: Runs checks.
+        machine_bytes: The memory that the process can have; None to ask the machine.
+    """
+
+    def __init__(
+        self,
+        settings: MemorySettings,
+        max_request_bytes: int,
+        clock: Clock,
+        timer: Timer,
+        machine_bytes: int | None = None,
+    ) -> None:
+        default = max((machine_bytes or machine_memory_bytes()) // 8, 64 << 20)
+        requests = settings.request_bytes if settings.request_bytes > 0 else default
+        answers = settings.response_bytes if settings.response_bytes > 0 else default
+        most = requests + max(requests // 2, max_request_bytes)
+        self.requests = RequestBytes(requests, most, settings.stalled_ms, clock, timer)
+        self.answers = AnswerBytes(answers, answers + answers // 2, settings.stalled_ms, clock, timer)
