@@ -45,7 +45,7 @@ class FixedTopics:
     def partition_count(self, name: str) -> int:
         return self.known[name][1] if name in self.known else 0
 
-    def topic_names(self) -> Iterable[str]:
+    def matchable_names(self) -> Iterable[str]:
         return self.known
 
 

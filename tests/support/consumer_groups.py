@@ -51,7 +51,7 @@ class MadeUpTopics:
     def partition_count(self, name: str) -> int:
         return self.partitions.get(name, 0)
 
-    def topic_names(self) -> Iterable[str]:
+    def matchable_names(self) -> Iterable[str]:
         return list(self.ids)
 
 

@@ -194,12 +194,21 @@ def test_a_topic_without_name_and_id_is_refused(client: BrokerClient, version: i
     assert topics(response) == [(ILLEGAL, "")]
 
 
-def test_internal_topics_are_marked(client: BrokerClient) -> None:
-    client.broker.topics.create("__consumer_offsets", 1, {})
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
+@pytest.mark.parametrize("create", [True, False])
+def test_internal_topics_are_not_created(client: BrokerClient, name: str, create: bool) -> None:
+    request = MetadataRequest(topics=named(name, "a"), allow_auto_topic_creation=create)
 
-    response = client.send(MetadataRequest(topics=named("__consumer_offsets", "a")))
+    response = client.send(request)
 
-    assert [topic.is_internal for topic in response.topics] == [True, False]
+    assert topics(response) == [(ILLEGAL if create else UNKNOWN, name), (0, "a")]
+    assert name not in client.broker.topics.by_name
+
+
+def test_the_metadata_log_of_kafka_is_unknown(client: BrokerClient) -> None:
+    response = client.send(MetadataRequest(topics=named("__cluster_metadata")))
+
+    assert topics(response) == [(UNKNOWN, "__cluster_metadata")]
 
 
 @pytest.mark.parametrize("version", range(8, 14))

@@ -57,6 +57,13 @@ def outcome(
     return only
 
 
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+def test_internal_topics_take_no_records(client: BrokerClient, name: str) -> None:
+    answer = outcome(client, batch_of(b"a"), 12, topic=name)
+
+    assert answer.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_answer_has_the_offset_of_the_batch(client: BrokerClient, version: int) -> None:
     outcome(client, batch_of(b"a", b"b"), version)

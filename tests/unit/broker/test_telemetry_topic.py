@@ -19,26 +19,35 @@ from odradek.plugin.telemetry_topic import encode_headers, record_key
 from odradek.wire.compression import Codec
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from odradek.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from odradek.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from odradek.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from odradek.wire.messages.metadata import MetadataRequest
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.wire.record import Headers, Record
 from odradek.wire.record_batch import build_batch
 from support.broker import BrokerClient
 
 TOPIC = "__client_telemetry"
+TOPICS = {TOPIC, f"{TOPIC}_dead_letter"}
 MAX_PUSH_BYTES = 1 << 20
 SET, DELETE = 0, 1
 
 
-def client_with(produce: TopicProduce = TopicProduce.CHECKED) -> BrokerClient:
+def client_with(produce: TopicProduce = TopicProduce.CHECKED, *, internal: bool = True) -> BrokerClient:
     client = BrokerClient()
     broker = client.broker
     spool = TelemetrySpool(
-        SpoolSettings(partitions=2, produce=produce),
+        SpoolSettings(partitions=2, produce=produce, internal=internal),
         MAX_PUSH_BYTES,
         broker.topics,
         broker.groups,
@@ -70,6 +79,68 @@ def produced(client: BrokerClient, *records: Record, codec: Codec = Codec.NONE, 
         topic_data=[TopicProduceData(name=TOPIC, topic_id=topic.id, partition_data=[data])],
     )
     return client.send(request).responses[0].partition_responses[0]
+
+
+def shown_as_internal(client: BrokerClient) -> set[str]:
+    """The topics that both ways of describing topics call internal."""
+    metadata = client.send(MetadataRequest(topics=None))
+    described = client.send(DescribeTopicPartitionsRequest())
+    names = {topic.name for topic in metadata.topics if topic.is_internal}
+    assert names == {topic.name for topic in described.topics if topic.is_internal}
+    return names
+
+
+def topics_of_a_pattern(client: BrokerClient) -> set[str]:
+    """The topics that a member of a new group gets which subscribes to every name."""
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id=str(len(client.broker.groups.groups)),
+        member_id="m",
+        rebalance_timeout_ms=1_000,
+        subscribed_topic_regex=".*",
+        topic_partitions=[],
+    )
+    assigned = client.send(beat).assignment.topic_partitions
+    return {client.broker.topics.by_id[row.topic_id].name for row in assigned}
+
+
+@pytest.mark.parametrize("internal", [True, False])
+def test_the_topics_of_telemetry_are_internal_unless_set_otherwise(internal: bool) -> None:
+    client = client_with(internal=internal)
+    client.broker.topics.create("other", 1, {})
+
+    assert shown_as_internal(client) == (TOPICS if internal else set())
+
+
+@pytest.mark.parametrize("internal", [True, False])
+def test_a_subscription_to_every_name_omits_internal_topics(internal: bool) -> None:
+    client = client_with(internal=internal)
+    client.broker.topics.create("other", 1, {})
+
+    assert topics_of_a_pattern(client) == {"other"} | (set() if internal else TOPICS)
+
+
+def test_a_telemetry_topic_that_is_made_again_is_internal_from_the_beginning() -> None:
+    client = client_with()
+    group = client.broker.groups
+    assert topics_of_a_pattern(client) == set()
+
+    client.broker.topics.delete(client.broker.topics.by_name[TOPIC])
+
+    assert shown_as_internal(client) == TOPICS
+    assert not any(known.is_subscribed_to(TOPIC) for known in group)
+
+
+def test_records_of_the_telemetry_topic_can_be_deleted_although_it_is_internal() -> None:
+    client = client_with()
+    produced(client, push(client))
+    partition = DeleteRecordsPartition(partition_index=0, offset=1)
+
+    response = client.send(
+        DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=TOPIC, partitions=[partition])])
+    )
+
+    (row,) = response.topics[0].partitions
+    assert (row.error_code, row.low_watermark) == (ErrorCode.NONE, 1)
 
 
 @pytest.mark.parametrize("codec", list(Codec))

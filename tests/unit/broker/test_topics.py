@@ -351,14 +351,28 @@ def test_names_that_differ_in_dots_and_underscores_collide(broker: Broker, first
     assert code is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def test_kafkas_metadata_log_is_not_a_topic(broker: Broker) -> None:
-    assert refusal(lambda: broker.topics.create("__cluster_metadata", 1, {})) is ErrorCode.INVALID_REQUEST
+@pytest.mark.parametrize(
+    "name", ["__cluster_metadata", "__consumer_offsets", "__transaction_state", "__share_group_state"]
+)
+def test_kafkas_internal_topics_cannot_be_created(broker: Broker, name: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        broker.topics.create(name, 1, {})
+
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+    assert refused.value.message == f"Creation of internal topic {name} is prohibited."
+    assert name not in broker.topics.by_name
 
 
-def test_internal_topics_are_known_by_name(broker: Broker) -> None:
-    topic = broker.topics.create("__consumer_offsets", 1, {})
-
+def test_an_internal_topic_of_an_earlier_run_can_be_deleted() -> None:
+    store = MetadataStore(":memory:")
+    store.put_topic(TopicRow("__consumer_offsets", b"i" * 16, 1))
+    topics = make_broker(metadata=store).topics
+    (topic,) = topics
     assert topic.is_internal
+
+    topics.delete(topic)
+
+    assert list(topics) == []
 
 
 @pytest.mark.parametrize("count", [1, MAX_PARTITIONS])

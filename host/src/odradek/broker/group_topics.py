@@ -25,5 +25,5 @@ class GroupTopics:
         topic = self.topics.by_name.get(name)
         return 0 if topic is None else len(topic.partitions)
 
-    def topic_names(self) -> Iterable[str]:
-        return self.topics.by_name.keys()
+    def matchable_names(self) -> Iterable[str]:
+        return (name for name, topic in self.topics.by_name.items() if not topic.is_internal)

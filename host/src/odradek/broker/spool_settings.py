@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from odradek.broker.topics import MAX_PARTITIONS, fault_of
 from odradek.plugin.config import PluginConfig
-from odradek.settings.kinds import INT, LONG, Choice, Special, Whole
+from odradek.settings.kinds import INT, LONG, Choice, Flag, Special, Whole
 from odradek.settings.setting import setting
 from odradek.wire.config_resource import ConfigType
 
@@ -67,6 +67,11 @@ class SpoolSettings:
         "telemetry.topic.partitions", Whole(INT, 1, MAX_PARTITIONS), 1,
         "Smallest number of partitions of the telemetry topic; adding partitions later moves client "
         "instances to other partitions.", unit="partitions",
+    )
+    internal: bool = setting(
+        "telemetry.topic.internal", Flag(), True,
+        "Whether clients are told that the telemetry topic and the topic of its dead letters are internal: "
+        "consumers that subscribe to a pattern then leave them out.", page="telemetry-topic.md",
     )
     produce: TopicProduce = setting(
         "telemetry.topic.produce", Choice({each.value: each for each in TopicProduce}), TopicProduce.CHECKED,

@@ -23,12 +23,13 @@ def telemetry_fault(record: Record) -> str | None:
     return None
 
 
-def telemetry_guard(least_bytes: int, *, closed: bool) -> TopicGuard:
+def telemetry_guard(least_bytes: int, *, closed: bool, internal: bool) -> TopicGuard:
     """The guard of the telemetry topic, which needs batches and segments of at least this many bytes."""
-    return TopicGuard(letters_guard(least_bytes).check_config, telemetry_fault, closed)
+    check_config = letters_guard(least_bytes, internal=internal).check_config
+    return TopicGuard(check_config, telemetry_fault, closed, internal)
 
 
-def letters_guard(least_bytes: int) -> TopicGuard:
+def letters_guard(least_bytes: int, *, internal: bool) -> TopicGuard:
     """The guard of the topic of dead letters: anything may be in it."""
 
     def check_config(config: LogConfig) -> None:
@@ -47,4 +48,4 @@ def letters_guard(least_bytes: int) -> TopicGuard:
                 "cleanup.policy must be delete in a topic of telemetry: compaction removes pushes",
             )
 
-    return TopicGuard(check_config)
+    return TopicGuard(check_config, internal=internal)

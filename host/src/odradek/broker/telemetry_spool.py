@@ -85,10 +85,12 @@ class TelemetrySpool:
         )
         least_bytes = payload_max_bytes + BATCH_ROOM_BYTES
         closed = settings.produce is TopicProduce.REFUSED
-        self.guards = {
-            settings.topic_name: telemetry_guard(least_bytes, closed=closed),
-            settings.dead_letter_topic: letters_guard(least_bytes),
-        }
+        topics.protect(
+            {
+                settings.topic_name: telemetry_guard(least_bytes, closed=closed, internal=settings.internal),
+                settings.dead_letter_topic: letters_guard(least_bytes, internal=settings.internal),
+            }
+        )
         self.topic = self.made(settings.topic_name, settings.partitions)
         self.dead_letters = self.made(settings.dead_letter_topic, 1)
         self.begun_at = sum(self.ends().values())
@@ -102,7 +104,7 @@ class TelemetrySpool:
         try:
             topic = self.topics.named(name)
             if topic is None:
-                return self.guarded(self.topics.create(name, partitions, properties))
+                return self.topics.create(name, partitions, properties)
             stored = dict(self.topics.metadata.resource(TOPIC_RESOURCE, name)) | properties
             self.topics.metadata.put_resource(TOPIC_RESOURCE, name, stored)
             self.topics.reconfigure(topic, self.topics.config_of(stored))
@@ -112,11 +114,6 @@ class TelemetrySpool:
             raise ConfigError(
                 "telemetry.topic.name", f"{name}: {error.message or error.code.name}"
             ) from error
-        return self.guarded(topic)
-
-    def guarded(self, topic: Topic) -> Topic:
-        """The topic, protected from clients."""
-        topic.guard = self.guards[topic.name]
         return topic
 
     def properties(self) -> dict[str, str]:
@@ -163,7 +160,7 @@ class TelemetrySpool:
             return topic
         log.warning("telemetry topic was deleted, creating it again", extra={"topic": topic.name})
         known = self.topics.named(topic.name)
-        return self.guarded(known or self.topics.create(topic.name, partitions, self.properties()))
+        return known or self.topics.create(topic.name, partitions, self.properties())
 
     # Writing
 

@@ -36,7 +36,9 @@ MAX_PARTITIONS_OF_REQUEST = 10_000
 """Limit over all topics that one request creates (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """KRaft's own log in Kafka: no topic may have this name."""
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Topics in which Kafka's coordinators store their state. This host has none of them, and no client may
+create one."""
 LEADER_EPOCH = 0
 """A single node never has another leader."""
 NO_EPOCH = -1
@@ -54,6 +56,8 @@ class TopicGuard:
     """Clients may only write records that pass."""
     closed: bool = False
     """Clients may not write at all."""
+    internal: bool = False
+    """Clients are told that the topic is internal: those that subscribe to a pattern leave it out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +74,8 @@ class Topic:
 
     @property
     def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
+        """See `TopicGuard.internal`."""
+        return self.name in INTERNAL_TOPICS or (self.guard is not None and self.guard.internal)
 
     def partition(self, index: int) -> PartitionLog | None:
         """The log of a partition; None if the topic has no such partition."""
@@ -116,6 +121,8 @@ class Topics:
         self.defaults = defaults or LogConfig()
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
+        self.guards: Mapping[str, TopicGuard] = {}
+        """By name, also of topics that do not exist yet."""
         self.names = TakenNames()
         """The names of all topics, and of those that are being created."""
         self.topics_limit = StateLimit(
@@ -137,6 +144,12 @@ class Topics:
     @property
     def limits(self) -> list[StateLimit]:
         return [self.topics_limit, self.partitions_limit]
+
+    def protect(self, guards: Mapping[str, TopicGuard]) -> None:
+        """Protect the topics of these names from clients, also those that are created later."""
+        self.guards = guards
+        for name, topic in self.by_name.items():
+            topic.guard = guards.get(name)
 
     def named(self, name: str) -> Topic | None:
         """The topic of this name."""
@@ -188,6 +201,7 @@ class Topics:
 
     def show(self, topic: Topic, properties: Mapping[str, str]) -> None:
         """Make a topic visible, whose name is taken already."""
+        topic.guard = self.guards.get(topic.name)
         self.by_name[topic.name] = self.by_id[topic.id] = topic
         self.keys_changed(topic.name, properties)
 
@@ -257,10 +271,10 @@ class Topics:
             ApiError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS or INVALID_REQUEST.
         """
         check_name(name)
-        if name == CLUSTER_METADATA_TOPIC:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
         if name in self.names:
             raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        if name == CLUSTER_METADATA_TOPIC or name in INTERNAL_TOPICS:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
         rival = self.names.rival(name)
         if rival is not None:
             raise ApiError(

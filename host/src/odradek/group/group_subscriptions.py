@@ -51,7 +51,7 @@ class GroupSubscriptions:
         regex = self.regexes.get(pattern)
         if regex is None:
             regex = self.regexes[pattern] = SubscribedRegex(pattern, compiled(pattern, self.regex_bounds))
-            regex.resolve(self.topics.topic_names())
+            regex.resolve(self.topics.matchable_names())
         return regex
 
     def refresh(self, members: Iterable[ConsumerMember]) -> bool:
@@ -63,7 +63,7 @@ class GroupSubscriptions:
         self.regexes = {pattern: regex for pattern, regex in self.regexes.items() if pattern in used}
         if self.is_stale:
             for regex in self.regexes.values():
-                regex.resolve(self.topics.topic_names())
+                regex.resolve(self.topics.matchable_names())
         self.is_stale = False
         self.ids = {}
         before, self.partitions = self.partitions, {}

@@ -18,5 +18,5 @@ class TopicView(Protocol):
     def partition_count(self, name: str) -> int:
         """The number of partitions of a topic; 0 if there is no such topic."""
 
-    def topic_names(self) -> Iterable[str]:
-        """The names of all topics."""
+    def matchable_names(self) -> Iterable[str]:
+        """The names of all topics that an expression may match: those that are not internal."""

@@ -20,6 +20,7 @@ Versions:
 Ignored fields:
     * RackId is stored and described; no assignor uses it, as in Kafka.
 Differs from Kafka:
+    * An expression does not match internal topics, so a member reads telemetry only if it names the topic.
     * More than 1 MiB of topic names is INVALID_REQUEST; Kafka fails when it stores the member.
     * A new group beyond ``groups.max`` is POLICY_VIOLATION.
     * An expression beyond ``group.consumer.regex.max.length`` or ``group.consumer.regex.max.steps``, or with

@@ -18,6 +18,8 @@ Versions:
     * v5 returns the outcome (partitions, factor, effective configuration), v7 the topic's id.
     * v6: before it the mutation quota throttles, but refuses nothing.
 Differs from Kafka:
+    * ``__consumer_offsets``, ``__transaction_state`` and ``__share_group_state`` are INVALID_REQUEST, as
+      ``__cluster_metadata`` is in Kafka: the host has no such topics, and needs none.
     * A topic has at most 1000 partitions: INVALID_PARTITIONS beyond. A topic beyond ``topics.max`` or
       ``partitions.max`` is POLICY_VIOLATION.
 """

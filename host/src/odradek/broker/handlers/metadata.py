@@ -8,6 +8,7 @@ Behavior:
     * All partitions of a created topic exist before it is visible. While another request creates it, it is
       unknown.
     * Unknown topics that would have more than 10 000 partitions together are not created.
+    * The topics of telemetry are internal, unless ``telemetry.topic.internal`` is false.
     * An unknown id is UNKNOWN_TOPIC_ID, with a null name.
     * This node is the only broker, the controller, and the leader of everything, in leader epoch 0. A
       partition whose log directory is offline has no leader: LEADER_NOT_AVAILABLE, with this node as an
@@ -16,6 +17,9 @@ Versions:
     * v12: topics by id; if an id is given, entries with only a name are ignored. v10 and v11 refuse ids with
       INVALID_REQUEST. v8-v10: authorized operations of the cluster. v13: an error at the top.
 Differs from Kafka:
+    * ``__consumer_offsets``, ``__transaction_state`` and ``__share_group_state`` do not exist, are not listed
+      and not created: the host keeps this state in its own files. A client that would create one gets
+      INVALID_TOPIC_EXCEPTION.
     * A created topic is in the same answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION, and the client
       asks again.
 """
@@ -30,6 +34,8 @@ from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.topic_changes import NewTopics
 from odradek.broker.topics import (
+    CLUSTER_METADATA_TOPIC,
+    INTERNAL_TOPICS,
     LEADER_EPOCH,
     MAX_PARTITIONS,
     MAX_PARTITIONS_OF_REQUEST,
@@ -160,8 +166,10 @@ def create(name: str, new: NewTopics | None, broker: Broker) -> Generator[None, 
     """An unknown topic, created if that is allowed."""
     check_name(name)
     # like Kafka, do not show a topic that another request is creating: the client asks again
-    if new is None or name in broker.topics.names:
+    if new is None or name in broker.topics.names or name == CLUSTER_METADATA_TOPIC:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if name in INTERNAL_TOPICS:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION)
     return (yield from new.add(name, broker.settings.num_partitions, {}))
 
 

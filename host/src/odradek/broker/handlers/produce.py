@@ -35,7 +35,7 @@ from odradek.broker.dispatch.routes import CloseConnection, answers
 from odradek.broker.dispatch.throttling import charge_produce
 from odradek.broker.flush_wait import FlushWait
 from odradek.broker.produce_batches import TOPIC_ID_VERSION, ProduceBatches, last_of_each
-from odradek.broker.topics import Topic
+from odradek.broker.topics import INTERNAL_TOPICS, Topic
 from odradek.broker.transactions.transaction_join import TransactionJoin
 from odradek.deferred import Deferred
 from odradek.log.batch_work import Prepared
@@ -150,6 +150,8 @@ def append(
         topic, unknown = broker.topics.by_id.get(data.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     else:
         topic, unknown = broker.topics.named(data.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is None and data.name in INTERNAL_TOPICS:
+            unknown = ErrorCode.INVALID_TOPIC_EXCEPTION
     partitions = [
         refused(partition.index, unknown, None)
         if topic is None

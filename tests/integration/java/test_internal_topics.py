@@ -1,0 +1,43 @@
+"""Kafka's tools and the telemetry topic, which is internal."""
+
+from __future__ import annotations
+
+import pytest
+
+from integration.java.console_tools import ConsoleTools
+from integration.java.host_process import HostProcess
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(120)]
+TELEMETRY = "__client_telemetry"
+CREATED = "Creation of internal topic __consumer_offsets is prohibited."
+
+
+def test_a_consumer_of_every_topic_reads_no_telemetry(host: HostProcess, tools: ConsoleTools) -> None:
+    subscription = ("--entity-type", "client-metrics", "--entity-name", "all")
+    tools.succeed("kafka-configs", "--alter", *subscription, "--add-config", "interval.ms=100,metrics=*")
+    tools.create_topic("plain")
+    tools.produce_lines("plain", ["a line"])
+    host.wait_for_push(lambda push: bool(push["metrics"]))
+
+    everything = tools.run(
+        "kafka-console-consumer", "--include", ".*", "--from-beginning", "--timeout-ms", "5000"
+    )
+    key_only = ("--formatter-property", "print.key=true", "--formatter-property", "print.value=false")
+    by_name = tools.consume_lines(TELEMETRY, 1, "--from-beginning", *key_only)
+
+    assert everything.out.splitlines() == ["a line"], everything.said
+    assert [len(key) for key in by_name] == [22]  # the id of a client instance
+
+
+def test_kafka_topics_can_leave_the_telemetry_out(tools: ConsoleTools) -> None:
+    listed = set(tools.succeed("kafka-topics", "--list"))
+    without = set(tools.succeed("kafka-topics", "--list", "--exclude-internal"))
+
+    assert listed - without == {TELEMETRY, f"{TELEMETRY}_dead_letter"}
+
+
+def test_kafka_topics_cannot_create_an_internal_topic(tools: ConsoleTools) -> None:
+    refused = tools.run("kafka-topics", "--create", "--topic", "__consumer_offsets", "--partitions", "1")
+
+    assert refused.status == 1
+    assert CREATED in refused.said
