@@ -423,3 +423,52 @@ def test_flushes_do_not_wait_for_a_deleted_log(tmp_path: Path) -> None:
     maintained.clock.advance(0)
 
     assert (len(busy), log.recovery_point) == (1, 1)
+
+
+def test_folders_of_deleted_topics_are_removed_a_few_at_a_time(tmp_path: Path) -> None:
+    maintained, out = MaintainedLogs(tmp_path), list[tuple[Callable[[], Any], Callable[[Any], None]]]()
+    upkeep = LogUpkeep(
+        maintained.logs,
+        maintained.clock.timer,
+        maintained.clock,
+        offload=lambda work, done: out.append((work, done)),
+    )
+    upkeep.start()
+    for index in range(30):
+        maintained.log(LogConfig(), index)
+    for index in range(30):
+        maintained.logs.delete("a", index)
+
+    left = []
+    while True:
+        maintained.clock.advance(0)
+        left.append(len(list(tmp_path.glob("*/*"))))
+        if not out:
+            break
+        [(work, done)] = out
+        out.clear()
+        done(work())
+
+    assert left == [30, 20, 10, 0]
+
+
+def test_a_stop_does_not_wait_for_the_folders_of_deleted_topics(tmp_path: Path) -> None:
+    maintained, out = MaintainedLogs(tmp_path), list[Callable[[], Any]]()
+    upkeep = LogUpkeep(
+        maintained.logs, maintained.clock.timer, maintained.clock, offload=lambda work, _: out.append(work)
+    )
+    upkeep.start()
+    for index in range(30):
+        maintained.log(LogConfig(), index)
+        maintained.logs.delete("a", index)
+    maintained.clock.advance(0)
+
+    upkeep.stop()
+    maintained.clock.advance(0)
+    for work in out:
+        work()
+
+    assert len(list(tmp_path.glob("*/*"))) == 20
+    maintained.logs.close()
+    LogManager(tmp_path / "one", tmp_path / "two", now_ms=0)
+    assert list(tmp_path.glob("*/*")) == []

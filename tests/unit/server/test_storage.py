@@ -248,3 +248,15 @@ def test_a_second_attempt_follows_a_recovery_that_was_interrupted(
     storage = Storage(tmp_path, 0, recover_metadata=True)
     assert storage.metadata.topics() == [TopicRow("t", ONE, 1)]
     storage.close()
+
+
+def test_logs_that_are_not_closed_in_time_do_not_keep_the_locks(tmp_path: Path) -> None:
+    first = Storage(tmp_path, 0)
+    first.metadata.put_value(CLUSTER_ID, "the-cluster")
+    first.logs.open("t", 0, LogConfig()).append(batch_of(b"hello"), NOW_MS)
+
+    first.close(lambda: False)
+
+    second = Storage(tmp_path, 0)
+    assert second.logs.open("t", 0, LogConfig()).log_end_offset == 1
+    second.close()

@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -354,11 +355,22 @@ class LogManager:
         for each in self:
             each.flush()
 
-    def close(self) -> None:
-        """Close all logs, so that the next start is quick. If one fails, close the others nevertheless."""
+    def close(self, in_time: Callable[[], bool] = lambda: True) -> None:
+        """Close all logs, so that the next start is quick. If one fails, close the others nevertheless.
+
+        Args:
+            in_time: Asked before each log that takes time to close. From the first no on, their files are
+                only closed, and the next start recovers them.
+        """
         for move in self.moves.values():
             move.close()
-        for each in self:
+        late = 0
+        # Those first that take longest to recover.
+        for each in sorted(self, key=attrgetter("unsaved_bytes"), reverse=True):
+            if each.unsaved_bytes and (late or not in_time()):
+                late += 1
+                each.release()
+                continue
             try:
                 each.close()
             except ApiError as error:
@@ -366,4 +378,9 @@ class LogManager:
                     "cannot close a log: the next start recovers it",
                     extra={"log": each.name, "problem": str(error)},
                 )
+        if late:
+            log.warning(
+                "the time to stop is over: the next start recovers the logs that are still open",
+                extra={"logs": late},
+            )
         self._logs.clear()

@@ -7,6 +7,7 @@ appended batch is in the page cache, survives kill -9, and is below the high wat
 from __future__ import annotations
 
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -117,6 +118,8 @@ class PartitionLog:
         """The log is being copied to another directory, so compaction must wait."""
         self.first_dirty_offset = self._log_start_offset = self._next_offset = 0
         """Everything before the first dirty offset has been compacted."""
+        self._snapshot_offset = 0
+        """The log end offset for which the producers are saved; 0 without a snapshot."""
         self._files = OpenFiles() if files is None else files
         segments = [self.detached_segment(0, now_ms)] if offline else self._loaded(now_ms)
         self._segments = LogSegments(directory, self._files, segments)
@@ -125,12 +128,16 @@ class PartitionLog:
     def _loaded(self, now_ms: int) -> list[Segment]:
         directory = self.directory
         try:
-            self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
-            segments, next_offset = load_segments(directory, self.config, self._files, now_ms)
+            names = set(os.listdir(directory))
+            if CLEANER_OFFSET in names:
+                self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
+            segments, next_offset = load_segments(directory, names, self.config, self._files, now_ms)
             segments, self._log_start_offset, self._next_offset = load_start_offset(
                 directory, segments, next_offset, lambda offset: self._new_segment(offset, now_ms)
             )
-            load_producers(directory, segments, self._next_offset, self.producers)
+            self._snapshot_offset = load_producers(
+                directory, names, segments, self._next_offset, self.producers
+            )
         except OSError as error:
             raise self._failed("open", error) from error
         return segments
@@ -361,9 +368,11 @@ class PartitionLog:
     def _save_state(self, sealed: Segment) -> None:
         # Both can be rebuilt from the segment, so a full disk costs only time here.
         try:
-            sealed.seal()
-            self.producers.aborted.forget_before(self.log_start_offset)
-            self.save_producers(self.directory)
+            if sealed.size_bytes:
+                sealed.seal()
+            if self._snapshot_offset != self._next_offset:
+                self.producers.aborted.forget_before(self.log_start_offset)
+                self.save_producers(self.directory)
         except OSError as error:
             log.warning(
                 "cannot save an index or a producer snapshot: the next start rebuilds it",
@@ -499,7 +508,7 @@ class PartitionLog:
     def move_to(self, directory: Path, segments: list[Segment]) -> None:
         """Continue in another folder with copies of all segments. References to this log stay valid."""
         self._segments.move_to(directory, segments)
-        self.directory = directory
+        self.directory, self._snapshot_offset = directory, self._next_offset
         self._flush.recovery_point = min(self.recovery_point, segments[0].base_offset)
 
     def save_producers(self, directory: Path) -> None:
@@ -509,6 +518,8 @@ class PartitionLog:
             OSError: No snapshot was written.
         """
         save_snapshot(directory, self._next_offset, self.producers.producers, self.producers.aborted)
+        if directory == self.directory:
+            self._snapshot_offset = self._next_offset
 
     # Upkeep
 
@@ -550,6 +561,12 @@ class PartitionLog:
         wait_ms = 0 if self.must_flush else self.config.flush_ms
         if self.flush_wanted is not None and self._flush.hastens(wait_ms):
             self.flush_wanted(self, wait_ms)
+
+    @property
+    def unsaved_bytes(self) -> int:
+        """How much the next start would read if this log were not closed; 0 if nothing was appended."""
+        active = self._segments.active
+        return 0 if self.offline or active.indexed else active.size_bytes
 
     def close(self) -> None:
         """Save indexes and producers, so that the next start need not read the batches; then close the

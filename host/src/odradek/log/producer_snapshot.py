@@ -6,7 +6,9 @@ a restart. ``<offset>.snapshot`` holds the state before the batch at that offset
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -70,10 +72,10 @@ def decode_snapshot(data: bytes) -> tuple[Producers, TransactionIndex] | None:
     return producers, TransactionIndex.decoded(data[position:])
 
 
-def snapshot_offsets(directory: Path) -> list[int]:
-    """The offsets of the snapshots in ``directory``, newest first."""
-    names = (path.stem for path in directory.glob("*" + SNAPSHOT_SUFFIX))
-    return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
+def snapshot_offsets(names: Iterable[str]) -> list[int]:
+    """The offsets of the snapshots among the files of a folder, newest first."""
+    stems = (name.removesuffix(SNAPSHOT_SUFFIX) for name in names if name.endswith(SNAPSHOT_SUFFIX))
+    return sorted((int(stem) for stem in stems if stem.isdecimal()), reverse=True)
 
 
 def snapshot_path(directory: Path, offset: int) -> Path:
@@ -92,17 +94,24 @@ def save_snapshot(
     draft = path.with_name(path.name + ".tmp")
     draft.write_bytes(encode_snapshot(producers, aborted))
     draft.rename(path)
-    older = [each for each in snapshot_offsets(directory) if each < offset]
+    older = [each for each in snapshot_offsets(os.listdir(directory)) if each < offset]
     for each in older[1:]:
         snapshot_path(directory, each).unlink(missing_ok=True)
 
 
-def load_snapshot(directory: Path, end_offset: int) -> tuple[int, Producers, TransactionIndex]:
+def load_snapshot(
+    directory: Path, end_offset: int, offsets: Iterable[int]
+) -> tuple[int, Producers, TransactionIndex]:
     """The newest readable snapshot up to ``end_offset``, and its offset. Later ones are deleted.
 
     Without a readable snapshot: no producers, at offset 0.
+
+    Args:
+        directory: The partition's folder.
+        end_offset: The end of the log.
+        offsets: Of all snapshots, newest first.
     """
-    for offset in snapshot_offsets(directory):
+    for offset in offsets:
         path = snapshot_path(directory, offset)
         found = decode_snapshot(path.read_bytes()) if offset <= end_offset else None
         if found is not None:

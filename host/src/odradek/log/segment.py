@@ -57,6 +57,7 @@ class Segment:
         "_max_timestamp_ms",
         "base_offset",
         "created_ms",
+        "indexed",
         "path",
         "sealed",
         "size_bytes",
@@ -73,6 +74,10 @@ class Segment:
         """When the segment became the newest one, or was loaded."""
         self.size_bytes = 0
         self.sealed = False
+        self.indexed = False
+        """The files of the indexes describe the whole segment. They also are the marker of a clean shutdown,
+        so they are removed before the first append.
+        """
         self._interval_bytes = interval_bytes
         self._files = files
         self._descriptor = -1
@@ -267,8 +272,19 @@ class Segment:
         """
         index = self.index
         self.sealed = True
-        index.save(self.stem)
+        if not self.indexed:
+            index.save(self.stem)
+            self.indexed = True
         self._index = None
+
+    def forget_indexes(self) -> None:
+        """Remove the files of the indexes.
+
+        Raises:
+            OSError: Some are still there.
+        """
+        SegmentIndex.remove(self.stem)
+        self.indexed = False
 
     # Writing
 
@@ -281,6 +297,8 @@ class Segment:
             ApiError: KAFKA_STORAGE_ERROR; the segment is unchanged.
         """
         try:
+            if self.indexed:
+                self.forget_indexes()
             written = os.pwritev(self.descriptor, parts, self.size_bytes)
             if written != size_bytes:
                 self._write_rest(b"".join(parts), written)

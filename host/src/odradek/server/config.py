@@ -109,8 +109,8 @@ class HostConfig:
     )
     shutdown_timeout_ms: int = setting(
         "shutdown.timeout.ms", Whole(INT, 0, 600_000), 5_000,
-        "Time to send outstanding answers when the host stops, and the same time again for forwarders to "
-        "flush.", unit="ms",
+        "Time to send outstanding answers when the host stops, the same time again for forwarders to flush, "
+        "and again to close the logs; the next start recovers logs that are not closed.", unit="ms",
     )
     payload_workers: int = setting(
         "payload.workers", Whole(INT, 0, 64), 1,

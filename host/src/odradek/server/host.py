@@ -385,11 +385,16 @@ class Host:
         stops = [self.plugin_threads.stop, *(runner.stop for runner in self.forwarders)]
         await asyncio.gather(*(asyncio.to_thread(stop, timeout_s) for stop in stops))
 
+    def close_storage(self) -> None:
+        """Close all files. The next start recovers what is not saved within ``shutdown.timeout.ms``."""
+        deadline_ms = self.clock.monotonic_ms() + self.config.shutdown_timeout_ms
+        self.storage.close(lambda: self.clock.monotonic_ms() < deadline_ms)
+
     async def stop(self) -> None:
         """Answer waiting requests, flush the forwarders within ``shutdown.timeout.ms``, close everything."""
         timeout_s = self.config.shutdown_timeout_ms / 1000
         async with AsyncExitStack() as closing:  # runs from the bottom up, and continues if one raises
-            closing.callback(self.storage.close)
+            closing.callback(self.close_storage)
             for plugin in self.plugins:
                 closing.callback(close_offers, plugin)
             closing.callback(self.broker.transactions.close)

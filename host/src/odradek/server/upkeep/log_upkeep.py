@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +36,7 @@ GRAVES_MS = 10_000
 PRODUCERS_MS = 600_000
 """``producer.id.expiration.check.interval.ms``."""
 SEGMENTS_A_STEP = 10
+FOLDERS_A_STEP = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,12 @@ class UpkeepSettings:
     # fmt: on
 
 
+def remove_trees(folders: Iterable[Path]) -> None:
+    """Delete folders as far as possible."""
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class LogUpkeep:
     """Runs background work on the logs from ``start`` to ``stop``."""
 
@@ -76,7 +84,6 @@ class LogUpkeep:
         self.timer = timer
         self.clock = clock
         self.settings = settings or UpkeepSettings()
-        self.offload = offload
         self.runner = StepRunner(timer, clock, offload)
         self.flusher = StepRunner(timer, clock, flush_offload or offload)
         """Separate from `runner`, on its own thread: producers wait for flushes, and deleting a topic
@@ -86,6 +93,9 @@ class LogUpkeep:
         self.asked_again: set[PartitionLog] = set()
         self.uncleanable: set[PartitionLog] = set()
         """Logs in which compaction found damage; skipped until the next start."""
+        self.abandoned: deque[Path] = deque()
+        """Folders of deleted or moved logs that remain to be deleted."""
+        self.removing = False
         self.stopped = False
 
     def start(self) -> None:
@@ -114,8 +124,20 @@ class LogUpkeep:
             self.timer.schedule(self.clock.monotonic_ms() + wait_ms, action)
 
     def remove_tree(self, folder: Path) -> None:
-        """Delete a folder that is no longer used, off the loop."""
-        self.offload(partial(shutil.rmtree, folder, ignore_errors=True), lambda _: None)
+        """Delete a folder that is no longer used, off the loop and after those before it."""
+        self.abandoned.append(folder)
+        if not self.removing:
+            self.removing = True
+            self.runner.run(self.removals())
+
+    def removals(self) -> Steps:
+        """Delete abandoned folders, a few in each step: a stop does not wait for the others, which the next
+        start deletes.
+        """
+        while self.abandoned:
+            some = [self.abandoned.popleft() for _ in range(min(len(self.abandoned), FOLDERS_A_STEP))]
+            yield partial(remove_trees, some)
+        self.removing = False
 
     # Retention
 

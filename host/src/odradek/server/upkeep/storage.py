@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -91,7 +91,6 @@ class Storage:
                 )
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
-            opened.callback(self.logs.close)
             self.opened = opened.pop_all()
 
     def changes(self) -> int:
@@ -119,6 +118,11 @@ class Storage:
                 " partitions",
             ) from error
 
-    def close(self) -> None:
-        """Close all files, then release the locks."""
-        self.opened.close()
+    def close(self, in_time: Callable[[], bool] = lambda: True) -> None:
+        """Close all files, then release the locks. Logs that are not closed ``in_time`` are recovered by the
+        next start.
+        """
+        try:
+            self.logs.close(in_time)
+        finally:
+            self.opened.close()
