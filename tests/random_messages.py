@@ -20,6 +20,8 @@ from odradek.wire.types import NIL_UUID, Blob, Scalar
 
 STRINGS = ("", "a", "topic-1", "caffè", "名前", "🪡", "x" * 127, "y" * 300)
 BLOBS = (b"", b"\0", b"\xff" * 126, bytes(range(256)) * 3)
+LAST_WELL_KNOWN = ErrorCode.SHARE_SESSION_LIMIT_REACHED
+"""The last error code of Kafka 4.3, the limit of implementations that list them."""
 LAST_MS = 253_402_300_799_000
 """The end of the year 9999, the limit of implementations with calendar types."""
 
@@ -95,7 +97,7 @@ class MessageMaker:
         bits = 8 * struct.calcsize(">" + fixed)
         low, high = (0, 2**bits - 1) if fixed.isupper() else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         if self.well_known and name.endswith("error_code"):
-            return int(self.source.choice(list(ErrorCode)))
+            return int(self.source.choice([code for code in ErrorCode if code <= LAST_WELL_KNOWN]))
         if self.well_known and (name.endswith("_ms") or "timestamp" in name):
             low, high = 0, min(high, LAST_MS)
         return self.source.choice((low, high, min(high, 1), self.source.randint(low, high)))

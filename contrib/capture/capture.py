@@ -1,6 +1,6 @@
 """Send requests to a real Apache Kafka broker and record its responses; see README.md in this folder.
 
-python -m contrib.capture.capture [--only TEXT] [--out FOLDER] [--log]
+python -m contrib.capture.capture [--kafka VERSION] [--only TEXT] [--out FOLDER] [--log]
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from contrib.capture import (
     get_scenarios,
     group_scenarios,
     list_scenarios,
+    offset_scenarios,
     push_scenarios,
     quota_scenarios,
     record_scenarios,
     topic_scenarios,
 )
 from contrib.capture.golden import APPLY_S, GoldenFolder, Scenario
-from contrib.capture.kafka_node import TELEMETRY_MAX_BYTES, TELEMETRY_REPORTER, kafka_node
+from contrib.capture.kafka_node import NEWEST, TELEMETRY_MAX_BYTES, TELEMETRY_REPORTER, kafka_node
 from contrib.capture.kafka_requests import list_resources
 
 GOLDEN = Path(__file__).resolve().parent.parent.parent / "tests" / "conformance" / "golden"
@@ -37,10 +38,13 @@ NODES: dict[str, Scenarios] = {
     | record_scenarios.SCENARIOS
     | broker_config_scenarios.SCENARIOS
     | quota_scenarios.SCENARIOS
-    | acl_scenarios.SCENARIOS,
+    | acl_scenarios.SCENARIOS
+    | offset_scenarios.SCENARIOS,
     "": config_scenarios.WITHOUT_RECEIVER | push_scenarios.WITHOUT_RECEIVER,
 }
 """The scenarios, by the metrics reporters of the node."""
+SINCE_4_4 = config_scenarios.SINCE_4_4 | offset_scenarios.SINCE_4_4
+"""The scenarios with versions that Kafka 4.3 does not have; a node with the reporter answers them."""
 
 
 def clean(golden: GoldenFolder) -> None:
@@ -61,10 +65,17 @@ def capture(golden: GoldenFolder, scenarios: Scenarios) -> None:
         golden.save(name, recorder)
 
 
-def run(reporters: str, scenarios: Scenarios, out: Path, show_log: bool) -> None:
+def of_version(kafka: str) -> dict[str, Scenarios]:
+    """The scenarios of `NODES` that this version of Kafka can answer."""
+    if not kafka.startswith("4.3."):
+        return NODES | {TELEMETRY_REPORTER: NODES[TELEMETRY_REPORTER] | SINCE_4_4}
+    return NODES
+
+
+def run(kafka: str, reporters: str, scenarios: Scenarios, out: Path, show_log: bool) -> None:
     """Start a node for these scenarios and stop it."""
     settings = f"telemetry.max.bytes={TELEMETRY_MAX_BYTES}, {'a' if reporters else 'no'} telemetry receiver"
-    with kafka_node(reporters) as node:
+    with kafka_node(reporters, kafka=kafka) as node:
         golden = GoldenFolder(out, node.port, f"kafka {node.version}", settings)
         capture(golden, scenarios)
         if show_log:
@@ -74,15 +85,17 @@ def run(reporters: str, scenarios: Scenarios, out: Path, show_log: bool) -> None
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Record golden bytes from a real Kafka node.")
+    parser.add_argument("--kafka", default=NEWEST, metavar="VERSION", help="(default: %(default)s)")
     parser.add_argument("--only", default="", metavar="TEXT", help="scenarios whose name contains TEXT")
-    parser.add_argument("--out", type=Path, default=GOLDEN, help="folder of the files (default: %(default)s)")
+    parser.add_argument("--out", type=Path, help=f"folder of the files (default: {GOLDEN}/VERSION)")
     parser.add_argument("--log", action="store_true", help="show the node's warnings at the end")
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    for reporters, scenarios in NODES.items():
+    out = args.out or GOLDEN / args.kafka
+    out.mkdir(parents=True, exist_ok=True)
+    for reporters, scenarios in of_version(args.kafka).items():
         chosen = {name: scenario for name, scenario in scenarios.items() if args.only in name}
         if chosen:
-            run(reporters, chosen, args.out, args.log)
+            run(args.kafka, reporters, chosen, out, args.log)
 
 
 if __name__ == "__main__":

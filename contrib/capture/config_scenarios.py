@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contrib.capture.golden import Recorder, Scenario
+from contrib.capture.kafka_node import CLUSTER_ID
 from contrib.capture.kafka_requests import (
     APPEND,
     DELETE,
@@ -81,6 +82,30 @@ def api_versions_of(version: int) -> Scenario:
         say.ask("and again on the same connection", api_versions(version))
 
     return scenario
+
+
+def expected_node(say: Recorder) -> None:
+    """ApiVersions v5 of clients that expect a cluster, a node, or both."""
+    say.note(DYNAMIC_FEATURES)
+    known, other = CLUSTER_ID, "another-cluster"
+    for label, cluster_id, node_id in (
+        ("neither", None, -1),
+        ("both", known, 1),
+        ("another node", known, 2),
+        ("another cluster", other, 1),
+        ("another cluster and node", other, 2),
+        ("the cluster alone", known, -1),
+        ("another cluster alone", other, -1),
+        ("the node alone", None, 1),
+        ("another node alone", None, 2),
+        ("an empty cluster", "", 1),
+        ("node -2", known, -2),
+        ("node -2 alone", None, -2),
+    ):
+        say.ask(label, api_versions(5, cluster_id=cluster_id, node_id=node_id))
+        say.ask(f"{label}, then version 4", api_versions(4))
+    say.ask("a bad name for another node", api_versions(5, "-x", cluster_id=known, node_id=2))
+    say.ask("a bad name for a node alone", api_versions(5, "-x", node_id=2))
 
 
 def unsupported_api_versions(say: Recorder) -> None:
@@ -308,6 +333,10 @@ SCENARIOS: dict[str, tuple[str, Scenario]] = {
     "alter_configs_v2_duplicate_key": ("the same key twice", legacy_duplicate_key),
 }
 
+SINCE_4_4: dict[str, tuple[str, Scenario]] = {
+    "api_versions_v5_offered": ("what a node offers", api_versions_of(5)),
+    "api_versions_v5_expected_node": ("a cluster and a node that the client expects", expected_node),
+}
 WITHOUT_RECEIVER: dict[str, tuple[str, Scenario]] = {
     "api_versions_v3_without_receiver": ("the telemetry APIs are hidden", api_versions_of(3)),
 }

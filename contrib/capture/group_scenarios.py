@@ -156,7 +156,7 @@ def transactional_offsets_refused(say: Recorder) -> None:
         cases: dict[str, dict[str, Any]] = {
             "an unknown producer": {},
             "no group": {"group_id": ""},
-            "a generation": {"generation_id": 4, "member_id": "m"} if version >= 3 else {},
+            "a generation": {"generation_id_or_member_epoch": 4, "member_id": "m"} if version >= 3 else {},
         }
         for label, fields in cases.items():
             for topics in ({"nope": [0]}, {"nope": [0], "offsets": [0, 9]}, {}):

@@ -19,6 +19,8 @@ START_TIMEOUT_S = 90
 STOP_TIMEOUT_S = 20
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """A node lives for a minute: code that is compiled further never pays for its compilation."""
+NEWEST = "4.4.0"
+"""The version of Kafka that the host follows."""
 CLUSTER_ID = "T2RyYWRlay1jYXB0dXJlLQ"
 TELEMETRY_REPORTER = "odradek.SilentTelemetry"
 TELEMETRY_MAX_BYTES = 4096
@@ -58,8 +60,8 @@ def free_port() -> int:
         return int(held.getsockname()[1])
 
 
-def java_classpath() -> str:
-    command = [sys.executable, str(JAVA / "classpath.py")]
+def java_classpath(kafka: str) -> str:
+    command = [sys.executable, str(JAVA / "classpath.py"), "--kafka", kafka]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.strip()
 
@@ -115,14 +117,17 @@ def stop(node: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def kafka_node(reporters: str = TELEMETRY_REPORTER, overrides: Iterable[str] = ()) -> Iterator[KafkaNode]:
+def kafka_node(
+    reporters: str = TELEMETRY_REPORTER, overrides: Iterable[str] = (), kafka: str = NEWEST
+) -> Iterator[KafkaNode]:
     """Format, start, yield, stop and delete one node. Its log is printed if it does not start.
 
     Args:
         reporters: Classes for ``metric.reporters``.
         overrides: Lines for ``server.properties``, as ``key=value``.
+        kafka: The version.
     """
-    classpath = java_classpath()
+    classpath = java_classpath(kafka)
     with tempfile.TemporaryDirectory(prefix="kafka-node-") as name:
         folder = Path(name)
         port = free_port()

@@ -59,6 +59,9 @@ class Body:
     def int8(self, value: int) -> None:
         self.data += struct.pack(">b", value)
 
+    def int32(self, value: int) -> None:
+        self.data += struct.pack(">i", value)
+
     def boolean(self, value: bool) -> None:
         self.data.append(value)
 
@@ -93,12 +96,21 @@ class Resource:
     kind: int = CLIENT_METRICS
 
 
-def api_versions(version: int, name: str = "capture", software_version: str = "1.0") -> Request:
+def api_versions(
+    version: int,
+    name: str = "capture",
+    software_version: str = "1.0",
+    cluster_id: str | None = None,
+    node_id: int = -1,
+) -> Request:
     if version < 3:
         return Request(18, version, b"")
     body = Body(True)
     body.string(name)
     body.string(software_version)
+    if version >= 5:
+        body.string(cluster_id)
+        body.int32(node_id)
     body.tags()
     return Request(18, version, bytes(body.data))
 

@@ -32,13 +32,13 @@ INTRODUCTION = """\
 <!-- Written by `python -m contrib.docs.protocol_coverage`: edit tests/conformance/ledger.toml. -->
 
 This page lists the APIs of the Kafka protocol that this host serves, with their versions.
-Ranges are those of Kafka 4.3 unless stated otherwise.
+Ranges are those of Kafka 4.4 unless stated otherwise.
 *Proof* names the tests; a row without a proof fails the build.
 [FINDINGS](../../../tests/conformance/FINDINGS.md) has Apache Kafka's responses where documents disagree, with
 the bytes.
 
 An API that is not in this table, or a version outside its range, closes the connection, as in Kafka.
-ApiVersions above v4 is answered in v0 with the served range.
+ApiVersions above v5 is answered in v0 with the served range.
 """
 
 
@@ -147,7 +147,7 @@ def page(rows: Iterable[Row], absences: Iterable[Absence]) -> str:
     for api in dict.fromkeys(row.api for row in rows):
         parts.append(api_section(api, [row for row in rows if row.api == api]))
     parts.append("\n## Not supported\n")
-    parts.append("Features of Kafka 4.3 that this host does not have.\n")
+    parts.append("Features of Kafka 4.4 that this host does not have.\n")
     parts.append("| feature | behavior of this host | APIs |\n|---|---|---|")
     for absence in absences:
         apis = ", ".join(f"{name} ({key})" for name, key in absence.apis.items())

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Print a Java class path: Kafka's artifacts from Maven and the compiled classes of ``src/``.
 
-    python contrib/java/classpath.py        # <cache>/odradek/java/classes:<repository>/...
+    python contrib/java/classpath.py                    # <cache>/odradek/java/classes:<repository>/...
+    python contrib/java/classpath.py --kafka 4.4.0      # of another Kafka than that in pom.xml
 
 Build output goes to ``$ODRADEK_JAVA_CACHE`` (default ``~/.cache/odradek/java``) and is rebuilt when
 ``pom.xml`` or a source has changed. If Java, Maven or the artifacts are not available, the exit status is 3,
@@ -10,6 +11,7 @@ with one line on stderr.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import hashlib
 import os
@@ -38,9 +40,9 @@ def sources() -> list[Path]:
     return sorted((HERE / "src").rglob("*.java"))
 
 
-def fingerprint() -> str:
-    """A digest that changes with ``pom.xml`` and every source."""
-    digest = hashlib.sha256()
+def fingerprint(kafka: str) -> str:
+    """A digest that changes with ``pom.xml``, every source and the version of Kafka."""
+    digest = hashlib.sha256(kafka.encode())
     for path in (HERE / "pom.xml", *sources()):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -63,10 +65,11 @@ def run(command: list[str], timeout_s: int) -> None:
         raise UnavailableError(f"{command[0]} failed: {said[0] if said else done.returncode}")
 
 
-def artefacts(listing: Path) -> str:
+def artefacts(listing: Path, kafka: str) -> str:
     """The class path of the dependencies in ``pom.xml``; Maven downloads what is missing."""
     goal = ["dependency:build-classpath", f"-Dmdep.outputFile={listing}", "-Dmdep.includeScope=runtime"]
-    run(["mvn", "-B", "-q", "-f", str(HERE / "pom.xml"), *goal], MAVEN_TIMEOUT_S)
+    version = [f"-Dkafka.version={kafka}"] if kafka else []
+    run(["mvn", "-B", "-q", "-f", str(HERE / "pom.xml"), *goal, *version], MAVEN_TIMEOUT_S)
     return listing.read_text().strip()
 
 
@@ -88,10 +91,10 @@ def compile_sources(jars: str, classes: Path) -> None:
     )
 
 
-def build(folder: Path) -> str:
+def build(folder: Path, kafka: str) -> str:
     """Build into ``folder`` and return the class path."""
     folder.mkdir(parents=True, exist_ok=True)
-    jars = artefacts(folder / "artefacts.txt")
+    jars = artefacts(folder / "artefacts.txt", kafka)
     compile_sources(jars, folder / "classes")
     classpath = f"{folder / 'classes'}{os.pathsep}{jars}"
     partial = folder / "classpath.partial"
@@ -105,27 +108,33 @@ def is_whole(classpath: str) -> bool:
     return all(Path(entry).exists() for entry in classpath.split(os.pathsep))
 
 
-def classpath() -> str:
+def classpath(kafka: str = "") -> str:
     """Return the class path, and build it if needed. Several processes may call this at once.
+
+    Args:
+        kafka: The version of Kafka's server and client; empty for that of ``pom.xml``.
 
     Raises:
         UnavailableError: Java, Maven or the artifacts are not available.
     """
-    folder = cache_dir() / fingerprint()
+    folder = cache_dir() / fingerprint(kafka)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ready = folder / "classpath.txt"
         if ready.exists() and is_whole(known := ready.read_text()):
             return known
-        return build(folder)
+        return build(folder, kafka)
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description="Print a Java class path of Kafka and of contrib/java.")
+    parser.add_argument("--kafka", default="", metavar="VERSION", help="default: that of pom.xml")
+    kafka = parser.parse_args().kafka
     try:
         if shutil.which("java") is None:
             raise UnavailableError("java is not installed")
-        print(classpath())
+        print(classpath(kafka))
     except UnavailableError as reason:
         print(reason, file=sys.stderr)
         return UNAVAILABLE

@@ -1,21 +1,26 @@
-"""Apache Kafka 4.3.1's answers to ApiVersions, replayed and compared for the APIs that this host serves."""
+"""Apache Kafka's answers to ApiVersions, replayed and compared for the APIs that this host serves.
+
+What the newest version offers is offered here; an older one offers no more.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from contrib.capture.kafka_node import CLUSTER_ID
 
-from conformance.test_client_metrics_configs_golden import GOLDEN, decoded, exchanges
+from conformance.test_client_metrics_configs_golden import decoded
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
 from support.broker import make_broker, make_connection
+from support.golden import GOLDEN, NEWEST, OLDER, Exchange, exchanges, golden_files, golden_id
 from support.headers import peek_api
 
-FILES = sorted(GOLDEN.glob("api_versions_v*.hex"))
-NEWEST = 4
+LAST = 5
 WITHOUT_RECEIVER = "api_versions_v3_without_receiver"
 TELEMETRY = {71, 72}
 NOT_SERVED = {"eligible.leader.replicas.version", "share.version", "streams.version"}
@@ -32,6 +37,7 @@ class Receiver:
 def dispatcher_for(path: Path) -> Dispatcher:
     """A fresh broker, with a receiver if Kafka had one."""
     broker = make_broker()
+    broker.cluster_id = CLUSTER_ID
     if path.stem != WITHOUT_RECEIVER:
         broker.telemetry.plugin.add_receiver("any", Receiver())
     return Dispatcher(broker, load_handlers())
@@ -52,21 +58,42 @@ def finalized(message: Any) -> dict[str, tuple[int, int]]:
     }
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
-    dispatcher, connection = dispatcher_for(path), make_connection()
-    served = set(dispatcher.routes)
+def supported(message: Any) -> dict[str, tuple[int, int]]:
+    """First and last level of each supported feature."""
+    return {
+        feature.name: (feature.min_version, feature.max_version) for feature in message.supported_features
+    }
 
+
+def offers(rows: Mapping[Any, tuple[int, int]], older: Mapping[Any, tuple[int, int]]) -> bool:
+    """Whether ``rows`` has every range of an older version, with the same start."""
+    return all(
+        key in rows and rows[key][0] == first and rows[key][1] >= last for key, (first, last) in older.items()
+    )
+
+
+def pairs(path: Path) -> Iterator[tuple[Exchange, Any, Any]]:
+    """Each exchange with our answer and Kafka's; that to an unknown version stays a frame."""
+    dispatcher, connection = dispatcher_for(path), make_connection()
     for exchange in exchanges(path):
         answer = dispatcher.answer(exchange.request, 0, connection)
-
         assert isinstance(answer, bytes)
         assert exchange.response is not None
-        if peek_api(exchange.request)[1] > NEWEST:
-            assert answer[4:] == exchange.response
+        if peek_api(exchange.request)[1] > LAST:
+            yield exchange, answer[4:], exchange.response
+        else:
+            ours = decoded(dispatcher, exchange.request, answer[4:])
+            yield exchange, ours, decoded(dispatcher, exchange.request, exchange.response)
+
+
+@pytest.mark.parametrize("path", golden_files("api_versions_v*", versions=[NEWEST]), ids=golden_id)
+def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
+    served = set(load_handlers())
+
+    for exchange, ours, theirs in pairs(path):
+        if isinstance(theirs, bytes):
+            assert ours == theirs
             continue
-        ours = decoded(dispatcher, exchange.request, answer[4:])
-        theirs = decoded(dispatcher, exchange.request, exchange.response)
         assert (ours.error_code, ours.throttle_time_ms) == (theirs.error_code, theirs.throttle_time_ms)
         assert ranges(ours, served) == ranges(theirs, served), exchange.label
         assert ours.supported_features == theirs.supported_features, exchange.label
@@ -75,19 +102,29 @@ def test_served_apis_are_offered_as_kafka_offers_them(path: Path) -> None:
         assert (ours.finalized_features_epoch < 0) == (theirs.finalized_features_epoch < 0), exchange.label
 
 
+@pytest.mark.parametrize("path", golden_files("api_versions_v*", versions=[OLDER]), ids=golden_id)
+def test_clients_of_the_older_kafka_are_offered_at_least_as_much(path: Path) -> None:
+    served = set(load_handlers())
+
+    for exchange, ours, theirs in pairs(path):
+        if isinstance(theirs, bytes):
+            continue
+        assert ours.error_code == theirs.error_code
+        assert offers(ranges(ours, served), ranges(theirs, served)), exchange.label
+        assert offers(supported(ours), supported(theirs)), exchange.label
+
+
 def test_without_a_receiver_only_the_telemetry_apis_are_hidden() -> None:
-    path = GOLDEN / f"{WITHOUT_RECEIVER}.hex"
-    dispatcher = dispatcher_for(path)
-    first = exchanges(path)[0]
+    path = GOLDEN / NEWEST / f"{WITHOUT_RECEIVER}.hex"
 
-    answer = dispatcher.answer(first.request, 0, make_connection())
+    _, ours, _ = next(pairs(path))
 
-    assert isinstance(answer, bytes)
-    offered = {api.api_key for api in decoded(dispatcher, first.request, answer[4:]).api_keys}
-    assert set(dispatcher.routes) - offered == TELEMETRY
+    assert load_handlers().keys() - {api.api_key for api in ours.api_keys} == TELEMETRY
 
 
 def test_every_version_has_a_golden_file() -> None:
-    assert {path.stem.split("_")[2] for path in FILES} == {
-        f"v{version}" for version in (*range(NEWEST + 1), 99)
+    files = golden_files("api_versions_v*", versions=[NEWEST])
+
+    assert {path.stem.split("_")[2] for path in files} == {
+        f"v{version}" for version in (*range(LAST + 1), 99)
     }

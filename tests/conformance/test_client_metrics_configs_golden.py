@@ -1,13 +1,11 @@
-"""Apache Kafka 4.3.1's answers about configuration, replayed against a broker in memory.
+"""Apache Kafka's answers about configuration, replayed against a broker in memory.
 
-Each file in ``golden/`` is one connection to a fresh broker. `NEWER` holds our expected answer where we
-follow a newer Kafka source on purpose, or where 4.3.1 does not answer.
+`NEWER` holds our expected answer where we follow a newer Kafka source on purpose, or where Kafka does not
+answer.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +18,13 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.errors import WireError
 from odradek.wire.header import flexible_response_header, read_response_header
 from support.broker import make_broker, make_connection
+from support.golden import Exchange, exchanges, golden_files, golden_id
 from support.headers import peek_api
 
-GOLDEN = Path(__file__).parent / "golden"
 OF_OTHERS = ("_topic", "_broker", "_broker_refused", "_quotas", "_quotas_refused", "_replicas")
 """Suffixes of files about other resources, which test_broker_golden.py replays."""
-FILES = sorted(
-    path
-    for api in ("describe_configs", "incremental_alter_configs", "alter_configs", "list_config_resources")
-    for path in GOLDEN.glob(f"{api}_v*.hex")
-    if not path.stem.endswith(OF_OTHERS)
-)
+APIS = ("describe_configs", "incremental_alter_configs", "alter_configs", "list_config_resources")
+FILES = [path for path in golden_files(*(f"{api}_v*" for api in APIS)) if not path.stem.endswith(OF_OTHERS)]
 ACCEPTED = (ErrorCode.NONE, None)
 NOT_RE2 = (ErrorCode.INVALID_CONFIG, "is not a valid regular expression")
 TWICE = (ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -51,36 +45,12 @@ NEWER: dict[tuple[str, str], tuple[ErrorCode, str | None]] = {
         ErrorCode.INVALID_CONFIG,
         "Illegal client matching pattern: 3}",
     ),
-    # Kafka 4.3.1 fails while it writes this refusal and never answers
+    # Kafka fails while it writes this refusal and never answers
     ("alter_configs_v2_duplicate_resource", "duplicate resource"): TWICE,
 }
 """The expected error code and part of the message, by file and label."""
 FOLLOWING = {"describe", "change something else"}
 """Labels of exchanges that read back a change listed in `NEWER`."""
-
-
-@dataclass(slots=True)
-class Exchange:
-    """A recorded request and Kafka's answer, without their length prefixes."""
-
-    label: str
-    request: bytes
-    response: bytes | None = None
-    """None if Kafka closed the connection or did not answer."""
-
-
-def exchanges(path: Path) -> list[Exchange]:
-    """The exchanges of a file, in order."""
-    found: list[Exchange] = []
-    label = ""
-    for line in path.read_text().splitlines():
-        if title := re.match(r"# \d+: \w+ v\d+: (.*)", line):
-            label = title[1]
-        elif line.startswith("> "):
-            found.append(Exchange(label, bytes.fromhex(line[2:])))
-        elif line.startswith("< "):
-            found[-1].response = bytes.fromhex(line[2:])
-    return found
 
 
 def decoded(dispatcher: Dispatcher, request: bytes, response: bytes) -> Any:
@@ -127,7 +97,7 @@ def differs_on_purpose(path: Path, rows: list[tuple[Exchange, Any, Any]], index:
     return False
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=golden_id)
 def test_the_answer_is_kafkas(path: Path) -> None:
     rows = replay(path)
 

@@ -19,8 +19,8 @@ from support.coverage_page import ROOT, Row, load_ledger, sections
 
 ROWS, ABSENCES = load_ledger()
 ROUTES = load_handlers()
-LAST_KEY = 92
-"""DeleteShareGroupOffsets: the highest API key of Kafka 4.3."""
+LAST_KEY = 94
+"""UnregisterController: the highest API key of Kafka 4.4."""
 
 
 @cache

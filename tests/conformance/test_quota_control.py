@@ -163,11 +163,11 @@ VALUES = [
     ),
     pytest.param(FETCH, 2.245, "consumer_byte_rate cannot be a fractional value.", id="fractional"),
     pytest.param(REQUEST, 56.62367, None, id="fractional-percentage"),
-    pytest.param(REQUEST, float("nan"), "Quota request_percentage must be greater than 0", id="NaN"),
+    pytest.param(REQUEST, float("nan"), "Quota request_percentage must be a finite number", id="NaN"),
     pytest.param(
         PRODUCE,
         float("inf"),
-        "Proposed value for producer_byte_rate is too large for a LONG.",
+        "Quota producer_byte_rate must be a finite number",
         id="infinity",
     ),
 ]

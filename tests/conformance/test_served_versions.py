@@ -161,8 +161,8 @@ def test_api_versions_above_the_range_is_answered_with_the_range(client: BrokerC
 
     answer = client.dispatcher.answer(frame, 0, client.connection)
 
-    # length, correlation id, error 35, one entry: key 18, versions 0 to 4
-    assert answer == bytes.fromhex("00000010 00000001 0023 00000001 0012 0000 0004")
+    # length, correlation id, error 35, one entry: key 18, versions 0 to 5
+    assert answer == bytes.fromhex("00000010 00000001 0023 00000001 0012 0000 0005")
 
 
 @pytest.mark.parametrize("version", served(CreateTopicsRequest))
@@ -257,7 +257,7 @@ def test_a_version_above_the_range_closes_the_connection(client: BrokerClient, k
         client.dispatcher.answer(frame, 0, client.connection)
 
 
-@pytest.mark.parametrize("key", sorted(set(range(93)) - ROUTES.keys()))
+@pytest.mark.parametrize("key", sorted(set(range(95)) - ROUTES.keys()))
 def test_an_api_that_is_not_served_closes_the_connection(client: BrokerClient, key: int) -> None:
     frame = request_header(RequestHeader(key, 0, 1, "other"), flexible=False)
 

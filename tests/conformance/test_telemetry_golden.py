@@ -1,4 +1,4 @@
-"""Apache Kafka 4.3.1's answers to the telemetry APIs, replayed under the Kafka policy.
+"""Apache Kafka's answers to the telemetry APIs, replayed under the Kafka policy.
 
 The clock stands still: Kafka got the requests of a file in quick succession. The test replays the client
 instance ids that Kafka drew, so that subscription ids, which depend on them, must equal Kafka's.
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.test_client_metrics_configs_golden import GOLDEN, Exchange, decoded, exchanges
+from conformance.test_client_metrics_configs_golden import decoded
 from odradek.broker.dispatch.dispatcher import Dispatcher
 from odradek.broker.dispatch.routes import load_handlers
 from odradek.plugin import ClientTelemetryPayload, RequestContext
@@ -22,10 +22,11 @@ from odradek.wire.errors import WireError
 from odradek.wire.messages.push_telemetry import PushTelemetryResponse
 from odradek.wire.types import NIL_UUID
 from support.broker import make_broker, make_connection
+from support.golden import GOLDEN, VERSIONS, Exchange, exchanges, golden_files, golden_id
 from support.headers import peek_api
 
 CONFIG = TelemetryConfig(telemetry_max_bytes=4096, error_policy=ErrorPolicy.KAFKA)
-FILES = sorted((*GOLDEN.glob("get_telemetry_subscriptions_v*.hex"), *GOLDEN.glob("push_telemetry_v*.hex")))
+FILES = golden_files("get_telemetry_subscriptions_v*", "push_telemetry_v*")
 TELEMETRY = (71, 72)
 WITHOUT_RECEIVER = "push_telemetry_v0_without_receiver"
 NIL_ID = "get_telemetry_subscriptions_v0_nil_id"
@@ -78,7 +79,7 @@ def replay(path: Path) -> list[tuple[str, Any, Any]]:
     return answers
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=golden_id)
 def test_the_answer_is_kafkas(path: Path) -> None:
     rows = replay(path)
 
@@ -92,8 +93,9 @@ def test_the_answer_is_kafkas(path: Path) -> None:
             assert theirs == PushTelemetryResponse(error_code=ErrorCode.INVALID_RECORD), label
 
 
-def test_the_drawn_id_determines_the_subscription_id() -> None:
-    rows = replay(GOLDEN / f"{NIL_ID}.hex")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_drawn_id_determines_the_subscription_id(version: str) -> None:
+    rows = replay(GOLDEN / version / f"{NIL_ID}.hex")
 
     ids = {ours.client_instance_id: ours.subscription_id for _, _, ours in rows}
 
@@ -113,4 +115,4 @@ def test_every_recorded_answer_is_compared() -> None:
     closed = {path.stem for path in FILES for _, theirs, _ in replay(path) if theirs is None}
 
     assert closed == {"push_telemetry_v0_null"}
-    assert len(FILES) >= 40
+    assert len(FILES) >= 40 * len(VERSIONS)

@@ -18,7 +18,7 @@ from odradek.wire import messages
 from odradek.wire.codec import decode, encode
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from odradek.wire.types import Versions, between
+from odradek.wire.types import Versions
 from support.headers import peek_api, read_request_header, response_header
 
 Answer = Callable[[Any], Any]
@@ -53,7 +53,7 @@ class ScriptedBroker:
 
     answers: Mapping[type[Any], Answer] = field(default_factory=dict)
     offered: Mapping[int, Versions] | None = None
-    api_versions: Versions = field(default_factory=lambda: between(0, 4))
+    api_versions: Versions = ApiVersionsRequest.VERSIONS
     asked: list[Asked] = field(default_factory=list)
     listener: socket.socket = field(init=False)
     thread: threading.Thread = field(init=False)

@@ -50,12 +50,14 @@ def test_the_first_request_names_the_client_in_the_newest_version() -> None:
     with ScriptedBroker() as broker, connect(broker):
         asked = broker.asked[0]
 
-    assert (asked.version, asked.client_id) == (4, "test")
+    assert (asked.version, asked.client_id) == (5, "test")
     assert asked.request.client_software_name == "odradek"
     assert asked.request.client_software_version == odradek.__version__
 
 
-@pytest.mark.parametrize(("known", "second"), [(between(0, 3), 3), (between(0, 2), 2), (only(0), 0)])
+@pytest.mark.parametrize(
+    ("known", "second"), [(between(0, 4), 4), (between(0, 3), 3), (between(0, 2), 2), (only(0), 0)]
+)
 def test_an_older_broker_is_asked_again_in_a_version_it_supports(known: Versions, second: int) -> None:
     with (
         ScriptedBroker({DescribeClusterRequest: described}, api_versions=known) as broker,
@@ -64,7 +66,7 @@ def test_an_older_broker_is_asked_again_in_a_version_it_supports(known: Versions
         answer = it.send(DescribeClusterRequest())
 
         assert answer.cluster_id == "prague"
-        assert broker.versions_of(ApiVersionsRequest) == [4, second]
+        assert broker.versions_of(ApiVersionsRequest) == [5, second]
 
 
 def test_a_refusal_without_a_range_means_version_0() -> None:
@@ -76,7 +78,7 @@ def test_a_refusal_without_a_range_means_version_0() -> None:
         offered = connection.offered
 
     assert offered == {18: only(0)}
-    assert broker.versions_of(ApiVersionsRequest) == [4, 0]
+    assert broker.versions_of(ApiVersionsRequest) == [5, 0]
 
 
 def test_another_error_of_api_versions_is_reported() -> None:

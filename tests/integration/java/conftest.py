@@ -9,21 +9,39 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from contrib.capture.kafka_node import NEWEST
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.host_process import HostProcess, host_process
-from integration.java.jvm import SERVER, Jvm
+from integration.java.jvm import SERVER, Clients, Jvm
 from integration.java.main_server import main_server
 
 CLASSPATH = Path(__file__).resolve().parents[3] / "contrib" / "java" / "classpath.py"
 BUILD_TIMEOUT_S = 900
 """On the first run Maven may have to download a hundred artifacts."""
 
+TOOLS_VERSION = "4.3.1"
+"""The version of the newest console tools, and of Kafka in contrib/java/pom.xml."""
+
 
 @pytest.fixture(scope="session")
 def java_classpath() -> str:
-    """Kafka's artifacts and the compiled sources of contrib/java, built once and kept in the user's cache."""
-    command = [sys.executable, str(CLASSPATH)]
+    """Kafka's artifacts and the compiled sources of contrib/java, built once and kept in the user's cache.
+
+    The version is that of the newest console tools.
+    """
+    return built()
+
+
+@pytest.fixture(scope="session")
+def java_classpath_4_4() -> str:
+    """The same with the server and the clients of Kafka's newest version."""
+    return built("--kafka", NEWEST)
+
+
+def built(*args: str) -> str:
+    """The class path that ``contrib/java/classpath.py`` prints."""
+    command = [sys.executable, str(CLASSPATH), *args]
     done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
     if done.returncode == 3:
         pytest.skip(f"no Java class path: {done.stderr.strip()}")
@@ -36,6 +54,20 @@ def jvm(java_classpath: str) -> Iterator[Jvm]:
     """One JVM for the tools of all tests."""
     with main_server(Jvm(java_classpath).command(SERVER)) as server:
         yield Jvm(java_classpath, server)
+
+
+@pytest.fixture(scope="session")
+def newest_jvm(java_classpath_4_4: str) -> Iterator[Jvm]:
+    """One JVM for the clients of Kafka's newest version, which has no console tools."""
+    with main_server(Jvm(java_classpath_4_4).command(SERVER)) as server:
+        yield Jvm(java_classpath_4_4, server)
+
+
+@pytest.fixture(scope="module", params=[TOOLS_VERSION, NEWEST])
+def clients(request: pytest.FixtureRequest) -> Clients:
+    """The Java clients of each version."""
+    jvm: Jvm = request.getfixturevalue("newest_jvm" if request.param == NEWEST else "jvm")
+    return Clients(request.param, jvm)
 
 
 @pytest.fixture(scope="module")

@@ -56,3 +56,11 @@ class Jvm:
                 yield process
             finally:
                 process.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Kafka's Java clients of one version."""
+
+    version: str
+    jvm: Jvm

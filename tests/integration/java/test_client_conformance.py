@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from integration.java.jvm import Jvm
+from integration.java.jvm import Clients, Jvm
 from odradek.testing import RunningHost
 from odradek.testing.conformance import ConformanceReport
 
@@ -50,8 +50,8 @@ def reported(jvm: Jvm, host: RunningHost, kind: str) -> ConformanceReport:
 
 
 @pytest.mark.parametrize("kind", ["producer", "consumer", "admin"])
-def test_a_client_follows_the_kip(jvm: Jvm, odradek_host: RunningHost, kind: str) -> None:
-    report = reported(jvm, odradek_host, kind)
+def test_a_client_follows_the_kip(clients: Clients, odradek_host: RunningHost, kind: str) -> None:
+    report = reported(clients.jvm, odradek_host, kind)
 
     verdicts = {row.rule: row.verdict for row in report.rules}
     assert (report.roles, wrong(report)) == ([kind], [])
@@ -59,8 +59,8 @@ def test_a_client_follows_the_kip(jvm: Jvm, odradek_host: RunningHost, kind: str
     assert report.metrics_sent > 40
 
 
-def test_an_application_adds_its_own_metrics(jvm: Jvm, odradek_host: RunningHost) -> None:
-    report = reported(jvm, odradek_host, "application")
+def test_an_application_adds_its_own_metrics(clients: Clients, odradek_host: RunningHost) -> None:
+    report = reported(clients.jvm, odradek_host, "application")
 
     assert (report.roles, wrong(report)) == (["consumer"], [])
     assert odradek_host.telemetry.wait_for(APPLICATION)[0].labels["task_id"] == "0_0"

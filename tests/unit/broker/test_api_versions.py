@@ -146,6 +146,79 @@ def test_after_a_refusal_a_valid_name_is_accepted(client: BrokerClient) -> None:
     assert client.connection.client_software_name == "good"
 
 
+CLUSTER, NODE = "the cluster", 1
+OTHER_CLUSTER, OTHER_NODE = "another", 2
+
+
+def expecting(client: BrokerClient, cluster_id: str | None, node_id: int, name: str = "test") -> Any:
+    """Ask as a client that expects a cluster and a node."""
+    client.broker.cluster_id = CLUSTER
+    return client.send(
+        ApiVersionsRequest(
+            client_software_name=name,
+            client_software_version="1.0",
+            cluster_id=cluster_id,
+            node_id=node_id,
+        ),
+        5,
+    )
+
+
+@pytest.mark.parametrize(("cluster_id", "node_id"), [(None, -1), (CLUSTER, NODE)])
+def test_a_client_that_expects_this_node_or_none_gets_the_list(
+    client: BrokerClient, offered: Ranges, cluster_id: str | None, node_id: int
+) -> None:
+    response = expecting(client, cluster_id, node_id)
+
+    assert (response.error_code, ranges(response)) == (ErrorCode.NONE, offered)
+    assert response.finalized_features
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "code"),
+    [
+        (CLUSTER, OTHER_NODE, ErrorCode.REBOOTSTRAP_REQUIRED),
+        (OTHER_CLUSTER, NODE, ErrorCode.REBOOTSTRAP_REQUIRED),
+        (OTHER_CLUSTER, OTHER_NODE, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ("", NODE, ErrorCode.REBOOTSTRAP_REQUIRED),
+        (CLUSTER, -2, ErrorCode.REBOOTSTRAP_REQUIRED),
+        (CLUSTER, -1, ErrorCode.INVALID_REQUEST),
+        (OTHER_CLUSTER, -1, ErrorCode.INVALID_REQUEST),
+        ("", -1, ErrorCode.INVALID_REQUEST),
+        (None, NODE, ErrorCode.INVALID_REQUEST),
+        (None, OTHER_NODE, ErrorCode.INVALID_REQUEST),
+        (None, -2, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_another_node_gets_an_error_and_no_apis_and_the_connection_goes_on(
+    client: BrokerClient, offered: Ranges, cluster_id: str | None, node_id: int, code: int
+) -> None:
+    response = expecting(client, cluster_id, node_id)
+
+    assert (response.error_code, response.api_keys) == (code, [])
+    assert (response.supported_features, response.finalized_features) == ([], [])
+    assert response.finalized_features_epoch == -1
+    assert ranges(ask(client)) == offered
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "software"),
+    [(OTHER_CLUSTER, NODE, "test"), (CLUSTER, -1, "unknown"), (None, NODE, "unknown")],
+)
+def test_only_a_valid_request_names_the_software(
+    client: BrokerClient, cluster_id: str | None, node_id: int, software: str
+) -> None:
+    expecting(client, cluster_id, node_id)
+
+    assert client.connection.client_software_name == software
+
+
+def test_a_malformed_software_name_is_refused_before_the_node_is_compared(client: BrokerClient) -> None:
+    response = expecting(client, OTHER_CLUSTER, NODE, name="-x")
+
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+
+
 def covers(offered: Ranges, key: int, first: int, last: int) -> bool:
     return key in offered and offered[key][0] <= first and offered[key][1] >= last
 

@@ -43,7 +43,7 @@ SERVED = [
     for version in range(route.versions.first, route.versions.last + 1)
 ]
 TELEMETRY = (71, 72)
-UNSUPPORTED_API_VERSIONS = bytes.fromhex("00000010 0000004d 0023 00000001 0012 0000 0004")
+UNSUPPORTED_API_VERSIONS = bytes.fromhex("00000010 0000004d 0023 00000001 0012 0000 0005")
 """Length, correlation id, UNSUPPORTED_VERSION and one entry: key 18, versions 0 to 4."""
 
 
@@ -321,7 +321,7 @@ def test_any_string_and_null_is_a_client_id(client_id: str | None) -> None:
     assert seen == [client_id]
 
 
-@pytest.mark.parametrize("version", [5, 99, 0x7FFF, -1])
+@pytest.mark.parametrize("version", [6, 99, 0x7FFF, -1])
 @pytest.mark.parametrize(
     "rest", ["ffff 00", "0002 fffe 00", "0000", "0003 616263 00 0278 0279 00", "7fff", "ff" * 40]
 )

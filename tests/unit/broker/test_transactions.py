@@ -16,6 +16,7 @@ from odradek.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
 from odradek.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -23,7 +24,9 @@ from odradek.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
+from odradek.wire.types import NIL_UUID
 from support.batches import batch_of, values_from
 from support.broker import BrokerClient
 
@@ -102,16 +105,27 @@ class Producer:
 
     def commit_offset(self, offset: int, version: int = 3, **fields: Any) -> int:
         partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+        topic = TxnOffsetCommitRequestTopic(
+            name=TOPIC, topic_id=self.client.broker.topics.by_name[TOPIC].id, partitions=[partition]
+        )
+        answer = self.commit_offsets(fields.pop("topics", [topic]), version, **fields)
+        code: int = answer.topics[0].partitions[0].error_code
+        return code
+
+    def commit_offsets(
+        self, topics: list[TxnOffsetCommitRequestTopic], version: int, **fields: Any
+    ) -> TxnOffsetCommitResponse:
         request: dict[str, Any] = {
             "transactional_id": "tx",
             "group_id": "g",
             "producer_id": self.producer_id,
             "producer_epoch": self.epoch,
-            "topics": [TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
+            "topics": topics,
         }
-        answer = self.client.send(TxnOffsetCommitRequest(**(request | fields)), version)
-        code: int = answer.topics[0].partitions[0].error_code
-        return code
+        answer: TxnOffsetCommitResponse = self.client.send(
+            TxnOffsetCommitRequest(**(request | fields)), version
+        )
+        return answer
 
     def add_offsets(self, version: int = 3) -> int:
         request = AddOffsetsToTxnRequest(
@@ -350,7 +364,7 @@ def test_in_version_2_committing_offsets_adds_the_group(client: BrokerClient, pr
     [
         ({}, ErrorCode.INVALID_TXN_STATE),
         ({"group_id": ""}, ErrorCode.INVALID_GROUP_ID),
-        ({"generation_id": 3}, ErrorCode.INVALID_TXN_STATE),
+        ({"generation_id_or_member_epoch": 3}, ErrorCode.INVALID_TXN_STATE),
         ({"producer_epoch": 9}, ErrorCode.INVALID_PRODUCER_EPOCH),
         ({"producer_id": 9}, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
         ({"transactional_id": "other"}, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
@@ -369,7 +383,7 @@ def test_invalid_transactional_offsets_are_refused(
 def test_offsets_of_a_generation_need_a_group(client: BrokerClient, producer: Producer) -> None:
     producer.add_offsets()
 
-    found = producer.commit_offset(1, generation_id=3)
+    found = producer.commit_offset(1, generation_id_or_member_epoch=3)
 
     assert found == ErrorCode.ILLEGAL_GENERATION
     assert not client.broker.groups.groups
@@ -384,6 +398,81 @@ def test_the_metadata_limit_counts_characters(producer: Producer) -> None:
     )
 
     assert found == ErrorCode.NONE
+
+
+def test_version_6_names_topics_by_id(client: BrokerClient, producer: Producer) -> None:
+    topic_id = client.broker.topics.by_name[TOPIC].id
+    offset = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=42)
+    topics = [
+        TxnOffsetCommitRequestTopic(topic_id=each, partitions=[offset])
+        for each in (topic_id, NIL_UUID, b"?" * 16)
+    ]
+
+    answer = producer.commit_offsets(topics, version=6)
+
+    producer.end(committed=True, version=5)
+    found = committed_offset(client)
+    assert found is not None
+    assert found.offset == 42
+    assert {topic.topic_id: topic.partitions[0].error_code for topic in answer.topics} == {
+        topic_id: ErrorCode.NONE,
+        NIL_UUID: ErrorCode.UNKNOWN_TOPIC_ID,
+        b"?" * 16: ErrorCode.UNKNOWN_TOPIC_ID,
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(5, ErrorCode.ILLEGAL_GENERATION), (6, ErrorCode.GROUP_ID_NOT_FOUND)]
+)
+def test_a_generation_of_an_unknown_group_is_refused(
+    client: BrokerClient, producer: Producer, version: int, code: int
+) -> None:
+    found = producer.commit_offset(1, version, generation_id_or_member_epoch=3)
+
+    assert found == code
+    assert not client.broker.groups.groups
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [(5, ErrorCode.ILLEGAL_GENERATION), (6, ErrorCode.STALE_MEMBER_EPOCH)]
+)
+def test_another_epoch_of_a_member_is_refused(
+    client: BrokerClient, producer: Producer, version: int, code: int
+) -> None:
+    joined = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=[TOPIC],
+        topic_partitions=[],
+    )
+    epoch = client.send(joined, 1).member_epoch
+    member = {"member_id": "m", "generation_id_or_member_epoch": epoch}
+
+    found = producer.commit_offset(1, version, **(member | {"generation_id_or_member_epoch": epoch + 1}))
+
+    assert found == code
+    assert producer.commit_offset(1, version, **member) == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_an_unknown_topic_does_not_hide_the_error_of_the_others(
+    client: BrokerClient, producer: Producer, version: int
+) -> None:
+    offset = TxnOffsetCommitRequestPartition(partition_index=0)
+    topics = [
+        TxnOffsetCommitRequestTopic(name="u", topic_id=b"?" * 16, partitions=[offset]),
+        TxnOffsetCommitRequestTopic(
+            name=TOPIC, topic_id=client.broker.topics.by_name[TOPIC].id, partitions=[offset]
+        ),
+    ]
+
+    answer = producer.commit_offsets(topics, version, producer_epoch=9)
+
+    unknown = ErrorCode.UNKNOWN_TOPIC_ID if version >= 6 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    codes = [topic.partitions[0].error_code for topic in answer.topics]
+    assert codes == [unknown, ErrorCode.INVALID_PRODUCER_EPOCH]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ from odradek.wire.messages.push_telemetry import PushTelemetryRequest, PushTelem
 from odradek.wire.messages.sasl_handshake import SaslHandshakeRequest
 from odradek.wire.messages.sync_group import SyncGroupResponse
 from odradek.wire.types import NIL_UUID, EncodedElements
+from odradek.wire.varint import MAX_TAGS, varint
 
 ID = bytes(range(16))
 PUSH = PushTelemetryRequest(
@@ -250,7 +251,8 @@ def test_known_tags_between_unknown_ones_are_kept() -> None:
         ("01 00 05 03 6364", "need 5 bytes"),
         ("01 05 8080808010", "exceeds"),
         ("01 05 808080808000", "more than 5 bytes"),
-        ("91a10f", "250001 more elements in a tagged section"),
+        ("914e", "10001 tags are more than 10000"),
+        ("91a10f", "250001 tags are more than 10000"),
     ],
 )
 def test_broken_tagged_sections_are_refused(tags: str, complaint: str) -> None:
@@ -258,6 +260,29 @@ def test_broken_tagged_sections_are_refused(tags: str, complaint: str) -> None:
 
     with pytest.raises(WireError, match=complaint):
         decode(FetchRequest, 15, data)
+
+
+def unknown_tags(count: int) -> bytes:
+    """A tagged section of empty tags that no version knows."""
+    return varint(count) + b"".join(varint(100 + number) + b"\0" for number in range(count))
+
+
+def test_a_tagged_section_may_have_as_many_tags_as_in_kafka() -> None:
+    data = HEADLESS_FETCH + unknown_tags(MAX_TAGS)
+
+    message, end = reader(FetchRequest, 15)(data, 0)
+
+    assert MAX_TAGS == 10_000
+    assert (message, end) == (FetchRequest(), len(data))
+
+
+def test_one_tag_more_is_refused_before_any_is_read() -> None:
+    first_is_broken = HEADLESS_FETCH + varint(MAX_TAGS + 1) + b"\xff" * 4 * MAX_TAGS
+
+    with pytest.raises(WireError, match="10001 tags are more than 10000") as raised:
+        decode(FetchRequest, 15, first_is_broken)
+
+    assert raised.type is WireError
 
 
 def test_tags_of_nested_structures_are_skipped() -> None:

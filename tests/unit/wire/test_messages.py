@@ -1,4 +1,4 @@
-"""The declared messages against the facts of Kafka 4.3."""
+"""The declared messages against the facts of Kafka 4.4."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ APIS = [
     (15, "DescribeGroups", 0, 6, 5),
     (16, "ListGroups", 0, 5, 3),
     (17, "SaslHandshake", 0, 1, None),
-    (18, "ApiVersions", 0, 4, 3),
+    (18, "ApiVersions", 0, 5, 3),
     (19, "CreateTopics", 2, 7, 5),
     (20, "DeleteTopics", 1, 6, 4),
     (21, "DeleteRecords", 0, 2, 2),
@@ -35,7 +35,7 @@ APIS = [
     (24, "AddPartitionsToTxn", 0, 5, 3),
     (25, "AddOffsetsToTxn", 0, 4, 3),
     (26, "EndTxn", 0, 5, 3),
-    (28, "TxnOffsetCommit", 0, 5, 3),
+    (28, "TxnOffsetCommit", 0, 6, 3),
     (29, "DescribeAcls", 1, 3, 2),
     (30, "CreateAcls", 1, 3, 2),
     (31, "DeleteAcls", 1, 3, 2),
@@ -45,7 +45,7 @@ APIS = [
     (35, "DescribeLogDirs", 1, 5, 2),
     (36, "SaslAuthenticate", 0, 2, 2),
     (37, "CreatePartitions", 0, 3, 2),
-    (42, "DeleteGroups", 0, 2, 2),
+    (42, "DeleteGroups", 0, 3, 2),
     (43, "ElectLeaders", 0, 2, 2),
     (44, "IncrementalAlterConfigs", 0, 1, 1),
     (45, "AlterPartitionReassignments", 0, 1, 0),

@@ -1,7 +1,7 @@
 """Defaults of tagged fields, which no comparison of bytes can show: a field with its default is not on the
 wire.
 
-The table holds the facts of Kafka 4.3's JSON files.
+The table holds the facts of Kafka 4.4's JSON files.
 """
 
 from __future__ import annotations

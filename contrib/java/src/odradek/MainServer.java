@@ -12,8 +12,6 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 
-import org.apache.kafka.common.utils.Exit;
-
 /**
  * Runs main classes for a test in one JVM. A tool that runs for 0.1 s takes a second to start.
  *
@@ -37,9 +35,7 @@ public final class MainServer {
         System.setIn(new RunInput());
         System.setOut(new PrintStream(new RunOutput(Run::out, out), true));
         System.setErr(new PrintStream(new RunOutput(Run::err, err), true));
-        Exit.setExitProcedure((status, message) -> Run.current().exit(status));
-        Exit.setHaltProcedure((status, message) -> Run.current().exit(status));
-        Exit.setShutdownHookAdder((name, hook) -> Run.current().atExit(name, hook));
+        KafkaExit.endRunsOnly();
         try (ServerSocket server = new ServerSocket(0, BACKLOG, InetAddress.getLoopbackAddress())) {
             out.println(server.getLocalPort());
             Thread runs = new Thread(() -> answerAll(server, err), "runs");

@@ -7,7 +7,6 @@ import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.apache.kafka.common.utils.Exit;
 
 /**
  * Produces ten records a second and prints the client instance id the broker gave it.
@@ -24,8 +23,7 @@ public final class TelemetryProducer {
 
     public static void main(String[] args) throws Exception {
         if (args.length != 4) {
-            System.err.println("usage: TelemetryProducer BOOTSTRAP TOPIC SECONDS CLIENT_ID");
-            Exit.exit(2);
+            throw new IllegalArgumentException("usage: TelemetryProducer BOOTSTRAP TOPIC SECONDS CLIENT_ID");
         }
         KafkaProducer<String, String> producer = new KafkaProducer<>(config(args[0], args[3]));
         try {

@@ -317,7 +317,7 @@ def check_names(entity: Mapping[str, str | None]) -> None:
 
 
 def check_value(valid_keys: Mapping[str, ConfigType], key: str, value: float) -> None:
-    """Check the value of a key. Kafka accepts NaN, which compares with nothing; this host refuses it.
+    """Check the value of a key.
 
     Raises:
         ApiError: INVALID_REQUEST.
@@ -325,7 +325,9 @@ def check_value(valid_keys: Mapping[str, ConfigType], key: str, value: float) ->
     kind = valid_keys.get(key)
     if kind is None:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Invalid configuration key {key}")
-    if not value > 0:
+    if not math.isfinite(value):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Quota {key} must be a finite number")
+    if value <= 0:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Quota {key} must be greater than 0")
     if kind is ConfigType.DOUBLE:
         return

@@ -36,8 +36,8 @@ class Feature:
 FEATURES = (
     Feature(GROUP_VERSION, 0, 1, 1),
     Feature("kraft.version", 0, 1, 0, served=False),
-    Feature(METADATA_VERSION, 7, 30, 30),
-    Feature("share.version", 0, 1, 0, served=False),
+    Feature(METADATA_VERSION, 7, 33, 33),
+    Feature("share.version", 0, 2, 0, served=False),
     Feature("streams.version", 0, 1, 0, served=False),
     Feature(TRANSACTION_VERSION, 0, 2, 2),
     Feature("eligible.leader.replicas.version", 0, 1, 0, served=False),

@@ -15,6 +15,7 @@ from odradek.broker.taken_names import TakenNames
 from odradek.broker.throttled_replicas import THROTTLED_REPLICAS, check_throttled_replicas
 from odradek.clock import Clock
 from odradek.deferred import Deferred
+from odradek.group.committed_offset import TopicPartition
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.log_validator import RecordCheck
@@ -177,6 +178,19 @@ class Topics:
         if log.offline:
             raise log.offline_error()
         return log
+
+    def committed(self, name: str, topic_id: bytes, index: int, *, by_id: bool) -> TopicPartition:
+        """The partition that an offset is committed for. Its topic is named by id or by name.
+
+        Raises:
+            ApiError: UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        topic = self.by_id.get(topic_id) if by_id else self.by_name.get(name)
+        if topic is None and by_id:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+        if topic is None or topic.partition(index) is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return topic.id, index
 
     def open(self, row: TopicRow) -> Topic:
         """Open the logs of a stored topic; a missing log starts empty.

@@ -25,7 +25,7 @@ class RequestFailed(ClientError):
     """The broker refused a request or an item of it.
 
     Args:
-        code: The broker's error code; UNKNOWN_SERVER_ERROR for a number that Kafka 4.3 does not define.
+        code: The broker's error code; UNKNOWN_SERVER_ERROR for a number that Kafka 4.4 does not define.
         message: The broker's message, if it sent one.
         subject: The refused item, such as a resource or a topic.
         throttle_ms: Time to wait before a retry, with THROTTLING_QUOTA_EXCEEDED.

@@ -16,7 +16,7 @@ from odradek.group.assignment_spec import ConsumerGroupPartitionAssignor
 from odradek.group.committed_offset import TopicPartition
 from odradek.group.consumer_member import STATIC_LEAVE_EPOCH, ConsumerMember, MemberState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
-from odradek.group.group import Committer, GroupType, PartitionCheck
+from odradek.group.group import MEMBER_EPOCH_VERSION, Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_subscriptions import GroupSubscriptions
 from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferred_assignor
@@ -25,8 +25,6 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 FIRST_EPOCH = 1
-MEMBER_EPOCH_VERSION = 9
-"""The first version of OffsetCommit that carries a member epoch."""
 
 
 class ConsumerGroup:
@@ -261,7 +259,7 @@ class ConsumerGroup:
         if member.classic is not None:
             check_generation(committer.generation_id, member)
             return None
-        if not committer.is_transactional and committer.api_version < MEMBER_EPOCH_VERSION:
+        if not committer.is_transactional and not committer.knows_member_epochs:
             raise ApiError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 f"members of the consumer protocol need OffsetCommit version {MEMBER_EPOCH_VERSION} or above",

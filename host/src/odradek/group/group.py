@@ -9,6 +9,10 @@ from typing import Protocol
 
 PartitionCheck = Callable[[bytes, int], None]
 """Checks one partition (topic id, index) of a commit; raises `ApiError` to refuse it."""
+MEMBER_EPOCH_VERSION = 9
+"""The first version of OffsetCommit that carries a member epoch."""
+TXN_MEMBER_EPOCH_VERSION = 6
+"""The first version of TxnOffsetCommit whose clients know the errors of member epochs."""
 
 
 class GroupType(StrEnum):
@@ -28,6 +32,12 @@ class Committer:
     """In the consumer protocol, the member epoch. -1 if the client is not a member."""
     api_version: int = 10
     is_transactional: bool = False
+
+    @property
+    def knows_member_epochs(self) -> bool:
+        """Whether this version of the request has the errors GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH."""
+        first = TXN_MEMBER_EPOCH_VERSION if self.is_transactional else MEMBER_EPOCH_VERSION
+        return self.api_version >= first
 
 
 class Group(Protocol):

@@ -219,16 +219,16 @@ class GroupCoordinator:
         Offsets for an unknown group create one, see `make_simple_group`.
 
         Raises:
-            ApiError: GROUP_ID_NOT_FOUND (ILLEGAL_GENERATION before v9), POLICY_VIOLATION if there are too
-                many groups, or one of `Group.validate_offset_commit`.
+            ApiError: GROUP_ID_NOT_FOUND (ILLEGAL_GENERATION for older clients), POLICY_VIOLATION if there are
+                too many groups, or one of `Group.validate_offset_commit`.
         """
         group = self.groups.get(group_id)
         if committer.is_transactional:
             self.check_not_owned(group_id)
         if group is None:
             if committer.generation_id >= 0:
-                old = committer.is_transactional or committer.api_version < 9
-                raise ApiError(ErrorCode.ILLEGAL_GENERATION if old else ErrorCode.GROUP_ID_NOT_FOUND)
+                known = committer.knows_member_epochs
+                raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION)
             self.groups_limit.check()
             return None
         check = group.validate_offset_commit(committer)

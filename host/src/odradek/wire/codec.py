@@ -5,8 +5,10 @@ show its lines.
 
 Bounds: a reader takes no memory for a length or count before it has checked that the buffer holds that much.
 All arrays and tags of a request together have at most `MAX_ELEMENTS` elements, those of a response
-`MAX_RESPONSE_ELEMENTS`. A message therefore occupies less than four times its bytes plus 1000 bytes for each
-element (a string with one rare character takes four bytes for each character, and six while it is decoded).
+`MAX_RESPONSE_ELEMENTS`. (Kafka 4.4 has no such total, and allows 1 000 000 for each array.) A tagged section
+has at most `MAX_TAGS`, as in Kafka. A message therefore occupies less than four times its bytes plus 1000
+bytes for each element (a string with one rare character takes four bytes for each character, and six while
+it is decoded).
 The largest element, a partition of a FetchResponse, takes about 900 bytes; most take less than 300.
 
 A request is read on the host's loop in one piece: 0.3 to 1.2 µs per element, so 6 to 25 ms for the largest

@@ -1,4 +1,4 @@
-"""Error codes of the protocol (Kafka 4.3, org.apache.kafka.common.protocol.Errors)."""
+"""Error codes of the protocol (Kafka 4.4, org.apache.kafka.common.protocol.Errors)."""
 
 from __future__ import annotations
 
@@ -143,6 +143,9 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
     @property
     def retriable(self) -> bool:

@@ -20,7 +20,7 @@ from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, smallest_size
 from odradek.wire.types import Blob, Scalar
-from odradek.wire.varint import read_varint, tag_disorder
+from odradek.wire.varint import MAX_TAGS, read_varint, tag_disorder, too_many_tags
 
 MAX_ELEMENTS = 20_500
 """The most elements in all arrays of a request together, structures and numbers alike. Tags count too."""
@@ -63,6 +63,7 @@ RUNTIME: dict[str, Any] = {
     "short": short,
     "tag_disorder": tag_disorder,
     "too_many": too_many,
+    "too_many_tags": too_many_tags,
     "unpack_from": struct.unpack_from,
     "wrong_size": wrong_size,
 }
@@ -248,6 +249,8 @@ class ReaderSource:
         count, last, number, size, stop = name("n"), name("last"), name("tag"), name("n"), name("stop")
         self.varint(count)
         with block(f"if {count}:"):
+            with block(f"if {count} > {MAX_TAGS}:"):
+                line(f"raise too_many_tags({count}, {MAX_TAGS})")
             self.charge(count, "a tagged section")
             line(f"{last} = -1")
             with block(f"for _ in range({count}):"):

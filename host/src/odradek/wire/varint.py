@@ -7,8 +7,10 @@ from odradek.wire.types import Buffer
 
 LARGEST = 0x7FFF_FFFF
 """Lengths, counts and tags fit into a Java int."""
-MAX_TAGS = 1000
-"""The most tags in the section of a header. Clients send a few at most, and skipping many takes time."""
+MAX_TAGS = 10_000
+"""The most tags in a tagged section, as in Kafka 4.4."""
+MAX_HEADER_TAGS = 1000
+"""The same in a header. Clients send a few at most, and skipping 10 000 takes 5 ms."""
 
 
 def read_varint(buffer: Buffer, offset: int) -> tuple[int, int]:
@@ -45,15 +47,15 @@ SMALL = tuple(varint(value) for value in range(256))
 
 
 def skip_tags(buffer: Buffer, offset: int) -> int:
-    """The offset after the tagged section at ``offset``, all of whose tags are unknown.
+    """The offset after the tagged section of a header, all of whose tags are unknown.
 
     Raises:
         IndexError: The buffer ends first, or a tag extends beyond it.
-        WireError: The tags do not ascend, or there are more than `MAX_TAGS`.
+        WireError: The tags do not ascend, or there are more than `MAX_HEADER_TAGS`.
     """
     count, offset = read_varint(buffer, offset)
-    if count > MAX_TAGS:
-        raise WireError(f"{count} tags are more than {MAX_TAGS}")
+    if count > MAX_HEADER_TAGS:
+        raise too_many_tags(count, MAX_HEADER_TAGS)
     last = -1
     for _ in range(count):
         number, offset = read_varint(buffer, offset)
@@ -70,3 +72,8 @@ def skip_tags(buffer: Buffer, offset: int) -> int:
 def tag_disorder(number: int, last: int) -> WireError:
     """The error for a tag that is repeated or follows a larger one."""
     return WireError(f"tag {number} after tag {last}")
+
+
+def too_many_tags(count: int, most: int) -> WireError:
+    """The error for a tagged section with more than ``most`` tags."""
+    return WireError(f"{count} tags are more than {most}")

@@ -1,4 +1,4 @@
-"""Keys of Kafka's brokers that are not settings of this host, with their types and defaults (Kafka 4.3.1)."""
+"""Keys of Kafka's brokers that are not settings of this host, with their types and defaults (Kafka 4.4.0)."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ delegation.token.secret.key PASSWORD
 delete.records.purgatory.purge.interval.requests INT 1
 delete.topic.enable BOOLEAN true
 early.start.listeners LIST
+errors.deadletterqueue.auto.create.topics.enable BOOLEAN false
+errors.deadletterqueue.topic.name.prefix STRING dlq.
 fetch.purgatory.purge.interval.requests INT 1000
 follower.fetch.last.tiered.offset.enable BOOLEAN false
 group.coordinator.append.linger.ms INT -1
@@ -77,6 +79,7 @@ group.share.partition.max.record.locks INT 2000
 group.share.record.lock.duration.ms INT 30000
 group.share.session.timeout.ms INT 45000
 group.streams.assignment.interval.ms INT 1000
+group.streams.assignors LIST sticky
 group.streams.heartbeat.interval.ms INT 5000
 group.streams.initial.rebalance.delay.ms INT 3000
 group.streams.max.assignment.interval.ms INT 15000
@@ -88,7 +91,9 @@ group.streams.min.assignment.interval.ms INT 0
 group.streams.min.heartbeat.interval.ms INT 5000
 group.streams.min.session.timeout.ms INT 45000
 group.streams.num.standby.replicas INT 0
+group.streams.rack.aware.assignment.tags LIST ""
 group.streams.session.timeout.ms INT 45000
+group.streams.topology.description.plugin.class CLASS
 initial.broker.registration.timeout.ms INT 60000
 kafka.metrics.polling.interval.secs INT 10
 kafka.metrics.reporters LIST ""
@@ -102,6 +107,9 @@ log.flush.offset.checkpoint.interval.ms INT 60000
 log.flush.start.offset.checkpoint.interval.ms INT 60000
 log.local.retention.bytes LONG -2
 log.local.retention.ms LONG -2
+log.remote.copy.lag.bytes LONG -1
+log.remote.copy.lag.ms LONG 0
+max.decompressed.message.bytes INT 2147483639
 max.request.partition.size.limit INT 2000
 metadata.log.dir STRING
 metadata.log.max.record.bytes.between.snapshots LONG 20971520
@@ -129,7 +137,6 @@ offsets.topic.segment.bytes INT 104857600
 principal.builder.class CLASS org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder
 process.roles LIST
 producer.purgatory.purge.interval.requests INT 1000
-queued.max.request.bytes LONG -1
 queued.max.requests INT 500
 remote.fetch.max.wait.ms INT 500
 remote.list.offsets.request.timeout.ms LONG 30000
@@ -187,6 +194,8 @@ sasl.login.retry.backoff.max.ms LONG 10000
 sasl.login.retry.backoff.ms LONG 100
 sasl.mechanism.controller.protocol STRING GSSAPI
 sasl.mechanism.inter.broker.protocol STRING GSSAPI
+sasl.oauthbearer.allow.unverified.audience BOOLEAN false
+sasl.oauthbearer.allow.unverified.issuer BOOLEAN false
 sasl.oauthbearer.assertion.algorithm STRING RS256
 sasl.oauthbearer.assertion.claim.aud STRING
 sasl.oauthbearer.assertion.claim.exp.seconds INT 300

@@ -6,7 +6,7 @@ Behavior:
 Versions:
     * v1: as v0. v2: flexible.
 Differs from Kafka:
-    * The same resource twice is INVALID_REQUEST for both; Kafka 4.3 never answers such a request.
+    * The same resource twice is INVALID_REQUEST for both; Kafka 4.4 never answers such a request.
 """
 
 from __future__ import annotations

@@ -1,22 +1,26 @@
-"""ApiVersions v0-v4 (KIP-35, KIP-511).
+"""ApiVersions v0-v5 (KIP-35, KIP-511, KIP-1242).
 
 Behavior:
     * Name and version of the client's software are stored on the connection, for matching and labels. They
       must match ``[a-zA-Z0-9](?:[a-zA-Z0-9\\-.]*[a-zA-Z0-9])?``; otherwise the answer is INVALID_REQUEST and
       nothing is stored.
+    * A client may say which cluster and node it expects. Another cluster or node answers REBOOTSTRAP_REQUIRED
+      and lists nothing; one of the two alone is INVALID_REQUEST. The connection goes on.
     * 71 and 72 are listed only while a plugin or the spool wants pushes, because a client that sees them
       starts to push (KIP-714).
 Versions:
-    * Above v4 the answer is a v0 body with UNSUPPORTED_VERSION that lists only ApiVersions.
+    * Above v5 the answer is a v0 body with UNSUPPORTED_VERSION that lists only ApiVersions.
     * v3 and v4 have the same request. Features with minimum 0 are listed as supported from v4 on: older Java
       clients treat them as an error (KAFKA-17492). Finalized features are listed in both.
     * Produce is advertised from v0: librdkafka up to 2.11 sends gzip, snappy and lz4 uncompressed without
       it (KAFKA-18659).
+    * v5: the expected cluster and node.
 Differs from Kafka:
     * kraft.version, share.version, streams.version and eligible.leader.replicas.version are listed as
       supported, so that tools know them, but stay at level 0: this host does not have what they turn on.
     * Every API refuses a client id longer than ``name.max.length``: POLICY_VIOLATION, and INVALID_REQUEST in
       the telemetry APIs. So does this one for the name or version of the software.
+    * On a SASL listener, the expected cluster and node are also compared before the client has authenticated.
 """
 
 from __future__ import annotations
@@ -39,6 +43,8 @@ from odradek.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscr
 from odradek.wire.messages.push_telemetry import PushTelemetryRequest
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+NO_NODE = -1
+"""Node id of a client that does not know which node it reaches."""
 ZERO_MINIMUM_VERSION = 4
 """The first version in which the minimum of a supported feature may be 0."""
 TELEMETRY_KEYS = frozenset({GetTelemetrySubscriptionsRequest.API_KEY, PushTelemetryRequest.API_KEY})
@@ -60,12 +66,18 @@ def listing(api_key: int) -> ApiVersion:
 def api_versions(request: ApiVersionsRequest, context: RequestContext, broker: Broker) -> ApiVersionsResponse:
     if context.api_version >= 3:
         name, version = request.client_software_name, request.client_software_version
-        if not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
+        names_half = (request.cluster_id is None) != (request.node_id == NO_NODE)
+        if names_half or not SOFTWARE.fullmatch(name) or not SOFTWARE.fullmatch(version):
             return refuse(request, ErrorCode.INVALID_REQUEST, None)
         broker.names.check("client software name", name)
         broker.names.check("client software version", version)
         context.connection.client_software_name = name
         context.connection.client_software_version = version
+    if request.cluster_id is not None and (request.cluster_id, request.node_id) != (
+        broker.cluster_id,
+        broker.settings.node_id,
+    ):
+        return refuse(request, ErrorCode.REBOOTSTRAP_REQUIRED, None)
     hidden = TELEMETRY_KEYS if not broker.wants_telemetry else frozenset()
     return ApiVersionsResponse(
         api_keys=[listing(key) for key in sorted(ROUTES) if key not in hidden],

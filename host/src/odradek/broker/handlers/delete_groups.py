@@ -1,8 +1,10 @@
-"""DeleteGroups v0-v2: groups of both protocols, with their offsets.
+"""DeleteGroups v0-v3: groups of both protocols, with their offsets.
 
 Behavior:
     * A group with members is NON_EMPTY_GROUP, an unknown one GROUP_ID_NOT_FOUND.
     * A group that is named twice is deleted once, and answered once.
+Versions:
+    * v3: error messages. Only a group that the host itself reads, and a failed request, have one.
 """
 
 from __future__ import annotations
@@ -21,10 +23,13 @@ from odradek.wire.messages.delete_groups import (
 )
 
 
-def refuse(request: DeleteGroupsRequest, code: ErrorCode, _message: str | None) -> DeleteGroupsResponse:
+def refuse(request: DeleteGroupsRequest, code: ErrorCode, message: str | None) -> DeleteGroupsResponse:
     """The same error for every group."""
     return DeleteGroupsResponse(
-        results=[DeletableGroupResult(group_id=name, error_code=code) for name in request.groups_names]
+        results=[
+            DeletableGroupResult(group_id=name, error_code=code, error_message=message)
+            for name in request.groups_names
+        ]
     )
 
 
@@ -42,7 +47,11 @@ def deleted(name: str, broker: Broker) -> DeletableGroupResult:
     try:
         broker.groups.group(name).validate_delete()
         if name in broker.groups.owned:
-            raise ApiError(ErrorCode.NON_EMPTY_GROUP)
+            return DeletableGroupResult(
+                group_id=name,
+                error_code=ErrorCode.NON_EMPTY_GROUP,
+                error_message=f"The host itself is the consumer in group {name}.",
+            )
         broker.groups.remove(name)
     except ApiError as error:
         return DeletableGroupResult(group_id=name, error_code=error.code)

@@ -11,7 +11,7 @@ Behavior:
 Versions:
     * v3: a producer may name its id and epoch, and continue with the next epoch after an error (KIP-360). v4:
       PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
-    * v6 (KIP-939) is not served: it is not stable in Kafka 4.3 either.
+    * v6 (KIP-939) is not served: it is not stable in Kafka 4.4 either.
 Differs from Kafka:
     * A new transactional id beyond ``transactional.ids.max`` or ``name.max.length`` is POLICY_VIOLATION.
 """

@@ -121,35 +121,22 @@ class Commit:
         """Collect one offset. Returns its error code."""
         metadata = partition.committed_metadata or ""
         try:
-            topic_id = self.topic_id(topic, partition.partition_index)
+            known = self.broker.topics.committed(
+                topic.name,
+                topic.topic_id,
+                partition.partition_index,
+                by_id=self.version >= TOPIC_ID_VERSION,
+            )
             check = self.verdict.partition_check()
             if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
                 return ErrorCode.OFFSET_METADATA_TOO_LARGE
             if check is not None:
-                check(topic_id, partition.partition_index)
-            self.room.take((topic_id, partition.partition_index), metadata)
+                check(*known)
+            self.room.take(known, metadata)
         except ApiError as error:
             return error.code
-        self.offsets[(topic_id, partition.partition_index)] = self.offset(partition, metadata)
+        self.offsets[known] = self.offset(partition, metadata)
         return ErrorCode.NONE
-
-    def topic_id(self, topic: OffsetCommitRequestTopic, index: int) -> bytes:
-        """The id of a topic that has this partition.
-
-        Raises:
-            ApiError: UNKNOWN_TOPIC_ID or UNKNOWN_TOPIC_OR_PARTITION.
-        """
-        view = self.broker.groups.topics
-        name = topic.name
-        if self.version >= TOPIC_ID_VERSION:
-            known = view.topic_name(topic.topic_id)
-            if known is None:
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
-            name = known
-        topic_id = view.topic_id(name)
-        if topic_id is None or not 0 <= index < view.partition_count(name):
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return topic_id
 
     def offset(self, partition: OffsetCommitRequestPartition, metadata: str) -> CommittedOffset:
         """The offset to store for a partition."""

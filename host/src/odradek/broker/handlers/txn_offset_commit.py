@@ -1,4 +1,4 @@
-"""TxnOffsetCommit v0-v5.
+"""TxnOffsetCommit v0-v6.
 
 Behavior:
     * The offsets become the group's when the producer's transaction commits. They are stored before the
@@ -7,14 +7,17 @@ Behavior:
       producer, INVALID_PRODUCER_ID_MAPPING for another one, and COORDINATOR_NOT_AVAILABLE, which clients
       retry, while the transaction is being ended.
     * The empty group id is INVALID_GROUP_ID. The first offsets of an unknown group create it, unless the
-      request names a generation: ILLEGAL_GENERATION. Membership is checked as in OffsetCommit, if the request
+      request names a generation: GROUP_ID_NOT_FOUND. Membership is checked as in OffsetCommit, if the request
       names a member.
-    * An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION, whatever else is wrong with the request.
+    * An unknown topic or partition is refused as such, whatever else is wrong with the request.
       OFFSET_METADATA_TOO_LARGE only affects its partition.
 Versions:
     * v3: the request may name a member of the group (KIP-447). v5: it adds the group to the transaction
-      (KIP-890), and CONCURRENT_TRANSACTIONS is answered as such.
+      (KIP-890), and CONCURRENT_TRANSACTIONS is answered as such. v6: topics by id.
+    * Before v6, GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH are ILLEGAL_GENERATION.
 Differs from Kafka:
+    * Every request must name the producer's transactional id. Kafka looks no further while the producer has
+      offsets of the same group in an open transaction.
     * The first offsets of a new group beyond ``groups.max`` are POLICY_VIOLATION, and so are new offsets
       beyond ``offsets.max`` or ``offsets.metadata.max.bytes``.
 """
@@ -37,12 +40,14 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
 
 IMPLICIT_VERSION = 5
+TOPIC_ID_VERSION = 6
 
 
 def refuse(request: TxnOffsetCommitRequest, code: ErrorCode, _message: str | None) -> TxnOffsetCommitResponse:
@@ -52,87 +57,106 @@ def refuse(request: TxnOffsetCommitRequest, code: ErrorCode, _message: str | Non
 
 
 def answered(
-    request: TxnOffsetCommitRequest, code_of: Callable[[str, TxnOffsetCommitRequestPartition], ErrorCode]
+    request: TxnOffsetCommitRequest,
+    code_of: Callable[[TxnOffsetCommitRequestTopic, TxnOffsetCommitRequestPartition], ErrorCode],
 ) -> Iterator[TxnOffsetCommitResponseTopic | None]:
-    """An answer for each topic, after None for each of its partitions."""
+    """An answer for each topic that has partitions, after None for each of them."""
     for topic in request.topics:
-        result = TxnOffsetCommitResponseTopic(name=topic.name)
+        result = TxnOffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id)
         for partition in topic.partitions:
             result.partitions.append(
                 TxnOffsetCommitResponsePartition(
-                    partition_index=partition.partition_index, error_code=code_of(topic.name, partition)
+                    partition_index=partition.partition_index, error_code=code_of(topic, partition)
                 )
             )
             yield None
-        yield result
+        if result.partitions:
+            yield result
 
 
 @answers(TxnOffsetCommitRequest, TxnOffsetCommitResponse, refusal=refuse, each="topics")
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext, broker: Broker
 ) -> Generator[TxnOffsetCommitResponseTopic | None, None, TxnOffsetCommitResponse]:
-    verdict = CommitVerdict(lambda: admitted(request, context.api_version, broker))
-    offsets: dict[TopicPartition, CommittedOffset] = {}
-    room = broker.groups.offsets.room(request.group_id, request.producer_id)
-
-    def accept(topic: str, partition: TxnOffsetCommitRequestPartition) -> ErrorCode:
-        try:
-            key, offset = checked(topic, partition, verdict, broker)
-            room.take(key, offset.metadata)
-        except ApiError as error:
-            return error.code
-        offsets[key] = offset
-        return ErrorCode.NONE
-
+    commit = TxnCommit(broker, request, context.api_version)
     begun = broker.steps.turns
-    yield from answered(request, accept)
+    yield from answered(request, commit.partition)
+    offsets = commit.offsets
     if offsets and broker.steps.turns != begun:
         # The group, the transaction and the topics may have changed in the meantime.
-        admitted(request, context.api_version, broker)
+        commit.admitted()
         offsets = {key: offset for key, offset in offsets.items() if key[0] in broker.topics.by_id}
     if offsets:
         broker.groups.offsets.add_pending(request.producer_id, request.group_id, offsets)
     return TxnOffsetCommitResponse()
 
 
-def admitted(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> PartitionCheck | None:
-    """Check that the transaction and the group take offsets from this client. Returns a check for each
-    partition, or None.
+class TxnCommit:
+    """One request, partition by partition."""
 
-    Raises:
-        ApiError: INVALID_GROUP_ID, or one of `join` and `check_group`.
-    """
-    if not request.group_id:
-        raise ApiError(ErrorCode.INVALID_GROUP_ID)
-    broker.check_new_group(request.group_id)
-    join(request, version, broker)
-    return check_group(request, version, broker)
+    def __init__(self, broker: Broker, request: TxnOffsetCommitRequest, version: int) -> None:
+        self.broker = broker
+        self.request = request
+        self.version = version
+        self.committer = Committer(
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            generation_id=request.generation_id_or_member_epoch,
+            api_version=version,
+            is_transactional=True,
+        )
+        self.verdict = CommitVerdict(self.admitted)
+        self.room = broker.groups.offsets.room(request.group_id, request.producer_id)
+        self.offsets: dict[TopicPartition, CommittedOffset] = {}
+        """The offsets to store."""
 
+    def partition(
+        self, topic: TxnOffsetCommitRequestTopic, partition: TxnOffsetCommitRequestPartition
+    ) -> ErrorCode:
+        """Collect one offset. Returns its error code."""
+        metadata = partition.committed_metadata or ""
+        try:
+            known = self.broker.topics.committed(
+                topic.name,
+                topic.topic_id,
+                partition.partition_index,
+                by_id=self.version >= TOPIC_ID_VERSION,
+            )
+            check = self.verdict.partition_check()
+            if len(metadata) > self.broker.groups.config.offset_metadata_max_bytes:
+                return ErrorCode.OFFSET_METADATA_TOO_LARGE
+            if check is not None:
+                check(*known)
+            self.room.take(known, metadata)
+        except ApiError as error:
+            return self.known_to_client(error.code)
+        self.offsets[known] = CommittedOffset(
+            offset=partition.committed_offset,
+            leader_epoch=partition.committed_leader_epoch,
+            metadata=metadata,
+            commit_timestamp_ms=self.broker.clock.now_ms(),
+        )
+        return ErrorCode.NONE
 
-def check_group(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> PartitionCheck | None:
-    """Check that the group takes offsets from this client. Returns a check for each partition, or None.
+    def admitted(self) -> PartitionCheck | None:
+        """Check that the transaction and the group take offsets from this client. Returns a check for each
+        partition, or None.
 
-    Raises:
-        ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION.
-    """
-    committer = Committer(
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        generation_id=request.generation_id,
-        api_version=version,
-        is_transactional=True,
-    )
-    try:
-        return broker.groups.committing(request.group_id, committer)
-    except ApiError as error:
-        raise known_to_producers(error) from None
+        Raises:
+            ApiError: INVALID_GROUP_ID, or one of `join` and `GroupCoordinator.committing`.
+        """
+        group_id = self.request.group_id
+        if not group_id:
+            raise ApiError(ErrorCode.INVALID_GROUP_ID)
+        self.broker.check_new_group(group_id)
+        join(self.request, self.version, self.broker)
+        return self.broker.groups.committing(group_id, self.committer)
 
-
-def known_to_producers(error: ApiError) -> ApiError:
-    """Producers do not know STALE_MEMBER_EPOCH."""
-    if error.code is ErrorCode.STALE_MEMBER_EPOCH:
-        return ApiError(ErrorCode.ILLEGAL_GENERATION, error.message)
-    return error
+    def known_to_client(self, code: ErrorCode) -> ErrorCode:
+        """The error as clients of this version know it."""
+        if code is ErrorCode.STALE_MEMBER_EPOCH and not self.committer.knows_member_epochs:
+            return ErrorCode.ILLEGAL_GENERATION
+        return code
 
 
 def join(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
@@ -154,35 +178,3 @@ def join(request: TxnOffsetCommitRequest, version: int, broker: Broker) -> None:
         if known.code is ErrorCode.NOT_ENOUGH_REPLICAS:
             known = ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message)
         raise known from None
-
-
-def checked(
-    topic: str,
-    partition: TxnOffsetCommitRequestPartition,
-    verdict: CommitVerdict,
-    broker: Broker,
-) -> tuple[TopicPartition, CommittedOffset]:
-    """One offset and its partition.
-
-    Raises:
-        ApiError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_METADATA_TOO_LARGE, ILLEGAL_GENERATION, or one of
-            `admitted`.
-    """
-    broker.topics.log(topic, partition.partition_index)
-    check_partition = verdict.partition_check()
-    topic_id = broker.topics.by_name[topic].id
-    metadata = partition.committed_metadata or ""
-    if len(metadata) > broker.groups.config.offset_metadata_max_bytes:
-        raise ApiError(ErrorCode.OFFSET_METADATA_TOO_LARGE)
-    if check_partition is not None:
-        try:
-            check_partition(topic_id, partition.partition_index)
-        except ApiError as error:
-            raise known_to_producers(error) from None
-    offset = CommittedOffset(
-        offset=partition.committed_offset,
-        leader_epoch=partition.committed_leader_epoch,
-        metadata=metadata,
-        commit_timestamp_ms=broker.clock.now_ms(),
-    )
-    return (topic_id, partition.partition_index), offset

@@ -1,6 +1,6 @@
-"""ApiVersions, API key 18 (KIP-35, KIP-511, KIP-584).
+"""ApiVersions, API key 18 (KIP-35, KIP-511, KIP-584, KIP-1242).
 
-Source: ApiVersionsRequest.json and ApiVersionsResponse.json, Kafka 4.3.
+Source: ApiVersionsRequest.json and ApiVersionsResponse.json, Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -43,11 +43,15 @@ class ApiVersionsRequest:
     """Ask for the APIs and versions that the broker supports; the first request of a connection."""
 
     API_KEY: ClassVar[int] = 18
-    VERSIONS: ClassVar[Versions] = between(0, 4)
+    VERSIONS: ClassVar[Versions] = between(0, 5)
     FLEXIBLE: ClassVar[Versions] = since(3)
 
     client_software_name: Annotated[String, since(3)] = ""
     client_software_version: Annotated[String, since(3)] = ""
+    cluster_id: Annotated[String | None, since(5)] = None
+    """The cluster that the client expects to reach; null if it does not know."""
+    node_id: Annotated[Int32, since(5)] = -1
+    """The node that the client expects to reach; -1 if it does not know."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,7 +59,7 @@ class ApiVersionsResponse:
     """Answer to `ApiVersionsRequest`."""
 
     API_KEY: ClassVar[int] = 18
-    VERSIONS: ClassVar[Versions] = between(0, 4)
+    VERSIONS: ClassVar[Versions] = between(0, 5)
     FLEXIBLE: ClassVar[Versions] = since(3)
 
     error_code: Int16 = 0

@@ -1,12 +1,12 @@
-"""DeleteGroups, API key 42 (KIP-229).
+"""DeleteGroups, API key 42 (KIP-229, KIP-1331).
 
-Source: DeleteGroupsRequest.json and DeleteGroupsResponse.json, Kafka 4.3.
+Source: DeleteGroupsRequest.json and DeleteGroupsResponse.json, Kafka 4.4.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from odradek.wire.types import Int16, Int32, String, Versions, between, since
 
@@ -17,6 +17,7 @@ class DeletableGroupResult:
 
     group_id: String = ""
     error_code: Int16 = 0
+    error_message: Annotated[String | None, since(3)] = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class DeleteGroupsRequest:
     """Delete groups without members."""
 
     API_KEY: ClassVar[int] = 42
-    VERSIONS: ClassVar[Versions] = between(0, 2)
+    VERSIONS: ClassVar[Versions] = between(0, 3)
     FLEXIBLE: ClassVar[Versions] = since(2)
 
     groups_names: list[String] = field(default_factory=list)
@@ -35,7 +36,7 @@ class DeleteGroupsResponse:
     """Answer to `DeleteGroupsRequest`."""
 
     API_KEY: ClassVar[int] = 42
-    VERSIONS: ClassVar[Versions] = between(0, 2)
+    VERSIONS: ClassVar[Versions] = between(0, 3)
     FLEXIBLE: ClassVar[Versions] = since(2)
 
     throttle_time_ms: Int32 = 0

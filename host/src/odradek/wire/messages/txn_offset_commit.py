@@ -1,6 +1,6 @@
-"""TxnOffsetCommit, API key 28 (KIP-98).
+"""TxnOffsetCommit, API key 28 (KIP-98, KIP-1319).
 
-Source: TxnOffsetCommitRequest.json and TxnOffsetCommitResponse.json, Kafka 4.3.
+Source: TxnOffsetCommitRequest.json and TxnOffsetCommitResponse.json, Kafka 4.4.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from odradek.wire.types import Int16, Int32, Int64, String, Versions, between, since
+from odradek.wire.types import NIL_UUID, Int16, Int32, Int64, String, Uuid, Versions, between, since
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +25,8 @@ class TxnOffsetCommitRequestPartition:
 class TxnOffsetCommitRequestTopic:
     """One of `TxnOffsetCommitRequest.topics`."""
 
-    name: String = ""
+    name: Annotated[String, between(0, 5)] = ""
+    topic_id: Annotated[Uuid, since(6)] = NIL_UUID
     partitions: list[TxnOffsetCommitRequestPartition] = field(default_factory=list)
 
 
@@ -41,7 +42,8 @@ class TxnOffsetCommitResponsePartition:
 class TxnOffsetCommitResponseTopic:
     """One of `TxnOffsetCommitResponse.topics`."""
 
-    name: String = ""
+    name: Annotated[String, between(0, 5)] = ""
+    topic_id: Annotated[Uuid, since(6)] = NIL_UUID
     partitions: list[TxnOffsetCommitResponsePartition] = field(default_factory=list)
 
 
@@ -50,14 +52,14 @@ class TxnOffsetCommitRequest:
     """Store the offsets of a group as part of a transaction."""
 
     API_KEY: ClassVar[int] = 28
-    VERSIONS: ClassVar[Versions] = between(0, 5)
+    VERSIONS: ClassVar[Versions] = between(0, 6)
     FLEXIBLE: ClassVar[Versions] = since(3)
 
     transactional_id: String = ""
     group_id: String = ""
     producer_id: Int64 = 0
     producer_epoch: Int16 = 0
-    generation_id: Annotated[Int32, since(3)] = -1
+    generation_id_or_member_epoch: Annotated[Int32, since(3)] = -1
     member_id: Annotated[String, since(3)] = ""
     group_instance_id: Annotated[String | None, since(3)] = None
     topics: list[TxnOffsetCommitRequestTopic] = field(default_factory=list)
@@ -68,7 +70,7 @@ class TxnOffsetCommitResponse:
     """Answer to `TxnOffsetCommitRequest`."""
 
     API_KEY: ClassVar[int] = 28
-    VERSIONS: ClassVar[Versions] = between(0, 5)
+    VERSIONS: ClassVar[Versions] = between(0, 6)
     FLEXIBLE: ClassVar[Versions] = since(3)
 
     throttle_time_ms: Int32 = 0

@@ -1,0 +1,34 @@
+"""The codec and Apache Kafka's bytes: every recorded request with an answer, decoded and encoded again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from odradek.broker.dispatch.routes import load_handlers
+from odradek.wire.codec import decode, encode
+from odradek.wire.header import flexible_request_header, flexible_response_header, read_response_header
+from support.golden import exchanges, golden_files, golden_id
+from support.headers import peek_api, read_request_header
+
+ROUTES = load_handlers()
+
+
+@pytest.mark.parametrize("path", golden_files("*"), ids=golden_id)
+def test_decoded_frames_are_encoded_to_the_same_bytes(path: Path) -> None:
+    for exchange in exchanges(path):
+        key, version = peek_api(exchange.request)
+        route = ROUTES[key]
+        if version not in route.request.VERSIONS or exchange.response is None:
+            continue
+        _, start = read_request_header(exchange.request, 0, flexible_request_header(route.request, version))
+        _, body = read_response_header(
+            exchange.response, 0, flexible_response_header(route.response, version)
+        )
+
+        request = decode(route.request, version, exchange.request, start)
+        response = decode(route.response, version, exchange.response, body)
+
+        assert encode(request, version) == exchange.request[start:], exchange.label
+        assert encode(response, version) == exchange.response[body:], exchange.label
