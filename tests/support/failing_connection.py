@@ -23,3 +23,20 @@ class FailingConnection:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.connection, name)
+
+
+class UnreadableConnection:
+    """A connection on which every query fails, as on a broken disk."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+        if statement.startswith("select"):
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+            raise error
+        return self.connection.execute(statement, *parameters)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.connection, name)

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from odradek.metadata.client_quota_store import ClientQuotaStore
+from odradek.metadata.credential_store import CredentialStore
 from odradek.metadata.store import PRODUCER_ID_BLOCK, SCHEMA_VERSION, MetadataStore, StoreError, TopicRow
+from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
-from support.failing_connection import FailingConnection
+from support.failing_connection import FailingConnection, UnreadableConnection
 
 SUBSCRIPTION, TOPIC = 16, 2
 ID_1, ID_2 = bytes(15) + b"\x02", bytes(15) + b"\x03"
@@ -230,6 +233,53 @@ def test_a_value_that_cannot_be_written_is_a_storage_error(store: MetadataStore)
     assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
+READS: dict[str, Callable[[MetadataStore], object]] = {
+    "a value": lambda store: store.value("k"),
+    "topics": lambda store: store.topics(),
+    "names": lambda store: store.resource_names(SUBSCRIPTION),
+    "a resource": lambda store: store.resource(SUBSCRIPTION, "x"),
+    "a producer id": lambda store: store.allocate_producer_id(),
+    "quotas": lambda store: list(ClientQuotaStore(store).quotas()),
+    "users": lambda store: CredentialStore(store).credentials(),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_read_that_fails_is_a_storage_error(
+    store: MetadataStore, caplog: pytest.LogCaptureFixture, read: str
+) -> None:
+    unreadable: Any = UnreadableConnection(store.connection)
+    store.connection = unreadable
+
+    with pytest.raises(ApiError, match="the metadata file: disk I/O error") as refusal:
+        READS[read](store)
+
+    assert refusal.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    [line] = caplog.records
+    assert (line.levelname, line.getMessage(), line.exc_info) == (
+        "ERROR",
+        "cannot use the metadata file",
+        None,
+    )
+    assert vars(line)["problem"] == "disk I/O error"
+    assert vars(line)["file"] == str(store.path)
+
+
+def test_failures_of_the_file_are_logged_once_a_minute(
+    store: MetadataStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.clock = clock = MockClock()
+    unreadable: Any = UnreadableConnection(store.connection)
+    store.connection = unreadable
+
+    for _ in range(180):
+        with pytest.raises(ApiError):
+            store.value("k")
+        clock.advance(1_000)
+
+    assert [vars(line)["unlogged"] for line in caplog.records] == [0, 59, 59]
+
+
 def test_the_store_continues_after_a_failed_transaction(store: MetadataStore) -> None:
     with pytest.raises(ZeroDivisionError), store.transaction():
         raise ZeroDivisionError
@@ -273,7 +323,7 @@ def test_closing_twice_is_harmless(store: MetadataStore) -> None:
 
     store.close()
 
-    with pytest.raises(sqlite3.ProgrammingError):
+    with pytest.raises(ApiError, match="closed database"):
         store.topics()
 
 

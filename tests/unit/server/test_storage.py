@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from odradek.metadata.store import CLUSTER_ID, MetadataStore, TopicRow
 from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.storage import METADATA_FILE, Storage
 from support.batches import NOW_MS, batch_of
+from support.failing_connection import UnreadableConnection
 
 
 def test_stored_data_survives_a_restart(tmp_path: Path) -> None:
@@ -163,6 +165,18 @@ def test_a_lost_metadata_file_beside_records_is_refused_and_nothing_changes(
 
     assert contents(tmp_path) == before
     assert "\n" not in str(refusal.value)
+
+
+def test_a_metadata_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, 0)
+    unreadable: Any = UnreadableConnection(storage.metadata.connection)
+    storage.metadata.connection = unreadable
+
+    message = r"data\.dir: .*metadata\.db cannot be used: disk I/O error"
+    with pytest.raises(ConfigError, match=message), storage.loading():
+        storage.metadata.topics()
+
+    storage.close()
 
 
 def test_a_metadata_file_that_only_has_users_is_refused_beside_records(tmp_path: Path) -> None:

@@ -32,12 +32,13 @@ class ClientQuotaStore:
     """The table of client quotas. Changes join an open transaction of the metadata file."""
 
     def __init__(self, metadata: MetadataStore) -> None:
+        self.metadata = metadata
         self.connection = metadata.connection
         self.connection.execute(SCHEMA)
 
     def quotas(self) -> Iterator[ClientQuotaRow]:
         """All quotas."""
-        for entity, key, value in self.connection.execute("select * from client_quotas order by entity, key"):
+        for entity, key, value in self.metadata.read("select * from client_quotas order by entity, key"):
             yield ClientQuotaRow(json.loads(entity), key, value)
 
     def put_quota(self, row: ClientQuotaRow) -> None:

@@ -30,12 +30,13 @@ class CredentialStore:
     """The table of credentials. Changes join an open transaction of the metadata file."""
 
     def __init__(self, metadata: MetadataStore) -> None:
+        self.metadata = metadata
         self.connection = metadata.connection
         self.connection.execute(SCHEMA)
 
     def credentials(self) -> list[CredentialRow]:
         """All credentials, ordered by user."""
-        rows = self.connection.execute("select * from credentials order by user, mechanism")
+        rows = self.metadata.read("select * from credentials order by user, mechanism")
         return [CredentialRow(*row) for row in rows]
 
     def put_credential(self, row: CredentialRow) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from odradek.metadata.failure import in_one_line
 from odradek.metadata.store import CLUSTER_ID
 
 COMPANIONS = ("", "-wal", "-shm", "-journal")
@@ -45,11 +46,6 @@ def damage(path: Path) -> str | None:
         is_damage = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
         return in_one_line(error) if is_damage else None
     return None if found == "ok" else in_one_line(found)
-
-
-def in_one_line(text: object) -> str:
-    """A text of SQLite, which may quote a statement with line breaks."""
-    return " ".join(str(text).split())
 
 
 def set_aside(path: Path, suffix: str) -> list[Path]:

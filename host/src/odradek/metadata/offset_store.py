@@ -15,7 +15,6 @@ from pathlib import Path
 
 from odradek.metadata.store import StoreError
 from odradek.metadata.transaction import transaction
-from odradek.wire.error_code import ErrorCode
 
 SCHEMA = """
 create table if not exists group_offsets (
@@ -79,9 +78,9 @@ class SqliteOffsetStore:
         """Apply all changes of the block or none.
 
         Raises:
-            ApiError: COORDINATOR_NOT_AVAILABLE: the file cannot be written now. Clients retry.
+            MetadataFailure: COORDINATOR_NOT_AVAILABLE: the file cannot be written now. Clients retry.
         """
-        with transaction(self.connection, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+        with transaction(self.connection):
             yield self.connection
 
     def offsets(self) -> Iterable[OffsetRow]:

@@ -6,15 +6,22 @@ rare (start, describe); code that needs a value for every request keeps its own 
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from odradek.clock import Clock
+from odradek.metadata.failure import MetadataFailure, failing_as, in_one_line
 from odradek.metadata.transaction import transaction
+from odradek.sampled_log import SampledLog
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 1
 SCHEMA = """
@@ -61,6 +68,9 @@ class MetadataStore:
 
     def __init__(self, path: Path | str) -> None:
         self.path = path
+        self.clock: Clock | None = None
+        """Paces the log of failures; without a clock only the first is logged."""
+        self._failures = SampledLog(log)
         self._depth = 0
         """Transactions that are open within each other."""
         try:
@@ -98,16 +108,34 @@ class MetadataStore:
         unless SQLite has rolled back both because the disk is full.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR: the file cannot be written now. Nothing of the block is stored.
+            MetadataFailure: KAFKA_STORAGE_ERROR: the file cannot be written now. Nothing of the block is
+                stored.
         """
         if self._depth and not self.connection.in_transaction:
-            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "the metadata file: the transaction is rolled back")
+            raise MetadataFailure(ErrorCode.KAFKA_STORAGE_ERROR, "the transaction is rolled back")
         self._depth += 1
         try:
-            with transaction(self.connection, ErrorCode.KAFKA_STORAGE_ERROR):
+            with transaction(self.connection, self._failed):
                 yield
         finally:
             self._depth -= 1
+
+    def read(self, query: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of a query.
+
+        Raises:
+            MetadataFailure: KAFKA_STORAGE_ERROR: the file cannot be read now.
+        """
+        with failing_as(self._failed):
+            return self.connection.execute(query, parameters).fetchall()
+
+    def _failed(self, error: sqlite3.Error) -> MetadataFailure:
+        problem = in_one_line(error)
+        now_ms = 0 if self.clock is None else self.clock.monotonic_ms()
+        self._failures.write(
+            logging.ERROR, now_ms, "cannot use the metadata file", file=str(self.path), problem=problem
+        )
+        return MetadataFailure(ErrorCode.KAFKA_STORAGE_ERROR, problem)
 
     def close(self) -> None:
         """Close the file; may be called twice."""
@@ -115,8 +143,8 @@ class MetadataStore:
 
     def value(self, key: str) -> str | None:
         """A value of the host itself, such as its cluster id; None if it is not set."""
-        row = self.connection.execute("select value from host where key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+        rows = self.read("select value from host where key = ?", (key,))
+        return str(rows[0][0]) if rows else None
 
     def put_value(self, key: str, value: str) -> None:
         """Set a value of the host itself.
@@ -129,7 +157,7 @@ class MetadataStore:
 
     def topics(self) -> list[TopicRow]:
         """All topics, by name."""
-        rows = self.connection.execute("select name, id, partitions from topics order by name")
+        rows = self.read("select name, id, partitions from topics order by name")
         return [TopicRow(name, bytes(topic_id), partitions) for name, topic_id, partitions in rows]
 
     def put_topic(self, topic: TopicRow) -> None:
@@ -144,18 +172,18 @@ class MetadataStore:
 
     def resource_names(self, resource_type: int) -> list[str]:
         """Names of the resources of a type that have at least one key set."""
-        rows = self.connection.execute(
+        rows = self.read(
             "select distinct resource_name from configs where resource_type = ? order by 1", (resource_type,)
         )
         return [name for (name,) in rows]
 
     def resource(self, resource_type: int, name: str) -> dict[str, str]:
         """The keys that are set on a resource; empty if it is unknown."""
-        rows = self.connection.execute(
+        rows = self.read(
             "select key, value from configs where resource_type = ? and resource_name = ?",
             (resource_type, name),
         )
-        return dict(rows.fetchall())
+        return dict(rows)
 
     def put_resource(self, resource_type: int, name: str, properties: Mapping[str, str]) -> None:
         """Replace all keys of a resource by ``properties``; an empty mapping removes the resource."""

@@ -6,26 +6,25 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
+from odradek.metadata.failure import Failed, failing_as, unavailable
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, code: ErrorCode) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection, failed: Failed = unavailable) -> Iterator[None]:
     """Apply all changes of the block or none. A nested block may fail without failing the outer one.
 
     Args:
         connection: A connection that starts no transaction itself.
-        code: The answer to clients while the file cannot be written.
+        failed: Makes the failure to raise.
 
     Raises:
-        ApiError: ``code``, with SQLite's reason.
+        MetadataFailure: The file cannot be used now.
     """
     if connection.in_transaction:
         begin, commit, undo = "savepoint part", "release part", ["rollback to part", "release part"]
     else:
         begin, commit, undo = "begin immediate", "commit", ["rollback"]
-    try:
+    with failing_as(failed):
         connection.execute(begin)
         try:
             yield
@@ -35,5 +34,3 @@ def transaction(connection: sqlite3.Connection, code: ErrorCode) -> Iterator[Non
             for statement in undo if connection.in_transaction else []:
                 connection.execute(statement)
             raise
-    except sqlite3.Error as error:
-        raise ApiError(code, f"the metadata file: {error}") from error

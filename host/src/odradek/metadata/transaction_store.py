@@ -7,15 +7,13 @@ failure may lose the last moments of both.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
+from odradek.metadata.failure import failing_as, unavailable
 from odradek.metadata.offset_store import WAL_PAGES
 from odradek.metadata.store import StoreError
 from odradek.metadata.transaction import transaction
-from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
 
 SCHEMA = "create table if not exists transactions (transactional_id text primary key, state text not null)"
 
@@ -28,7 +26,7 @@ class SqliteTransactionStore:
 
     Raises:
         StoreError: The file cannot be used.
-        ApiError: COORDINATOR_NOT_AVAILABLE from every method: the file cannot be read or written.
+        MetadataFailure: COORDINATOR_NOT_AVAILABLE from every method: the file cannot be read or written.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -43,12 +41,12 @@ class SqliteTransactionStore:
 
     def transactions(self) -> list[tuple[str, str]]:
         """All ids and their states, as passed to `put_transaction`."""
-        with unavailable():
+        with failing_as(unavailable):
             return self.connection.execute("select transactional_id, state from transactions").fetchall()
 
     def put_transaction(self, transactional_id: str, text: str) -> None:
         """Set the state of an id."""
-        with unavailable():
+        with failing_as(unavailable):
             self.connection.execute(
                 "insert or replace into transactions values (?, ?)", (transactional_id, text)
             )
@@ -56,20 +54,9 @@ class SqliteTransactionStore:
     def delete_transactions(self, transactional_ids: Iterable[str]) -> None:
         """Delete ids, all or none."""
         rows = [(transactional_id,) for transactional_id in transactional_ids]
-        with transaction(self.connection, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+        with transaction(self.connection):
             self.connection.executemany("delete from transactions where transactional_id = ?", rows)
 
     def close(self) -> None:
         """Close the connection; may be called twice."""
         self.connection.close()
-
-
-@contextmanager
-def unavailable() -> Iterator[None]:
-    """Turn errors of the file into the error with which Kafka answers while its transaction log is
-    unavailable.
-    """
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"the transaction store: {error}") from error

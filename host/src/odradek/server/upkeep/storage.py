@@ -11,7 +11,7 @@ from pathlib import Path
 from odradek.log.log_manager import LogManager
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.replica_move import MoveThrottle
-from odradek.metadata.damage import in_one_line
+from odradek.metadata.failure import MetadataFailure, in_one_line, is_outside
 from odradek.metadata.offset_store import SqliteOffsetStore
 from odradek.metadata.store import StoreError
 from odradek.metadata.transaction_store import SqliteTransactionStore
@@ -19,7 +19,6 @@ from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.data_dir import DataDir, UnusableDirectory
 from odradek.server.upkeep.metadata_recovery import open_metadata
 from odradek.wire.api_error import ApiError
-from odradek.wire.error_code import ErrorCode
 
 METADATA_FILE = "metadata.db"
 LOG_FOLDER = "logs"
@@ -107,13 +106,16 @@ class Storage:
         try:
             yield
         except (ApiError, OSError, StoreError, sqlite3.Error, UnicodeError, json.JSONDecodeError) as error:
-            # The transaction store reports errors of the metadata file by a code that clients retry.
-            coordinator = isinstance(error, ApiError) and error.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
-            if isinstance(error, ApiError | OSError) and not coordinator:
+            of_metadata = isinstance(error, MetadataFailure)
+            if isinstance(error, ApiError | OSError) and not of_metadata:
                 raise ConfigError(self.logs_key, str(error)) from error
+            cause = error.__cause__ if of_metadata else error
+            if is_outside(cause):
+                problem = f"{self.metadata_path} cannot be used: {in_one_line(cause)}"
+                raise ConfigError("data.dir", problem) from error
             raise ConfigError(
                 "data.dir",
-                f"{self.metadata_path} is damaged: {in_one_line(error)}; restore the file from a backup, or"
+                f"{self.metadata_path} is damaged: {in_one_line(cause)}; restore the file from a backup, or"
                 " move it away and start once with --recover-metadata to rebuild the topics from their"
                 " partitions",
             ) from error
