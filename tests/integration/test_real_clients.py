@@ -131,3 +131,21 @@ def test_a_separately_started_producer_appears_with_its_labels(tmp_path: Path) -
     assert row["metrics"] > 0
     assert "org.apache.kafka.producer.connection.creation.total" in row["names"]
     assert status == 0
+
+
+def test_confluent_kafka_learns_that_there_is_no_authorizer(host: ThreadedHost) -> None:
+    admin = pytest.importorskip("confluent_kafka.admin")
+    confluent_kafka = pytest.importorskip("confluent_kafka")
+    client = admin.AdminClient({"bootstrap.servers": host.bootstrap})
+    one = (admin.ResourceType.TOPIC, "t", admin.ResourcePatternType.LITERAL, "User:a", "*")
+    acl = admin.AclBinding(*one, admin.AclOperation.READ, admin.AclPermissionType.ALLOW)
+    same = admin.AclBindingFilter(*one, admin.AclOperation.READ, admin.AclPermissionType.ALLOW)
+
+    described = client.describe_acls(same).result(20)
+    changes = [*client.create_acls([acl]).values(), *client.delete_acls([same]).values()]
+
+    assert described == []  # the client drops the error, also with Kafka
+    for future in changes:
+        with pytest.raises(confluent_kafka.KafkaException) as refused:
+            future.result(20)
+        assert refused.value.args[0].code() == confluent_kafka.KafkaError.SECURITY_DISABLED
