@@ -20,6 +20,7 @@ from odradek.group.group_config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.join_group import JoinGroupResponse
 from support.classic_groups import REBALANCE_MS, SESSION_MS, GroupHost, Joined, Synced
+from support.member_sizes import check_totals
 
 ACTIONS = ("beat", "beat", "beat", "beat", "retry", "vanish", "leave", "change", "pass")
 LOST_PLACE = (
@@ -155,6 +156,7 @@ class Life:
         """Check what must always be true."""
         group = self.host.groups.groups.get("g")
         assert not self.host.groups.classic.outbox.due
+        check_totals(self.host.groups)
         if isinstance(group, ClassicGroup):
             check_members(group)
             check_state(group)

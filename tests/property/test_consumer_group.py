@@ -22,6 +22,7 @@ from odradek.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from support.consumer_groups import GROUP, assigned, by_topic
+from support.member_sizes import check_totals
 from support.mixed_groups import MixedGroups
 
 TOPICS = ("a", "b", "c")
@@ -91,6 +92,7 @@ class LifeOfAGroup:
             self.check()
 
     def check(self) -> None:
+        check_totals(self.groups.coordinator)
         self.no_partition_has_two_owners()
         self.holders_match_the_members()
 

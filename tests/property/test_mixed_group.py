@@ -21,6 +21,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.leave_group import MemberIdentity
 from property.test_consumer_group import SUBSCRIPTIONS, Consumer, LifeOfAGroup
 from support.consumer_groups import GROUP
+from support.member_sizes import check_totals
 from support.mixed_groups import MixedGroups
 
 TOLD_TO_JOIN = (
@@ -137,6 +138,7 @@ class LifeOfAMixedGroup(LifeOfAGroup):
                 classic.fenced()
 
     def check(self) -> None:
+        check_totals(self.groups.coordinator)
         group = self.groups.coordinator.groups.get(GROUP)
         self.kinds[type(group)] += 1
         everybody: list[Consumer | ClassicConsumer] = [*self.consumers, *self.classics]

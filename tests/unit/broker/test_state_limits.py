@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from odradek.broker.broker import Broker, BrokerSettings
 from odradek.group.group_config import GroupConfig
+from odradek.group.member_sizes import PARTITION_BYTES
 from odradek.log.partition_log import PartitionLog
 from odradek.log.producer_ids import ProducerIdConfig
 from odradek.metadata.offset_store import SqliteOffsetStore
@@ -47,13 +49,14 @@ from odradek.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from odradek.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from odradek.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from odradek.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from odradek.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -61,6 +64,7 @@ from odradek.wire.messages.txn_offset_commit import (
 )
 from support.batches import batch_of
 from support.broker import BrokerClient, make_broker
+from support.group_client import DELAY_MS, SESSION_MS, GroupClient
 
 OK, REFUSED = ErrorCode.NONE, ErrorCode.POLICY_VIOLATION
 
@@ -218,6 +222,109 @@ def test_configured_groups() -> None:
 
     assert codes == [OK, OK, REFUSED, OK, REFUSED]
     assert of(client.broker, "configured groups") == (2, 2)
+
+
+# Members
+
+
+def join(
+    client: GroupClient, group_id: str, member_id: str = "", metadata: bytes = b"m"
+) -> JoinGroupResponse:
+    """Join a classic group; the answer of a version that needs no member id, if it is there at once."""
+    answers = client.post(client.joining(group_id, member_id, metadata), 3)
+    answer = answers[0] if answers else JoinGroupResponse()
+    assert isinstance(answer, JoinGroupResponse)
+    return answer
+
+
+def test_members_of_all_groups() -> None:
+    client = GroupClient(make_broker(groups=GroupConfig(max_members=3)))
+    client.broker.topics.create("t", 1, {})
+
+    codes = [
+        join(client, "a").error_code,
+        join(client, "b").error_code,
+        join_consumer(client, "c"),
+        join(client, "b").error_code,
+        join_consumer(client, "d"),
+        join_consumer(client, "c"),
+        join_classic(client, "e"),
+    ]
+
+    assert codes == [OK, OK, OK, REFUSED, REFUSED, OK, REFUSED]
+    assert of(client.broker, "group members") == (3, 3)
+    assert sorted(group.group_id for group in client.broker.groups) == ["a", "b", "c"]
+
+
+def test_member_ids_that_are_not_used_count_too() -> None:
+    client = GroupClient(make_broker(groups=GroupConfig(max_members=2)))
+
+    codes = [join_classic(client, "a"), join_classic(client, "a"), join_classic(client, "b")]
+    client.clock.advance(SESSION_MS)
+
+    assert codes == [OK, OK, REFUSED]
+    assert of(client.broker, "group members") == (0, 1)
+    assert join_classic(client, "b") == OK
+
+
+def test_a_member_that_leaves_makes_room() -> None:
+    client = GroupClient(make_broker(groups=GroupConfig(max_members=1)))
+    client.broker.topics.create("t", 1, {})
+    join_consumer(client, "c")
+
+    client.send(ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", member_epoch=-1))
+
+    assert join_consumer(client, "d") == OK
+
+
+def test_the_bytes_of_members() -> None:
+    client = GroupClient(make_broker(groups=GroupConfig(max_member_bytes=1_000)))
+
+    codes = [
+        join(client, "a", metadata=b"x" * 600).error_code,
+        join(client, "b", metadata=b"x" * 600).error_code,
+        join(client, "c", metadata=b"x" * 300).error_code,
+    ]
+
+    assert codes == [OK, REFUSED, OK]
+    assert of(client.broker, "bytes of group members") == (600 + 300 + 2 * len("range"), 1)
+
+
+def test_the_bytes_of_assignments() -> None:
+    client = GroupClient(make_broker(groups=GroupConfig(max_member_bytes=1_000)))
+    answers = client.post(client.joining("a"), 3)
+    client.clock.advance(DELAY_MS)
+    (joined,) = answers
+
+    refused, accepted = (
+        client.post(
+            SyncGroupRequest(
+                group_id="a",
+                generation_id=joined.generation_id,
+                member_id=joined.member_id,
+                assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=bytes(size))],
+            ),
+            3,
+        )[0].error_code
+        for size in (1_000, 500)
+    )
+
+    assert (refused, accepted) == (REFUSED, OK)
+    assert of(client.broker, "bytes of group members") == (506, 1)
+
+
+def test_a_large_subscription_of_a_known_member_is_refused() -> None:
+    client = GroupClient(make_broker(groups=GroupConfig(max_member_bytes=500)))
+    client.broker.topics.create("t", 1, {})
+    join_consumer(client, "c")
+    (group,) = client.broker.groups
+    beat = ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", member_epoch=group.generation)
+    larger = replace(beat, subscribed_topic_names=["x" * 1_000])
+
+    codes = [client.send(request).error_code for request in (larger, beat)]
+
+    assert codes == [REFUSED, OK]
+    assert of(client.broker, "bytes of group members") == (len("t") + PARTITION_BYTES, 1)
 
 
 # Offsets

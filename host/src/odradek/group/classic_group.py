@@ -14,6 +14,7 @@ from odradek.group.classic_member import ClassicMember, Protocols
 from odradek.group.classic_state import MAY_FOLLOW, ClassicState
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from odradek.group.group import Committer, GroupType, PartitionCheck
+from odradek.group.member_sizes import MemberSizes, protocols_size
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
@@ -52,6 +53,7 @@ class ClassicGroup:
         """Member ids that were assigned with MEMBER_ID_REQUIRED but not used yet, with their session
         timers.
         """
+        self.sizes = MemberSizes()
         self.protocol_support: Counter[str] = Counter()
         """The number of members that support each protocol."""
         self.joins_parked = 0
@@ -110,6 +112,7 @@ class ClassicGroup:
             self.protocol_type = protocol_type
             self.empty_since_ms = None
         self.members[member.member_id] = member
+        self.measure(member)
         self.protocol_support.update(member.protocol_names)
         if member.group_instance_id is not None:
             self.static_members[member.group_instance_id] = member.member_id
@@ -120,6 +123,7 @@ class ClassicGroup:
     def remove(self, member_id: str) -> ClassicMember:
         """Remove a member. If it was the leader, the next member becomes the leader."""
         member = self.members.pop(member_id)
+        self.sizes.drop(member_id)
         member.end_session()
         self.forget_protocols(member)
         self.joins_parked -= member.join is not None
@@ -130,12 +134,18 @@ class ClassicGroup:
             self.leader_id = next(iter(self.members), None)
         return member
 
+    def measure(self, member: ClassicMember) -> None:
+        """Count the present size of a member."""
+        self.sizes.put(member.member_id, protocols_size(member.protocols) + len(member.assignment))
+
     def forget_pending(self, member_id: str) -> bool:
         """Remove a pending member id, which was used or has timed out; return whether it was pending."""
         session = self.pending_members.pop(member_id, None)
         if session is None:
             return False
         session.cancel()
+        if member_id not in self.members:
+            self.sizes.drop(member_id)
         return True
 
     def replace_static(self, instance_id: str, member_id: str) -> ClassicMember:
@@ -155,6 +165,8 @@ class ClassicGroup:
         if self.leader_id == old_id:
             self.leader_id = member_id
         member.member_id = member_id
+        self.sizes.drop(old_id)
+        self.measure(member)
         return member
 
     def park_join(
@@ -189,6 +201,7 @@ class ClassicGroup:
         """Replace the protocols of a member."""
         self.forget_protocols(member)
         member.protocols = protocols
+        self.measure(member)
         self.protocol_support.update(member.protocol_names)
 
     def forget_protocols(self, member: ClassicMember) -> None:
@@ -303,6 +316,7 @@ class ClassicGroup:
         """Do nothing: clients of the classic protocol detect changes with Metadata."""
 
     def close(self) -> None:
+        self.sizes.detach()
         for member in self:
             member.end_session()
         for session in (*self.pending_members.values(), self.join_timer, self.sync_timer):

@@ -17,6 +17,7 @@ from odradek.group.classic_rebalance import ClassicRebalance
 from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Group
 from odradek.group.group_config import GroupConfig
+from odradek.group.member_sizes import GroupTotals
 from odradek.group.mixed_group import MixedJoin
 from odradek.group.outbox import Outbox
 from odradek.settings.state_limit import StateLimit
@@ -39,6 +40,9 @@ class Registry(Protocol):
     def random_uuid(self) -> bytes:
         """16 random bytes."""
 
+    def replace(self, group: Group) -> None:
+        """Register a group, which may replace an empty one."""
+
     def put(self, group: Group) -> None:
         """Replace an empty group."""
 
@@ -46,6 +50,7 @@ class Registry(Protocol):
         """Store a group, or forget it if it was never used."""
 
     groups_limit: StateLimit
+    totals: GroupTotals
 
     def check_not_owned(self, group_id: str) -> None:
         """Refuse members for a group of the host's own."""
@@ -67,13 +72,15 @@ class ClassicProtocol:
         """Enter a group, or take part in its rebalance. An unknown group is created.
 
         Raises:
-            ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, or one of `ClassicJoin.run`.
+            ApiError: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, or one of `check_room`, `group_to_join` and
+                `ClassicJoin.run`.
         """
         check_group_id(request.group_id)
         self.registry.check_not_owned(request.group_id)
         config = self.registry.config
         if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
             raise ApiError(ErrorCode.INVALID_SESSION_TIMEOUT)
+        self.check_room(request)
         mixed = self.mixed_group(request.group_id)
         if mixed is not None:
             with self.outbox:
@@ -84,6 +91,19 @@ class ClassicProtocol:
                 return ClassicJoin(self.rebalance, group, request, joiner, self.registry.random_uuid()).run()
             finally:
                 self.forget_if_unused(group)
+
+    def check_room(self, request: JoinGroupRequest) -> None:
+        """Check that all groups together have room for the member.
+
+        Raises:
+            ApiError: POLICY_VIOLATION.
+        """
+        group = self.registry.groups.get(request.group_id)
+        sizes, place = None, None
+        if group is not None:
+            sizes, place = group.sizes, group.static_members.get(request.group_instance_id or "")
+        size = sum(len(protocol.name) + len(protocol.metadata) for protocol in request.protocols)
+        self.registry.totals.check(sizes, (request.member_id, place), size)
 
     def group_to_join(self, request: JoinGroupRequest) -> ClassicGroup:
         """The group to join. An empty one of the other protocol becomes a classic one.
@@ -100,7 +120,7 @@ class ClassicProtocol:
             self.registry.groups_limit.check()
         group = ClassicGroup(request.group_id, generation=0 if known is None else known.generation)
         if known is None:
-            self.registry.groups[request.group_id] = group
+            self.registry.replace(group)
         else:
             self.registry.put(group)
         return group
@@ -127,6 +147,7 @@ class ClassicProtocol:
         if mixed is not None:
             with self.outbox:
                 return mixed_group.sync(mixed, request)
+        self.registry.totals.bytes_limit.check(sum(len(each.assignment) for each in request.assignments))
         group = self.group_of_member(request.group_id)
         with self.outbox:
             return classic_sync.sync(self.rebalance, group, request)

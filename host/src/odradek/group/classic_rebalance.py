@@ -160,6 +160,7 @@ class ClassicRebalance:
         """Answer parked SyncGroups because the generation ends before its leader has assigned: join again."""
         for member in group:
             member.assignment = b""
+            group.measure(member)
             if member.sync is not None:
                 self.answer_sync(group, member, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
@@ -169,6 +170,7 @@ class ClassicRebalance:
         """
         for member in group:
             member.assignment = assignments.get(member.member_id, b"")
+            group.measure(member)
         group.transition(ClassicState.STABLE)
         for member in group:
             self.answer_sync(group, member, self.assignment(group, member))
@@ -251,6 +253,7 @@ class ClassicRebalance:
 
     def arm_pending(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         """Start the session timer of a member id that was assigned but not used yet."""
+        group.sizes.put(member_id, 0)
         group.pending_members[member_id] = self.timer.schedule(
             self.clock.monotonic_ms() + timeout_ms, partial(self.end_pending, group, member_id)
         )

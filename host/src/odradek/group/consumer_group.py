@@ -19,6 +19,7 @@ from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.group import MEMBER_EPOCH_VERSION, Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
 from odradek.group.group_subscriptions import GroupSubscriptions
+from odradek.group.member_sizes import PARTITION_BYTES, MemberSizes, protocols_size, topics_size
 from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferred_assignor
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
@@ -58,6 +59,7 @@ class ConsumerGroup:
         self.group_epoch = max(generation, FIRST_EPOCH)
         self.empty_since_ms = empty_since_ms
         self.members: dict[str, ConsumerMember] = {}
+        self.sizes = MemberSizes()
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
         self.subscriptions = GroupSubscriptions(topics, config.regex_bounds)
@@ -118,11 +120,20 @@ class ConsumerGroup:
     def add(self, member: ConsumerMember, instance_id: str | None) -> None:
         """Add a new member, which holds nothing, or give a known member another instance id."""
         self.members[member.member_id] = member
+        self.measure(member)
         self.forget_instance(member)
         member.instance_id = instance_id
         if instance_id is not None:
             self.static_members[instance_id] = member.member_id
         self.empty_since_ms = None
+
+    def measure(self, member: ConsumerMember) -> None:
+        """Count the present size of a member."""
+        size = topics_size(member.subscribed_topic_names, member.subscribed_topic_regex)
+        if member.classic is not None:
+            size += protocols_size(member.classic.protocols)
+        partitions = len(member.assigned) + len(member.pending_revocation)
+        self.sizes.put(member.member_id, size + partitions * PARTITION_BYTES)
 
     def forget_instance(self, member: ConsumerMember) -> None:
         """Release the instance id of a member."""
@@ -138,6 +149,7 @@ class ConsumerGroup:
         member = old.successor(member_id)
         old.stop_timers()
         del self.members[old.member_id]
+        self.sizes.drop(old.member_id)
         self.forget_instance(old)
         self.add(member, old.instance_id)
         self.target.replace(old.member_id, member_id)
@@ -167,6 +179,7 @@ class ConsumerGroup:
         """Forget a member and free its partitions."""
         member.stop_timers()
         del self.members[member.member_id]
+        self.sizes.drop(member.member_id)
         self.forget_instance(member)
         self.target.by_member.pop(member.member_id, None)
         for partition in (*member.assigned, *member.pending_revocation):
@@ -178,6 +191,7 @@ class ConsumerGroup:
         for partition in member.pending_revocation:
             del self.holders[partition]
         member.pending_revocation = {}
+        self.measure(member)
         member.previous_member_epoch = member.member_epoch
         member.member_epoch = STATIC_LEAVE_EPOCH
 
@@ -295,6 +309,7 @@ class ConsumerGroup:
 
     def close(self) -> None:
         """See `Group`."""
+        self.sizes.detach()
         for member in self.members.values():
             member.stop_timers()
 

@@ -114,7 +114,9 @@ def heartbeat(
     owned = owned_partitions(request)
     member = admitted(group, request, owned)
     assigned = member.assigned
-    member.speak_classic(None)
+    if member.classic is not None:
+        member.speak_classic(None)
+        group.measure(member)
     step(group, member, update(member, request, client), owned)
     group.restart_session(member)
     return ConsumerGroupHeartbeatResponse(
@@ -155,6 +157,9 @@ def step(
     )
     if member.assigned is not assigned or member.pending_revocation is not pending:
         group.hold(member, assigned, pending)
+        group.measure(member)
+    elif subscription_changed:
+        group.measure(member)
     if (member.state, member.member_epoch) != (state, epoch) or member.pending_revocation is not pending:
         # The member has progressed, or has more to give up: its time starts again.
         group.restart_rebalance(member)

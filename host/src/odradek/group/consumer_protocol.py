@@ -16,6 +16,7 @@ from odradek.group.consumer_heartbeat import Client, check_request, heartbeat, l
 from odradek.group.consumer_member import JOIN_EPOCH, ConsumerMember
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.group.group_migration import check_upgrade, upgrade
+from odradek.group.member_sizes import topics_size
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -51,6 +52,10 @@ def answer_heartbeat(
         return leave(group, request)
     if not request.member_id:
         request.member_id = uuid_text(coordinator.random_uuid())
+    if request.member_epoch == JOIN_EPOCH or request.subscribed_topic_names or request.subscribed_topic_regex:
+        size = topics_size(request.subscribed_topic_names, request.subscribed_topic_regex)
+        place = group.static_members.get(request.instance_id or "")
+        coordinator.totals.check(group.sizes, (request.member_id, place), size)
     response = heartbeat(group, request, client)
     if coordinator.groups.get(group.group_id) is not group:
         coordinator.adopt(group)  # only now: a refused member must not create or migrate a group

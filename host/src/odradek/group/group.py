@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from odradek.group.member_sizes import MemberSizes
+
 PartitionCheck = Callable[[bytes, int], None]
 """Checks one partition (topic id, index) of a commit; raises `ApiError` to refuse it."""
 MEMBER_EPOCH_VERSION = 9
@@ -48,6 +50,9 @@ class Group(Protocol):
     """
 
     group_id: str
+    sizes: MemberSizes
+    static_members: dict[str, str]
+    """Member ids by instance id."""
 
     @property
     def group_type(self) -> GroupType:

@@ -54,6 +54,14 @@ class GroupConfig:
         "Most groups, with members or with offsets only, and most groups with a configuration of their own.",
         unit="groups",
     )
+    max_members: int = setting(
+        "group.members.max", Whole(INT, 1), 100_000,
+        "Most members of all groups together, with ids that are given out but not used yet.", unit="members",
+    )
+    max_member_bytes: int = setting(
+        "group.members.max.bytes", Whole(LONG, 1), 268_435_456,
+        "Most bytes that all members together take: protocols, topic names and assignments.", unit="bytes",
+    )
     max_offsets: int = setting(
         "offsets.max", Whole(INT, 1), 1_000_000,
         "Most offsets of all groups together, committed or in open transactions.", unit="offsets",

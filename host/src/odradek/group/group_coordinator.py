@@ -21,6 +21,7 @@ from odradek.group.group_config import GROUPS_KEY, GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
+from odradek.group.member_sizes import GroupTotals
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.topic_view import TopicView
 from odradek.settings.state_limit import Refusals, StateLimit
@@ -50,6 +51,7 @@ class GroupCoordinator:
     """
     groups_limit: StateLimit = field(init=False)
     configs_limit: StateLimit = field(init=False)
+    totals: GroupTotals = field(init=False)
     classic: ClassicProtocol = field(init=False)
     """Answers the members of classic groups."""
 
@@ -59,16 +61,24 @@ class GroupCoordinator:
         self.configs_limit = StateLimit(
             "configured groups", GROUPS_KEY, most, self.own_configs.__len__, Refusals(clock)
         )
+        self.totals = GroupTotals(self.config.max_members, self.config.max_member_bytes, clock)
         self.classic = ClassicProtocol(self)
         for row in self.store.groups():
-            self.groups[row[0]] = self.restored(row)
+            self.replace(self.restored(row))
         total = OffsetTotal(self.config.max_offsets, self.config.max_offsets_metadata, clock)
         self.offsets = GroupOffsets(self.store, self.make_simple_group, total=total)
 
     @property
     def limits(self) -> list[StateLimit]:
-        total = self.offsets.total
-        return [self.groups_limit, self.configs_limit, total.number_limit, total.metadata_limit]
+        offsets, totals = self.offsets.total, self.totals
+        return [
+            self.groups_limit,
+            self.configs_limit,
+            totals.members_limit,
+            totals.bytes_limit,
+            offsets.number_limit,
+            offsets.metadata_limit,
+        ]
 
     def restored(self, row: GroupRow) -> Group:
         """A group after a restart, which is empty."""
@@ -173,6 +183,7 @@ class GroupCoordinator:
         if before is not None and before is not group:
             before.close()
         self.groups[group.group_id] = group
+        group.sizes.attach(self.totals)
 
     def save(self, group: Group) -> None:
         """Store the part of a group that survives a restart: its type, its generation and when it became
@@ -258,7 +269,7 @@ class GroupCoordinator:
     def make_simple_group(self, group_id: str) -> None:
         """Create a group for offsets only, without members or protocol type, unless the group exists."""
         if group_id not in self.groups:
-            self.groups[group_id] = ClassicGroup(group_id)
+            self.replace(ClassicGroup(group_id))
 
     def remove(self, group_id: str) -> None:
         """Delete a group and all its offsets.

@@ -60,6 +60,7 @@ class MixedJoin:
             return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
         member = self.admitted(member_id)
         member.speak_classic(ClassicMembership(request.session_timeout_ms, protocols))
+        group.measure(member)
         # A member gives up everything that it does not report as owned before it joins: reconcile it at once.
         step(group, member, self.update(member, subscription), self.owned(subscription))
         self.wait_for_sync(member)

@@ -22,7 +22,8 @@ Ignored fields:
 Differs from Kafka:
     * An expression does not match internal topics, so a member reads telemetry only if it names the topic.
     * More than 1 MiB of topic names is INVALID_REQUEST; Kafka fails when it stores the member.
-    * A new group beyond ``groups.max`` is POLICY_VIOLATION.
+    * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and topic names beyond
+      ``group.members.max.bytes`` are POLICY_VIOLATION.
     * An expression beyond ``group.consumer.regex.max.length`` or ``group.consumer.regex.max.steps``, or with
       more than 200 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
     * Expressions are resolved at once, and again after topics change; Kafka does this in the background.

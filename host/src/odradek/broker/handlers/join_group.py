@@ -18,7 +18,8 @@ Ignored fields:
 Differs from Kafka:
     * More than 1 MiB of protocol metadata from one member is INVALID_REQUEST; Kafka fails later, when it
       stores the group.
-    * A new group beyond ``groups.max`` is POLICY_VIOLATION.
+    * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and protocols beyond
+      ``group.members.max.bytes`` are POLICY_VIOLATION.
     * There are at most 10000 pending member ids in a group; one more is GROUP_MAX_SIZE_REACHED.
     * If a waiting member sends a second JoinGroup, the first is answered with REBALANCE_IN_PROGRESS; Kafka
       never answers it.

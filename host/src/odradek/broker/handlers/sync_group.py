@@ -8,7 +8,8 @@ Versions:
     * v3: static members. v5: protocol type and name are compared with the group's. A request without them is
       INCONSISTENT_GROUP_PROTOCOL, whatever else is wrong with it.
 Differs from Kafka:
-    * Assignments of more than 64 MiB together are INVALID_REQUEST.
+    * Assignments of more than 64 MiB together are INVALID_REQUEST; beyond ``group.members.max.bytes`` they
+      are POLICY_VIOLATION.
     * If a waiting member sends a second SyncGroup, the first is answered with REBALANCE_IN_PROGRESS; Kafka
       never answers it.
 """
