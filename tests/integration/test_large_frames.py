@@ -12,13 +12,13 @@ import pytest
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import Channel
-from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
+from odradek.server.sockets.large_frame import HUGE_FRAME_BYTES, SHARED_BUFFER_BYTES
 from odradek.server.sockets.turns import Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from support.loops import loops
 from support.memory import memory_of
 
-SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, 5_000_000, 2)
+SIZES = (1, 70_000, 2_000_000, 3, 1_000_000, 65_536, 65_535, HUGE_FRAME_BYTES, 5_000_000, 2)
 
 
 class SizeDispatcher:

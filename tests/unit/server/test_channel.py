@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
+import mmap
 import struct
 import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -21,7 +24,7 @@ from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
 from odradek.server.sockets.channel import READ_AHEAD_BYTES, WRITTEN_TOGETHER, Channel
 from odradek.server.sockets.held_bytes import Memory
-from odradek.server.sockets.large_frame import LargeFrame
+from odradek.server.sockets.large_frame import HUGE_FRAME_BYTES, HugeFrame, LargeFrame
 from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
@@ -383,6 +386,54 @@ def test_the_length_of_a_large_frame_allocates_no_memory(channel: Channel, come:
     assert isinstance(protocol, LargeFrame)
     assert len(protocol.frame) == come
     assert sys.getsizeof(protocol.frame) < come * 1.2 + 100
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+def test_the_length_of_a_huge_frame_takes_no_memory(listener: ScriptedListener) -> None:
+    listener.max_request_bytes = 100_000_000
+    before = resident_bytes()
+    channels = [Channel(listener) for _ in range(10)]
+
+    for channel in channels:
+        channel.connection_made(RecordingTransport())
+        receive(channel, struct.pack(">i", 90_000_000) + bytes(100_000))
+
+    assert all(isinstance(transport(channel).protocol, HugeFrame) for channel in channels)
+    assert listener.memory.requests.total_bytes == 10 * 100_004
+    assert resident_bytes() - before < 50_000_000
+
+
+@pytest.mark.parametrize("muted", [False, True])
+def test_a_huge_frame_is_answered(channel: Channel, listener: ScriptedListener, muted: bool) -> None:
+    request = bytes(range(256)) * (HUGE_FRAME_BYTES // 256)
+    channel.max_request_bytes = len(request)
+    stream = framed(request)
+    receive(channel, stream[:500_000])
+    if muted:
+        channel.pause_writing()
+    receive(channel, stream[500_000:])
+    if muted:
+        receive(channel, framed(b"b"))
+        channel.resume_writing()
+        listener.run_turns()
+
+    assert written(channel) == b"<" + request + b">" + b"<b>" * muted
+
+
+def test_a_huge_frame_without_pages_is_a_large_one(channel: Channel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, "no memory")
+
+    monkeypatch.setattr("odradek.server.sockets.large_frame.mmap.mmap", refuse)
+    request = b"x" * HUGE_FRAME_BYTES
+    channel.max_request_bytes = len(request)
+
+    receive(channel, framed(request))
+
+    assert written(channel) == b"<" + request + b">"
 
 
 def test_large_frames_that_share_a_buffer_do_not_mix(listener: ScriptedListener) -> None:

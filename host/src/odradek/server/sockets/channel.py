@@ -16,7 +16,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import struct
-from typing import Any
+from mmap import mmap
+from typing import Any, cast
 
 from odradek.broker.dispatch.routes import CloseConnection
 from odradek.broker.dispatch.throttling import Throttled
@@ -24,7 +25,7 @@ from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.server.sockets.channel_owner import ChannelOwner
 from odradek.server.sockets.held_bytes import COUNTED_BYTES
-from odradek.server.sockets.large_frame import LargeFrame, switch
+from odradek.server.sockets.large_frame import large_frame, switch
 from odradek.server.sockets.sending import Sending
 from odradek.wire.api_error import ApiError
 from odradek.wire.errors import WireError
@@ -170,7 +171,7 @@ class Channel(asyncio.Protocol):
             return False
         if len(beginning) >= frame_bytes or self.not_reading:
             return False
-        LargeFrame(self, frame_bytes, beginning, self.owner.shared_buffer).take_over(self.transport)
+        large_frame(self, frame_bytes, beginning, self.owner.shared_buffer).take_over(self.transport)
         self.buffer = None
         self.large_frame_grew(len(beginning), frame_bytes - len(beginning))
         return True
@@ -189,10 +190,11 @@ class Channel(asyncio.Protocol):
             self.counted_bytes = held
             self.owner.memory.requests.hold(self, held)
 
-    def large_frame_received(self, frame: bytearray) -> None:
+    def large_frame_received(self, frame: bytearray | mmap) -> None:
         """Take the transport back and answer a large frame. Nothing after it has been read."""
         switch(self.transport, self, reads=not self.not_reading)
-        self.buffer = frame
+        # one that has to wait can be appended to
+        self.buffer = bytearray(frame) if self.muted else cast(bytearray, frame)
         self.frame_bytes = 0
         self.take_in()
 
