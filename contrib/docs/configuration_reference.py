@@ -29,6 +29,7 @@ TABLE_OF_SECTION = {
     "broker": "host",
     "metrics_push": "host",
     "upkeep": "host",
+    "workers": "host",
     "longer_units": "host",
     "producer_ids": "host",
     "sasl": "host",

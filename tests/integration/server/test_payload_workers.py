@@ -13,8 +13,8 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from odradek.log.batch_work import BatchesWork, BatchWork
 from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import InvalidRecords
-from odradek.server.plugins import payload_workers
 from odradek.server.plugins.payload_workers import PayloadWorkers, Work, WorkerFailed
+from odradek.server.worker_settings import WorkerSettings
 from odradek.telemetry.payload import PayloadLimits, PayloadWork
 from odradek.wire.compression import Codec, CorruptData, TooLarge
 from odradek.wire.error_code import ErrorCode
@@ -41,11 +41,15 @@ async def outcomes(workers: PayloadWorkers, *works: Work) -> list[Any]:
     return await asyncio.wait_for(asyncio.gather(*futures), 20)
 
 
-def run(*works: Work) -> list[Any]:
+def run(*works: Work, settings: WorkerSettings | None = None) -> list[Any]:
     async def scenario() -> list[bytes | Exception]:
-        workers = PayloadWorkers(1)
+        workers = PayloadWorkers(1, settings)
         try:
-            return await outcomes(workers, *works)
+            found = await outcomes(workers, *works)
+            if settings is not None:
+                refused = sum(isinstance(each, WorkerFailed) for each in found)
+                assert (workers.taken, workers.refused) == (len(works) - refused, refused)
+            return found
         finally:
             await workers.close()
 
@@ -102,19 +106,18 @@ def test_a_worker_that_dies_fails_its_payload_and_is_replaced() -> None:
     assert opened == good
 
 
-def test_waiting_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload_workers, "MAX_QUEUED_BYTES", 250_000)
+def test_waiting_bytes_are_bounded_and_refusals_are_counted() -> None:
     good = LARGE.SerializeToString()
 
-    results = run(*[work(good)] * 3)
+    results = run(*[work(good)] * 3, settings=WorkerSettings(queue_max_bytes=250_000))
 
     assert [isinstance(result, WorkerFailed) for result in results] == [False, True, True]
 
 
-def test_the_number_of_waiting_payloads_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload_workers, "MAX_QUEUED", 2)
+def test_the_number_of_waiting_payloads_is_bounded() -> None:
+    payloads = [work(LARGE.SerializeToString())] * 4
 
-    results = run(*[work(LARGE.SerializeToString())] * 4)
+    results = run(*payloads, settings=WorkerSettings(queue_max_requests=2))
 
     assert [isinstance(result, WorkerFailed) for result in results] == [False, False, True, True]
 

@@ -19,6 +19,7 @@ from odradek.deferred import Deferred, offload_inline
 from odradek.group.group_coordinator import GroupCoordinator
 from odradek.log.batch_work import BatchOffload
 from odradek.log.log_manager import LogManager
+from odradek.log.log_validator import DECOMPRESSED_BYTES
 from odradek.metadata.store import MetadataStore
 from odradek.plugin.context import ConnectionContext
 from odradek.quota.connection_quotas import ConnectionQuotas
@@ -99,6 +100,11 @@ class BrokerSettings:
         "producers split the batch.", unit="records",
     )
     """Kafka has no bound. The default is ten times the largest default batch of librdkafka."""
+    produce_decompressed_max_bytes: int = setting(
+        "produce.decompressed.max.bytes", Whole(INT, 1), DECOMPRESSED_BYTES,
+        "What a compressed batch of a producer may open to, or 16 times `max.message.bytes` if that is more; "
+        "beyond it MESSAGE_TOO_LARGE.", unit="bytes",
+    )
     produce_inline_records: int = setting(
         "produce.inline.records", Whole(INT), 5_000,
         "Records and headers of one request that are validated on the event loop; a worker process validates "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from odradek.delivery.log_cursor import MAX_MALFORMED
 from odradek.plugin.config import ConfigError
 from odradek.settings.kinds import LONG, Whole
 from odradek.settings.setting import setting
@@ -63,6 +64,11 @@ class ForwarderSettings:
         "failure.max.attempts", Whole(LONG, 1), 5,
         "Failed attempts before a batch is split in half; a batch of one push is given up instead.",
         unit="attempts",
+    )
+    malformed_max_records: int = setting(
+        "malformed.max.records", Whole(LONG, 1), MAX_MALFORMED,
+        "Records of one batch that are no pushes and become dead letters; further ones are only counted.",
+        unit="records",
     )
     # fmt: on
 

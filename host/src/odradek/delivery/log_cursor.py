@@ -27,8 +27,7 @@ CONTROL = "control"
 """The marker at the end of a transaction: not a client's record."""
 MAX_BATCH_BYTES = 256 << 20
 MAX_MALFORMED = 100
-"""Malformed records of one batch that become dead letters. A dead letter takes a hundred times as long as a
-skip, so the others are only counted: junk must not hold up the pushes after it."""
+"""Default of ``malformed.max.records``."""
 
 
 class Chunk(NamedTuple):
@@ -46,6 +45,10 @@ class LogCursor:
     """One position per partition: the next offset to be read."""
 
     expected: dict[int, int]
+    max_malformed: int = MAX_MALFORMED
+    """Malformed records of one batch that become dead letters. A dead letter takes a hundred times as long as
+    a skip, so the others are only counted: junk must not hold up the pushes after it.
+    """
     origin: dict[int, int] = field(init=False)
     """The positions at which the accounts begin."""
     rewound: int = 0
@@ -96,13 +99,13 @@ class LogCursor:
         malformed = 0
         for record in found:
             offset = record.offset
-            if malformed < MAX_MALFORMED or may_be_push(record):
+            if malformed < self.max_malformed or may_be_push(record):
                 read = spooled(index, record)
                 if read.fault is None or offset < self.expected[index]:
                     yield read
                     continue
                 malformed += 1
-                if malformed <= MAX_MALFORMED:
+                if malformed <= self.max_malformed:
                     yield read
                     continue
             self.pass_over(index, offset, EXPIRED)

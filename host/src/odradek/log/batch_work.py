@@ -8,6 +8,7 @@ from typing import Any
 
 from odradek.log.log_config import LogConfig
 from odradek.log.log_validator import (
+    DECOMPRESSED_BYTES,
     STAMPED_BYTES,
     OpeningBudget,
     PreparedBatch,
@@ -28,6 +29,7 @@ class BatchWork:
     config: LogConfig
     now_ms: int
     check: RecordCheck | None = None
+    batch_bytes: int = DECOMPRESSED_BYTES
 
     def __call__(self) -> Prepared:
         """The prepared batch, or its refusal. An unchanged body is left out, because the host has it."""
@@ -38,7 +40,7 @@ class BatchWork:
                 header,
                 self.config,
                 self.now_ms,
-                OpeningBudget.unlimited(),
+                OpeningBudget.unlimited(self.batch_bytes),
                 self.check,
             )
         except ApiError as error:

@@ -39,10 +39,10 @@ from odradek.wire.record_scan import RecordScan, ScanTooLong, scan_records
 
 LEADER_EPOCH: Final = 0
 """There is one node, which has always led every partition."""
-MIN_DECOMPRESSED_BYTES: Final = 16 << 20
+DECOMPRESSED_BYTES: Final = 16 << 20
 DECOMPRESSED_RATIO: Final = 16
-"""A decompressed batch may have this many times ``max.message.bytes``, and always 16 MiB. Kafka has no
-bound.
+"""A decompressed batch may have this many times ``max.message.bytes``, and always
+``produce.decompressed.max.bytes``. Kafka has no bound.
 """
 LISTING: Final = 8
 """How many times as long as a scan it takes to make `Record` objects, and a batch of them."""
@@ -90,6 +90,8 @@ class OpeningBudget:
     """Of compressed batches only."""
     batch_records: int = INT64_MAX
     """The most records that one batch may have at all."""
+    batch_bytes: int = DECOMPRESSED_BYTES
+    """What each batch may open to at all, even if ``max.message.bytes`` is small."""
 
     def charge(self, records: int) -> None:
         """Use up a part of the budget.
@@ -102,9 +104,9 @@ class OpeningBudget:
         self.records -= records
 
     @classmethod
-    def unlimited(cls) -> OpeningBudget:
+    def unlimited(cls, batch_bytes: int = DECOMPRESSED_BYTES) -> OpeningBudget:
         """The budget of a process that serves no connections, and of the host's own batches."""
-        return cls(INT64_MAX, INT64_MAX)
+        return cls(INT64_MAX, INT64_MAX, batch_bytes=batch_bytes)
 
 
 class PreparedBatch(NamedTuple):
@@ -208,7 +210,7 @@ def _opened(
         # A view takes a third longer to index, but memory for a copy of a megabyte costs more than the rest.
         view = batch[HEADER_BYTES:]
         return view if len(view) > MAX_COPIED_BYTES else bytes(view)
-    max_bytes = max(MIN_DECOMPRESSED_BYTES, DECOMPRESSED_RATIO * config.max_message_bytes)
+    max_bytes = max(budget.batch_bytes, DECOMPRESSED_RATIO * config.max_message_bytes)
     allowed_bytes = min(max_bytes, budget.decompressed_bytes)
     if max(header.size_bytes, header.record_count * MIN_RECORD_BYTES) > allowed_bytes < max_bytes:
         raise TooMuchWork

@@ -253,7 +253,7 @@ class PartitionLog:
         try:
             return prepared(view, header, self.config, now_ms, budget, check)
         except TooMuchWork:
-            return BatchWork(bytes(view), self.config, now_ms, check)
+            return BatchWork(bytes(view), self.config, now_ms, check, budget.batch_bytes)
 
     def _checked(self, records: Buffer, api_version: int, transactions: bool) -> RecordBatchHeader:
         return check_batch(

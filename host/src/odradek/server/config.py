@@ -36,6 +36,7 @@ from odradek.server.sockets.listener_settings import (
 )
 from odradek.server.sockets.turns import TurnSettings
 from odradek.server.upkeep.log_upkeep import UpkeepSettings
+from odradek.server.worker_settings import WorkerSettings
 from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
 from odradek.settings.reading import read_settings
 from odradek.settings.setting import section, setting
@@ -112,11 +113,6 @@ class HostConfig:
         "Time to send outstanding answers when the host stops, the same time again for forwarders to flush, "
         "and again to close the logs; the next start recovers logs that are not closed.", unit="ms",
     )
-    payload_workers: int = setting(
-        "payload.workers", Whole(INT, 0, 64), 1,
-        "Worker processes that open payloads larger than `telemetry.inline.bytes`; with 0 the event loop "
-        "opens them, and one process validates large record batches.", unit="processes",
-    )
     metrics_listener: Endpoint | None = setting(
         "metrics.listener", LISTENER_KIND, None,
         "`http://HOST:PORT` where Prometheus scrapes the host's own metrics.", unset="off", page="metrics.md",
@@ -125,6 +121,7 @@ class HostConfig:
     broker: BrokerSettings = section(BrokerSettings)
     telemetry: TelemetryConfig = section(TelemetryConfig)
     spool: SpoolSettings = section(SpoolSettings)
+    workers: WorkerSettings = section(WorkerSettings)
     metrics_push: MetricsPushSettings = section(MetricsPushSettings)
     upkeep: UpkeepSettings = section(UpkeepSettings)
     log_defaults: LogConfig = section(LogConfig)

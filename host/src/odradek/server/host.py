@@ -174,9 +174,10 @@ class Host:
         )
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
         self.register_plugins()
-        self.workers = PayloadWorkers(config.payload_workers) if config.payload_workers else None
+        processes = config.workers.processes
+        self.workers = PayloadWorkers(processes, config.workers) if processes else None
         # Record batches have a process of their own, so that producers cannot hold up pushes.
-        self.batch_workers = PayloadWorkers(1) if config.payload_workers else None
+        self.batch_workers = PayloadWorkers(1, config.workers) if processes else None
         self.telemetry = ClientMetricsManager(
             config=config.telemetry,
             clock=self.clock,

@@ -106,7 +106,10 @@ def produce(
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     settings = broker.settings
     budget = OpeningBudget(
-        settings.produce_inline_records, settings.produce_inline_bytes, settings.produce_batch_max_records
+        settings.produce_inline_records,
+        settings.produce_inline_bytes,
+        settings.produce_batch_max_records,
+        settings.produce_decompressed_max_bytes,
     )
     batches = ProduceBatches(broker.offload, budget)
     batches.prepare(request, context, broker.topics)

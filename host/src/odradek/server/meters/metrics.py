@@ -6,7 +6,8 @@ Rooms count in plain integers. The functions below read the counts when a reader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from typing import Protocol
 
 from odradek.delivery.delivery_ledger import ForwarderStats
 from odradek.plugin.plugin_stats import PluginStats
@@ -129,6 +130,18 @@ INSTRUMENTS = {
     "large-responses-refused": Instrument(
         "odradek.responses.refused", "counter", "{response}", "Responses that would have been too large"
     ),
+    "worker-requests": Instrument(
+        "odradek.worker.requests", "counter", "{request}", "Requests whose content a worker process opened"
+    ),
+    "worker-refused": Instrument(
+        "odradek.worker.refused", "counter", "{request}", "Requests without room in the queue of a worker"
+    ),
+    "worker-queued": Instrument(
+        "odradek.worker.queued", "gauge", "{request}", "Requests that wait for a worker process"
+    ),
+    "worker-queued-bytes": Instrument(
+        "odradek.worker.queued.size", "gauge", "By", "Bytes that wait for a worker process"
+    ),
     "plugin-pushes": Instrument(
         "odradek.plugin.pushes", "counter", "{push}", "Pushes passed to a plugin, or clients it labeled"
     ),
@@ -214,6 +227,28 @@ def turn_rows(turns: Turns) -> Iterator[MetricRow]:
     """The connections with several requests waiting."""
     yield MetricRow("connections-waiting", "gauge", {}, len(turns))
     yield MetricRow("turns-used-up", "counter", {}, turns.used_up)
+
+
+class WorkQueue(Protocol):
+    """What waits for worker processes: `PayloadWorkers`."""
+
+    taken: int
+    refused: int
+    queued_bytes: int
+
+    @property
+    def queue(self) -> Sized: ...
+
+
+def worker_rows(workers: Mapping[str, WorkQueue | None]) -> Iterator[MetricRow]:
+    """The queues of the worker processes, by what they open; none without processes."""
+    for name, each in workers.items():
+        if each is not None:
+            labels = {"worker": name}
+            yield MetricRow("worker-requests", "counter", labels, each.taken)
+            yield MetricRow("worker-refused", "counter", labels, each.refused)
+            yield MetricRow("worker-queued", "gauge", labels, len(each.queue))
+            yield MetricRow("worker-queued-bytes", "gauge", labels, each.queued_bytes)
 
 
 def plugin_rows(plugins: Iterable[PluginStats], queued: Mapping[str, int]) -> Iterator[MetricRow]:

@@ -9,6 +9,7 @@ from odradek.broker.broker import Broker, TelemetrySink
 from odradek.broker.spool_settings import Durability
 from odradek.broker.telemetry_spool import TelemetrySpool
 from odradek.deferred import Offload
+from odradek.delivery.forwarder_settings import ForwarderSettings
 from odradek.server.config import HostConfig
 from odradek.server.plugins.active_plugin import ActivePlugin
 from odradek.server.plugins.forwarder_runner import ForwarderRunner
@@ -53,18 +54,19 @@ def make_spool(config: HostConfig, broker: Broker, offload: Offload) -> Telemetr
 
 def make_runners(plugins: Sequence[ActivePlugin], spool: TelemetrySpool | None) -> list[ForwarderRunner]:
     """One runner per forwarder, not started."""
-    return [
-        ForwarderRunner(name, forwarder, plugin.forwarder_settings, feed=feed_of(name, spool))
-        for plugin in plugins
-        for name, forwarder in plugin.forwarders.items()
-    ]
+    runners = []
+    for plugin in plugins:
+        settings = plugin.forwarder_settings or ForwarderSettings()
+        for name, forwarder in plugin.forwarders.items():
+            runners.append(ForwarderRunner(name, forwarder, settings, feed=feed_of(name, spool, settings)))
+    return runners
 
 
-def feed_of(name: str, spool: TelemetrySpool | None) -> LogFeed | None:
+def feed_of(name: str, spool: TelemetrySpool | None, settings: ForwarderSettings) -> LogFeed | None:
     """A forwarder's way through the log; None if pushes are not kept. On the host's loop."""
     if spool is None:
         return None
-    feed = LogFeed(name, spool)
+    feed = LogFeed(name, spool, settings.malformed_max_records)
     spool.readers.append(feed)
     return feed
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Protocol
 
-from odradek.delivery.log_cursor import Chunk, LogCursor
+from odradek.delivery.log_cursor import MAX_MALFORMED, Chunk, LogCursor
 from odradek.delivery.spooled_record import SpooledRecord
 from odradek.wire.api_error import ApiError
 
@@ -82,11 +82,12 @@ class LogFeed:
     Comments say on which thread each group of methods and fields is used.
     """
 
-    def __init__(self, name: str, source: FeedLog) -> None:
+    def __init__(self, name: str, source: FeedLog, max_malformed: int = MAX_MALFORMED) -> None:
         self.group_id = GROUP_PREFIX + name
         self.source = source
         self.host_loop = asyncio.get_running_loop()
-        self.cursor = LogCursor({})
+        self.max_malformed = max_malformed
+        self.cursor = LogCursor({}, max_malformed)
         self.reader: FeedReader | None = None
         # of the forwarder's thread
         self.asked = False
@@ -104,7 +105,7 @@ class LogFeed:
         Raises:
             ConfigError: The offsets of a new group cannot be stored.
         """
-        self.cursor = LogCursor(self.source.begin(self.group_id, self.moved))
+        self.cursor = LogCursor(self.source.begin(self.group_id, self.moved), self.max_malformed)
         self.reader = reader
 
     # on the forwarder's thread

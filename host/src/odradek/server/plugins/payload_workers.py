@@ -18,13 +18,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol
 
+from odradek.server.worker_settings import WorkerSettings
+
 log = logging.getLogger(__name__)
 
 LENGTH = struct.Struct(">I")
-MAX_QUEUED_BYTES = 64 << 20
-"""Limit of compressed payloads that wait for a worker; a push beyond it fails instead of waiting."""
-MAX_QUEUED = 4_096
-"""The same limit as a count: one kilobyte can hold 20 ms of work, and its client need not stay to wait."""
 
 Done = Callable[[Any], None]
 
@@ -47,20 +45,28 @@ class WorkerFailed(Exception):
 class PayloadWorkers:
     """Worker processes and the queue of payloads that wait for them, oldest first."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, settings: WorkerSettings | None = None) -> None:
         self.idle = workers
+        self.settings = settings or WorkerSettings()
         self.queue: deque[tuple[Work, Done]] = deque()
         self.queued_bytes = 0
         self.processes: list[asyncio.subprocess.Process] = []
         self.tasks: set[asyncio.Task[None]] = set()
+        self.taken = 0
+        """Works that were queued so far."""
+        self.refused = 0
+        """Works that found no room in the queue."""
 
     def offload(self, work: Work, done: Done) -> None:
         """Open a payload; call ``done`` on the loop with the bytes or the error."""
-        if len(self.queue) >= MAX_QUEUED or self.queued_bytes + work.size_bytes > MAX_QUEUED_BYTES:
+        bytes_then, limits = self.queued_bytes + work.size_bytes, self.settings
+        if len(self.queue) >= limits.queue_max_requests or bytes_then > limits.queue_max_bytes:
+            self.refused += 1
             done(WorkerFailed(f"{len(self.queue)} payloads are waiting"))
             return
+        self.taken += 1
         self.queue.append((work, done))
-        self.queued_bytes += work.size_bytes
+        self.queued_bytes = bytes_then
         if self.idle > 0:
             self.idle -= 1
             task = asyncio.get_running_loop().create_task(self.work_off(), name="payload-worker")
