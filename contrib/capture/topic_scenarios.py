@@ -259,6 +259,8 @@ def elected(say: Recorder) -> None:
 
 def no_time(say: Recorder) -> None:
     topic = new("timed")
+    place = ReassignablePartition(partition_index=0, replicas=[1])
+    moved = ReassignableTopic(name="timed", partitions=[place])
     for timeout_ms in (0, -1):
         for message in (
             CreateTopicsRequest(topics=[topic, topic, new("a b")]),
@@ -267,6 +269,8 @@ def no_time(say: Recorder) -> None:
             DeleteTopicsRequest(topics=[DeleteTopicState(name="timed"), DeleteTopicState(topic_id=NOBODY)]),
             ElectLeadersRequest(topic_partitions=[TopicPartitions(topic="timed", partitions=[0])]),
             ElectLeadersRequest(topic_partitions=None),
+            AlterPartitionReassignmentsRequest(topics=[moved]),
+            AlterPartitionReassignmentsRequest(),
         ):
             message.timeout_ms = timeout_ms
             say.ask(f"{type(message).__name__} with {timeout_ms} ms", request(message, message.VERSIONS.last))

@@ -6,11 +6,10 @@ Behavior:
     * Another broker, this one twice or no broker at all: INVALID_REPLICA_ASSIGNMENT.
     * Null replicas cancel a reassignment, but there never is one: NO_REASSIGNMENT_IN_PROGRESS.
     * A topic or partition that does not exist is UNKNOWN_TOPIC_OR_PARTITION.
+    * A request with partitions whose TimeoutMs is 0 or below is REQUEST_TIMED_OUT, and does nothing.
 Versions:
     * v1: the request may forbid another number of replicas, which a legal assignment never has; the flag is
       repeated in the response.
-Ignored fields:
-    * TimeoutMs: the answer is immediate.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from collections.abc import Generator
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.routes import answers
 from odradek.broker.replica_assignment import check_replicas
+from odradek.broker.request_timeout import check_time_left
 from odradek.plugin.context import RequestContext
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -62,6 +62,7 @@ def alter_partition_reassignments(
 ) -> Generator[ReassignableTopicResponse | None, None, AlterPartitionReassignmentsResponse]:
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
+    check_time_left(request.timeout_ms)
     for topic in request.topics:
         result = ReassignableTopicResponse(name=topic.name)
         for each in topic.partitions:
