@@ -34,7 +34,7 @@ LABELS = {
     "client_source_address": "10.20.30.40",
     "client_source_port": "53211",
     "principal": "User:orders",
-    "node_id": "1",
+    "broker_node_id": "1",
 }
 
 Labeled = Callable[[], bytes]

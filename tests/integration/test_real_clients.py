@@ -127,7 +127,7 @@ def test_a_separately_started_producer_appears_with_its_labels(tmp_path: Path) -
     assert labels["client_source_port"] == str(row["context"]["client_source_port"])
     assert labels["client_instance_id"] == row["context"]["client_instance_id"]
     assert labels["principal"] == "User:ANONYMOUS"
-    assert labels["node_id"] == "1"
+    assert labels["broker_node_id"] == "1"
     assert row["metrics"] > 0
     assert "org.apache.kafka.producer.connection.creation.total" in row["names"]
     assert status == 0

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from odradek.plugin import ConfigError, ConnectionContext, Enricher, PluginConfig, RequestContext
+from odradek.testing.data_points import data_points
+from odradek.testing.pushes import recorded, recorded_clients
 from odradek_enrich import odradek_enricher
 from odradek_enrich.context_enricher import LABELS
 
@@ -43,7 +45,7 @@ def enricher_of(**table: object) -> Enricher:
     return enricher
 
 
-def test_without_a_table_the_eight_labels_of_the_kip_are_set() -> None:
+def test_without_a_table_eight_labels_are_set() -> None:
     enricher = enricher_of()
 
     labels = enricher.labels(INSTANCE, request_of())
@@ -56,7 +58,7 @@ def test_without_a_table_the_eight_labels_of_the_kip_are_set() -> None:
         "client_source_address": "10.1.2.3",
         "client_source_port": "40000",
         "principal": "User:alice",
-        "node_id": "7",
+        "broker_node_id": "7",
     }
 
 
@@ -70,11 +72,31 @@ def test_each_label_can_be_the_only_one(name: str) -> None:
 
 
 def test_a_client_without_a_client_id_has_no_client_id_label() -> None:
-    enricher = enricher_of(labels=["client_id", "node_id"])
+    enricher = enricher_of(labels=["client_id", "principal"])
 
     labels = enricher.labels(INSTANCE, request_of(client_id=None))
 
-    assert labels == {"node_id": "7"}
+    assert labels == {"principal": "User:alice"}
+
+
+def test_the_brokers_label_can_have_the_name_in_the_kip() -> None:
+    enricher = enricher_of(labels=["client_id", "node_id"])
+
+    labels = enricher.labels(INSTANCE, request_of())
+
+    assert labels == {"client_id": "orders", "node_id": "7"}
+
+
+@pytest.mark.parametrize("client", recorded_clients())
+def test_no_label_has_the_name_of_an_attribute_of_a_data_point(client: str) -> None:
+    """A collector that makes the labels those of the series would overwrite the attribute."""
+    attributes = {
+        name for push in recorded(client) for point in data_points(push.data) for name in point.attributes
+    }
+
+    labels = enricher_of().labels(INSTANCE, request_of())
+
+    assert attributes & labels.keys() == set()
 
 
 def test_an_empty_client_id_is_a_label() -> None:
@@ -94,11 +116,11 @@ def test_static_labels_are_set_in_addition() -> None:
 
 
 def test_a_disabled_label_may_be_static() -> None:
-    enricher = enricher_of(labels=["client_id"], static__node_id="edge")
+    enricher = enricher_of(labels=["client_id"], static__broker_node_id="edge")
 
     labels = enricher.labels(INSTANCE, request_of())
 
-    assert labels == {"client_id": "orders", "node_id": "edge"}
+    assert labels == {"client_id": "orders", "broker_node_id": "edge"}
 
 
 def test_the_client_instance_id_is_base64url_without_padding() -> None:
@@ -123,7 +145,7 @@ def test_without_labels_the_plugin_offers_nothing() -> None:
         ({"labels": ["client_id", "client_name"]}, "plugins.enrich.labels"),
         ({"labels": 3}, "plugins.enrich.labels"),
         ({"static.team": 5}, "plugins.enrich.static.team"),
-        ({"static.node_id": "5"}, "plugins.enrich.static.node_id"),
+        ({"static.broker_node_id": "5"}, "plugins.enrich.static.broker_node_id"),
         ({"static.": "5"}, "plugins.enrich.static"),
     ],
 )

@@ -244,6 +244,22 @@ def test_an_oversized_layout_is_not_cached() -> None:
     assert (decoder.shapes.shapes, decoder.shapes.held_bytes) == (0, 0)
 
 
+@pytest.mark.parametrize("label", ["broker_node_id", "node_id"])
+def test_the_label_of_the_broker_is_not_the_node_of_a_point(label: str) -> None:
+    """Records that are stored already have the label ``node_id``."""
+    data = MetricsData()
+    entry = data.resource_metrics.add()
+    entry.resource.attributes.add(key=label).value.string_value = "1"
+    metric = entry.scope_metrics.add().metrics.add(name="org.apache.kafka.producer.node.request.total")
+    point = metric.sum.data_points.add(as_double=17.0, time_unix_nano=TIME_NS)
+    point.attributes.add(key="node_id").value.string_value = "node--1"
+
+    decoded = Decoder().decode([topic_record(data.SerializeToString())])
+
+    (row,) = rows(decoded)["points"]
+    assert (row["node_id"], row["broker_id"], row["resource"]) == ("node--1", 1, f'{{"{label}":"1"}}')
+
+
 def with_header(name: str, value: bytes) -> TopicRecord:
     """A record of another producer."""
     record = topic_record(b"", 9)

@@ -64,7 +64,7 @@ def test_the_push_has_its_eight_labels(host: HostProcess, finished: Finished) ->
         "client_software_version": finished.version,
         "client_source_address": "127.0.0.1",
         "principal": "User:ANONYMOUS",
-        "node_id": str(context["node_id"]),
+        "broker_node_id": str(context["broker_id"]),
     }
 
 

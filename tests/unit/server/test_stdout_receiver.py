@@ -78,7 +78,7 @@ def test_a_push_is_one_line_with_context_names_and_labels() -> None:
             "client_source_port": 40000,
             "principal": "User:ANONYMOUS",
             "listener": "EXTERNAL",
-            "node_id": 7,
+            "broker_id": 7,
             "push_interval_ms": 1000,
             "received_ms": 1_700_000_000_000,
             "terminating": True,

@@ -1,9 +1,9 @@
-"""Labels on client metrics: the eight that KIP-714 names, and static ones."""
+"""Labels on client metrics: the eight of KIP-714, and static ones."""
 
 from __future__ import annotations
 
 from odradek.plugin import PluginConfig, hookimpl
-from odradek_enrich.context_enricher import LABELS, ContextEnricher
+from odradek_enrich.context_enricher import DEFAULT, LABELS, ContextEnricher
 
 __version__ = "0.1.0"
 
@@ -26,7 +26,7 @@ def odradek_enricher(config: PluginConfig) -> ContextEnricher | None:
 
 def label_names(config: PluginConfig) -> tuple[str, ...]:
     """The labels to set, in the order of the KIP."""
-    wanted = config.texts("labels", default=tuple(LABELS))
+    wanted = config.texts("labels", default=DEFAULT)
     for name in wanted:
         if name not in LABELS:
             raise config.error("labels", f"expected some of {', '.join(LABELS)}, found {name!r}")

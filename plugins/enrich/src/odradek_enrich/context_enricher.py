@@ -16,6 +16,11 @@ def instance_id_text(client_instance_id: bytes) -> str:
     return base64.urlsafe_b64encode(client_instance_id).rstrip(b"=").decode()
 
 
+def broker_node_id(_: bytes, context: RequestContext) -> str:
+    """The id of the broker that accepted the push."""
+    return str(context.connection.node_id)
+
+
 LABELS: dict[str, Label] = {
     "client_instance_id": lambda instance, _: instance_id_text(instance),
     "client_id": lambda _, context: context.client_id,
@@ -24,9 +29,14 @@ LABELS: dict[str, Label] = {
     "client_source_address": lambda _, context: context.connection.client_address,
     "client_source_port": lambda _, context: str(context.connection.client_port),
     "principal": lambda _, context: context.connection.principal,
-    "node_id": lambda _, context: str(context.connection.node_id),
+    "broker_node_id": broker_node_id,
+    "node_id": broker_node_id,
 }
-"""The labels of the KIP, in its order."""
+"""The labels of the KIP, in its order; the last is its literal name of ``broker_node_id``."""
+
+DEFAULT = tuple(name for name in LABELS if name != "node_id")
+"""Without ``node_id``: Java clients put an attribute of that name, the node they measured, on their data
+points. A destination that makes labels and attributes those of a series keeps only one of them."""
 
 
 class ContextEnricher:

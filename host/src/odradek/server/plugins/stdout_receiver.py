@@ -103,7 +103,7 @@ def context_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload
         "client_source_port": connection.client_port,
         "principal": connection.principal,
         "listener": connection.listener_name,
-        "node_id": connection.node_id,
+        "broker_id": connection.node_id,
         "push_interval_ms": context.push_interval_ms,
         "received_ms": request.received_ms,
         "terminating": payload.terminating,

@@ -28,6 +28,7 @@ HOST_LABELS: Final = frozenset(
         "client_source_address",
         "client_source_port",
         "principal",
+        "broker_node_id",
         "node_id",
     }
 )
