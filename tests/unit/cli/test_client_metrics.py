@@ -153,6 +153,17 @@ def test_describe_without_a_name_prints_all(
     assert titles == ["Client metrics configs for one are:", "Client metrics configs for two are:"]
 
 
+def test_describe_says_that_a_name_is_unknown(
+    admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = tool("--describe", "--name", "never")
+
+    assert status == 0
+    assert capsys.readouterr().out == (
+        "The client metric resource never doesn't exist and doesn't have dynamic config.\n"
+    )
+
+
 def test_list_prints_names(admin: type[FakeAdmin], capsys: pytest.CaptureFixture[str]) -> None:
     admin.stored.update({"one": {}, "two": {}})
 

@@ -64,6 +64,14 @@ def test_every_subcommand_is_in_the_module_the_table_names(name: str) -> None:
     assert command.name == name
 
 
+@pytest.mark.parametrize("name", sorted(SUBCOMMANDS))
+def test_every_subcommand_prints_its_help_with_h(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status = run([name, "-h"])
+
+    assert status == 0
+    assert f"Usage: odradek {name} [OPTIONS]" in capsys.readouterr().out
+
+
 def entry_point(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, command_line.COMMAND_GROUP)
 
@@ -203,3 +211,12 @@ def test_main_exits_with_the_status() -> None:
         main(["--version"])
 
     assert ended.value.code == 0
+
+
+def test_completion_of_commands_imports_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch)
+    monkeypatch.setattr(command_line.LazyGroup, "get_command", lambda *args: pytest.fail("imported"))
+
+    found = cli.shell_complete(click.Context(cli), "to")
+
+    assert [(item.value, item.help) for item in found] == [("topics", SUBCOMMANDS["topics"][1])]

@@ -87,7 +87,7 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
     return value
 
 
-@click.command("client-metrics", context_settings={"help_option_names": ["--help"]})
+@click.command("client-metrics")
 @cluster_options
 @click.option("--alter", is_flag=True, help="Create or change a subscription.")
 @click.option("--delete", is_flag=True, help="Delete a subscription.")
@@ -131,8 +131,13 @@ def delete(admin: AdminClient, arguments: Arguments) -> None:
 
 def describe(admin: AdminClient, arguments: Arguments) -> None:
     """Print the keys of one subscription, or of all."""
-    names = admin.list_client_metrics() if arguments.name is None else [arguments.name]
-    for name in names:
+    known = admin.list_client_metrics()
+    if arguments.name is not None and arguments.name not in known:
+        click.echo(
+            f"The client metric resource {arguments.name} doesn't exist and doesn't have dynamic config."
+        )
+        return
+    for name in known if arguments.name is None else [arguments.name]:
         resource = subscription(name)
         entries = admin.describe_configs([resource])[resource]
         click.echo(f"Client metrics configs for {name} are:")

@@ -69,7 +69,7 @@ class Entity:
         return ConfigResource(self.resource_type, name)
 
 
-@click.command("configs", context_settings={"help_option_names": ["--help"]})
+@click.command("configs")
 @cluster_options
 @click.option("--describe", is_flag=True, help="Show configs.")
 @click.option("--alter", is_flag=True, help="Change configs.")

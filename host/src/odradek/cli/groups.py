@@ -54,7 +54,7 @@ TYPES = ("Classic", "Consumer")
 LEAST_WIDTH = 15
 
 
-@click.command("groups", context_settings={"help_option_names": ["--help"]})
+@click.command("groups")
 @cluster_options
 @click.option("--list", "list_names", is_flag=True, help="List the groups.")
 @click.option("--describe", is_flag=True, help="Show offsets and lag, members, or state.")

@@ -16,6 +16,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from odradek import __version__
 from odradek.cli.errors import CommandFailed
@@ -77,10 +78,20 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lines = {name: summary(found) for name, found in installed_commands().items()}
-        lines |= {name: text for name, (_, text) in SUBCOMMANDS.items()}
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(lines.items()))
+            formatter.write_dl(summaries())
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        commands = [
+            CompletionItem(name, help=text) for name, text in summaries() if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+def summaries() -> list[tuple[str, str]]:
+    """The names and summary lines of all subcommands, sorted. None of them is imported."""
+    lines = {name: summary(found) for name, found in installed_commands().items()}
+    return sorted((lines | {name: text for name, (_, text) in SUBCOMMANDS.items()}).items())
 
 
 def installed_commands() -> dict[str, EntryPoint]:

@@ -97,7 +97,7 @@ def short_options(command: Command) -> Command:
     return command
 
 
-@click.command("quotas", epilog=EPILOG, context_settings={"help_option_names": ["--help"]})
+@click.command("quotas", epilog=EPILOG)
 @cluster_options
 @click.option("--describe", is_flag=True, help="Show quotas.")
 @click.option("--alter", is_flag=True, help="Change quotas.")

@@ -51,7 +51,7 @@ REPORTS = tuple(option for option in GOES_WITH if option.endswith("_partitions")
 """Options that restrict the partitions to show."""
 
 
-@click.command("topics", context_settings={"help_option_names": ["--help"]})
+@click.command("topics")
 @cluster_options
 @click.option("--list", "list_names", is_flag=True, help="List the names of the topics.")
 @click.option("--describe", is_flag=True, help="Show topics with their partitions.")

@@ -100,7 +100,7 @@ def failed(error: ApiError, subject: str) -> RequestFailed:
     return RequestFailed(error.code, error.message, subject)
 
 
-@click.command("users", context_settings={"help_option_names": ["--help"]})
+@click.command("users")
 @partial(cluster_options, required=False)
 @click.option(
     "--data-dir",
