@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from odradek.cli.connect import cluster_options, connected
+from odradek.cli.listing import json_option, show
 from odradek.cli.usage import flag
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource
@@ -23,7 +24,8 @@ from odradek.wire.uuid_text import uuid_text
 FAILING = "Error while executing client metrics command :"
 ACTIONS = ("alter", "delete", "describe", "list_names")
 MISPLACED = {
-    "delete": ("generate_name", "interval", "match", "metrics"),
+    "alter": ("as_json",),
+    "delete": ("as_json", "generate_name", "interval", "match", "metrics"),
     "describe": ("generate_name", "interval", "match", "metrics"),
     "list_names": ("name", "generate_name", "interval", "match", "metrics"),
 }
@@ -43,6 +45,7 @@ class Arguments:
     metrics: str | None
     interval: str | None
     match: str | None
+    as_json: bool
 
     @property
     def action(self) -> str:
@@ -103,6 +106,7 @@ def milliseconds(context: click.Context, parameter: click.Parameter, value: str 
     help="Clients to select, by regular expressions for client_id, client_instance_id, client_software_name, "
     "client_software_version, client_source_address or client_source_port; empty to unset.",
 )
+@json_option
 def client_metrics(bootstrap_server: str, command_config: Path | None, **options: bool | str | None) -> None:
     """List, describe, alter and delete subscriptions (CLIENT_METRICS resources) of any broker.
 
@@ -133,21 +137,22 @@ def describe(admin: AdminClient, arguments: Arguments) -> None:
     """Print the keys of one subscription, or of all."""
     known = admin.list_client_metrics()
     if arguments.name is not None and arguments.name not in known:
-        click.echo(
+        missing = (
             f"The client metric resource {arguments.name} doesn't exist and doesn't have dynamic config."
         )
+        click.echo(missing, err=arguments.as_json)
         return
     for name in known if arguments.name is None else [arguments.name]:
         resource = subscription(name)
-        entries = admin.describe_configs([resource])[resource]
-        click.echo(f"Client metrics configs for {name} are:")
-        for entry in entries:
-            click.echo(f"  {entry.name}={entry.value}")
+        configs = {entry.name: entry.value for entry in admin.describe_configs([resource])[resource]}
+        lines = [f"Client metrics configs for {name} are:", *(f"  {key}={configs[key]}" for key in configs)]
+        show(arguments.as_json, [{"name": name, "configs": configs}], lines)
 
 
 def list_names(admin: AdminClient, arguments: Arguments) -> None:
     """Print the names, or an empty line if there are none, as the tool does."""
-    click.echo("\n".join(admin.list_client_metrics()))
+    names = admin.list_client_metrics()
+    show(arguments.as_json, ({"name": name} for name in names), ["\n".join(names)])
 
 
 ACTION = {"alter": alter, "delete": delete, "describe": describe, "list_names": list_names}

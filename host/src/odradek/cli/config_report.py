@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from odradek.client.resources import ConfigEntry, ConfigResource
 from odradek.wire.config_resource import ConfigSource, ResourceType
@@ -42,14 +43,40 @@ def lines(resource: ConfigResource, entries: Sequence[ConfigEntry], everything: 
         entries: Its keys with their synonyms.
         everything: Whether to show keys that were not set on the resource itself.
     """
+    for entry in shown_entries(resource, entries, everything):
+        synonyms = ", ".join(
+            f"{source_text(row.source)}:{row.name}={value_text(row.value)}" for row in entry.synonyms
+        )
+        sensitive = str(entry.sensitive).lower()
+        yield f"  {entry.name}={value_text(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"
+
+
+def shown_configs(
+    kind: str, resource: ConfigResource, entries: Sequence[ConfigEntry], everything: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the same keys as JSON objects; ``kind`` is the type of the resource for people."""
+    for entry in shown_entries(resource, entries, everything):
+        yield {
+            "type": kind,
+            "name": resource.name or None,
+            "config": entry.name,
+            "value": entry.value,
+            "source": source_text(entry.source),
+            "sensitive": entry.sensitive,
+            "synonyms": [
+                {"config": row.name, "value": row.value, "source": source_text(row.source)}
+                for row in entry.synonyms
+            ],
+        }
+
+
+def shown_entries(
+    resource: ConfigResource, entries: Sequence[ConfigEntry], everything: bool
+) -> list[ConfigEntry]:
+    """The keys to show, in the order of their names."""
     source = own_source(resource)
-    for entry in sorted(entries, key=lambda entry: entry.name):
-        if everything or entry.source == source:
-            synonyms = ", ".join(
-                f"{source_text(row.source)}:{row.name}={value_text(row.value)}" for row in entry.synonyms
-            )
-            sensitive = str(entry.sensitive).lower()
-            yield f"  {entry.name}={value_text(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"
+    shown = [entry for entry in entries if everything or entry.source == source]
+    return sorted(shown, key=lambda entry: entry.name)
 
 
 def source_text(number: int) -> str:

@@ -16,8 +16,9 @@ import click
 
 from odradek.cli.command_config import properties
 from odradek.cli.config_list import parse_config_list
-from odradek.cli.config_report import lines
+from odradek.cli.config_report import lines, shown_configs
 from odradek.cli.connect import cluster_options, connected
+from odradek.cli.listing import json_option, show
 from odradek.cli.usage import at_most_one, flag, is_given, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.resources import ConfigChange, ConfigResource
@@ -27,7 +28,7 @@ from odradek.wire.config_resource import ConfigOperation, ResourceType
 FAILING = "Error while executing config command :"
 ACTIONS = ("describe", "alter")
 ALTERATIONS = ("add_config", "add_config_file", "delete_config")
-GOES_WITH = {"all": ("describe",), **dict.fromkeys(ALTERATIONS, ("alter",))}
+GOES_WITH = {"all": ("describe",), "as_json": ("describe",), **dict.fromkeys(ALTERATIONS, ("alter",))}
 ENTITY_TYPES = {
     "topics": ResourceType.TOPIC,
     "brokers": ResourceType.BROKER,
@@ -100,6 +101,7 @@ class Entity:
     metavar="K1,K2",
     help="Keys to reset to their defaults; may be repeated.",
 )
+@json_option
 def configs(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """Describe and alter the configuration of topics, brokers, client metrics and groups.
 
@@ -113,7 +115,7 @@ def configs(bootstrap_server: str, command_config: Path | None, **options: Any) 
         if action == "alter":
             alter(admin, entity, changes)
         else:
-            describe(admin, entity, options["all"])
+            describe(admin, entity, options["all"], options["as_json"])
 
 
 def entity_of(options: Mapping[str, Any]) -> Entity:
@@ -198,21 +200,25 @@ def alter(admin: AdminClient, entity: Entity, changes: list[ConfigChange]) -> No
         click.echo(f"Completed updating config for {entity.singular} {name}.")
 
 
-def describe(admin: AdminClient, entity: Entity, everything: bool) -> None:
+def describe(admin: AdminClient, entity: Entity, everything: bool, as_json: bool) -> None:
     """Print the configs of one entity, or of all entities of its type."""
     known = names(admin, entity)
     if entity.name is not None and entity.type != "brokers" and entity.name not in known:
-        click.echo(f"The {entity.singular} '{entity.name}' doesn't exist and doesn't have dynamic config.")
+        missing = f"The {entity.singular} '{entity.name}' doesn't exist and doesn't have dynamic config."
+        click.echo(missing, err=as_json)
         return
     for name in known if entity.name is None else [entity.name]:
         if name == DEFAULT_NAME:
-            click.echo(f"Default configs for {entity.type} in the cluster are:")
+            heading = f"Default configs for {entity.type} in the cluster are:"
         else:
-            click.echo(f"{'All' if everything else 'Dynamic'} configs for {entity.singular} {name} are:")
+            heading = f"{'All' if everything else 'Dynamic'} configs for {entity.singular} {name} are:"
         resource = entity.resource(name)
         entries = admin.describe_configs([resource], synonyms=True)[resource]
-        for line in lines(resource, entries, everything):
-            click.echo(line)
+        show(
+            as_json,
+            shown_configs(entity.singular, resource, entries, everything),
+            [heading, *lines(resource, entries, everything)],
+        )
 
 
 def names(admin: AdminClient, entity: Entity) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from odradek.cli.columns import Column, table
+from odradek.cli.columns import Column, Table
 from odradek.client.admin import AdminClient
 from odradek.client.group_descriptions import GroupDescription, MemberDescription
 from odradek.client.leaders import Partition
 from odradek.client.resources import LATEST
 
-Cell = TypeVar("Cell")
+View = tuple[Iterable[Mapping[str, Any]], list[str]]
+"""A table as JSON objects, which have all columns, and as lines."""
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 WIDE = 15
 OFFSETS: Sequence[Column] = (
@@ -62,7 +63,7 @@ def notice(group: GroupDescription) -> str | None:
     return None
 
 
-def offset_lines(admin: AdminClient, group: GroupDescription, verbose: bool) -> list[str]:
+def offsets_view(admin: AdminClient, group: GroupDescription, verbose: bool) -> View:
     """The assigned partitions, members with the most partitions first, then the unassigned partitions."""
     committed = admin.offset_fetch(group.group_id)
     owned = [
@@ -88,12 +89,12 @@ def offset_lines(admin: AdminClient, group: GroupDescription, verbose: bool) -> 
                 *((member.member_id, member.host, member.client_id) if member else (None, None, None)),
             ]
         )
-    shown = OFFSETS if verbose else without(OFFSETS, LEADER_EPOCH)
-    body = cells if verbose else [without(row, LEADER_EPOCH) for row in cells]
-    return ["", *table(shown, body)] if rows else []
+    full = Table(OFFSETS, cells)
+    shown = full if verbose else full.without(LEADER_EPOCH)
+    return full.objects(), ["", *shown.lines()] if rows else []
 
 
-def member_lines(group: GroupDescription, verbose: bool) -> list[str]:
+def members_view(group: GroupDescription, verbose: bool) -> View:
     """The table of the members."""
     columns = [*MEMBERS, *(ASSIGNMENTS if verbose else ())]
     mixed = {True, False} <= {member.upgraded for member in group.members}
@@ -112,9 +113,31 @@ def member_lines(group: GroupDescription, verbose: bool) -> list[str]:
         ]
         for member in group.members
     ]
+    shown = Table(columns, rows)
     if not any(member.instance_id for member in group.members):
-        return ["", *table(without(columns, INSTANCE_ID), [without(row, INSTANCE_ID) for row in rows])]
-    return ["", *table(columns, rows)]
+        shown = shown.without(INSTANCE_ID)
+    return (member_object(group, member) for member in group.members), ["", *shown.lines()]
+
+
+def member_object(group: GroupDescription, member: MemberDescription) -> dict[str, Any]:
+    """A member for scripts."""
+    return {
+        "group": group.group_id,
+        "consumer_id": member.member_id,
+        "group_instance_id": member.instance_id,
+        "host": member.host,
+        "client_id": member.client_id,
+        "current_epoch": member.epoch,
+        "current_assignment": partition_objects(member.assignment),
+        "target_epoch": group.assignment_epoch,
+        "target_assignment": None if member.target is None else partition_objects(member.target),
+        "upgraded": member.upgraded,
+    }
+
+
+def partition_objects(partitions: Iterable[Partition]) -> list[dict[str, Any]]:
+    """Partitions for scripts."""
+    return [{"topic": topic, "partition": index} for topic, index in sorted(partitions)]
 
 
 def assignment_cells(group: GroupDescription, member: MemberDescription) -> list[object]:
@@ -135,7 +158,7 @@ def partitions_text(partitions: Iterable[Partition]) -> str | None:
     return ";".join(f"{topic}:{','.join(map(str, indexes))}" for topic, indexes in topics.items()) or None
 
 
-def state_lines(group: GroupDescription, verbose: bool) -> list[str]:
+def state_view(group: GroupDescription, verbose: bool) -> View:
     """The table of the group's state."""
     columns = [*STATE, *(EPOCHS if verbose else ()), ("#MEMBERS", 0)]
     row: list[object] = [
@@ -146,9 +169,14 @@ def state_lines(group: GroupDescription, verbose: bool) -> list[str]:
         *((group.epoch, group.assignment_epoch) if verbose else ()),
         len(group.members),
     ]
-    return ["", *table(columns, [row])]
-
-
-def without(cells: Sequence[Cell], index: int) -> list[Cell]:
-    """The cells except the one at an index."""
-    return [*cells[:index], *cells[index + 1 :]]
+    shown = {
+        "group": group.group_id,
+        "coordinator": str(group.coordinator.address),
+        "coordinator_id": group.coordinator.id,
+        "assignment_strategy": group.assignor or None,
+        "state": group.state,
+        "group_epoch": group.epoch,
+        "target_assignment_epoch": group.assignment_epoch,
+        "members": len(group.members),
+    }
+    return [shown], ["", *Table(columns, [row]).lines()]

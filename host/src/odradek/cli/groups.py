@@ -13,11 +13,12 @@ from typing import Any
 
 import click
 
-from odradek.cli.columns import table
+from odradek.cli.columns import Table
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
-from odradek.cli.group_report import member_lines, notice, offset_lines, state_lines
+from odradek.cli.group_report import members_view, notice, offsets_view, state_view
 from odradek.cli.group_scope import chosen_groups, chosen_partitions, consumers
+from odradek.cli.listing import json_option, show
 from odradek.cli.offset_reset import SCENARIOS, reset_offsets
 from odradek.cli.usage import at_most_one, flag, one_action, only_with
 from odradek.client.admin import AdminClient
@@ -35,6 +36,7 @@ GOES_WITH = {
     "state": ("list_names", "describe"),
     "type": ("list_names",),
     "topic": ("reset_offsets", "delete_offsets"),
+    "as_json": ("list_names", "describe", "reset_offsets", "delete_offsets"),
     "all_topics": RESET,
     "dry_run": RESET,
     "execute": RESET,
@@ -115,6 +117,7 @@ LEAST_WIDTH = 15
     metavar="MS",
     help="Request timeout; default: request.timeout.ms of --command-config, or 30000.",
 )
+@json_option
 def groups(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe and delete consumer groups of any broker, and move their offsets.
 
@@ -175,6 +178,7 @@ def check_reset(options: dict[str, Any]) -> None:
     """Check that groups, exactly one target and, except with ``--from-file``, one scope are given."""
     check_groups(options)
     at_most_one(options, ("dry_run", "execute"))
+    at_most_one(options, ("export", "as_json"))
     if at_most_one(options, SCENARIOS) is None:
         raise click.UsageError(f"one of {', '.join(map(flag, SCENARIOS))} must be specified")
     scope = at_most_one(options, ("all_topics", "topic"))
@@ -194,9 +198,9 @@ def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     """Print the groups, with their types and states if requested."""
     every = admin.list_groups(states=options["states"], types=options["types"])
     found = sorted((group for group in every if group.consumes), key=lambda group: group.group_id)
-    if options["state"] is None and options["type"] is None:
-        for group in found:
-            click.echo(group.group_id)
+    if options["as_json"] or (options["state"] is None and options["type"] is None):
+        objects = ({"group": each.group_id, "type": each.type, "state": each.state} for each in found)
+        show(options["as_json"], objects, (each.group_id for each in found))
         return []
     width = max([LEAST_WIDTH, *(len(group.group_id) for group in found)]) + 10
     columns, rows = [("GROUP", width)], [[group.group_id] for group in found]
@@ -205,7 +209,7 @@ def list_names(admin: AdminClient, options: dict[str, Any]) -> list[str]:
             columns.append((heading, 20))
             for row, group in zip(rows, found, strict=True):
                 row.append(getattr(group, option))
-    for line in table(columns, rows):
+    for line in Table(columns, rows).lines():
         click.echo(line)
     return []
 
@@ -218,13 +222,12 @@ def describe(admin: AdminClient, options: dict[str, Any]) -> list[str]:
         if said:
             click.echo(said, err=True)
         if options["members"]:
-            lines = member_lines(group, options["verbose"])
+            objects, lines = members_view(group, options["verbose"])
         elif options["state"] is not None:
-            lines = state_lines(group, options["verbose"])
+            objects, lines = state_view(group, options["verbose"])
         else:
-            lines = offset_lines(admin, group, options["verbose"])
-        for line in lines:
-            click.echo(line)
+            objects, lines = offsets_view(admin, group, options["verbose"])
+        show(options["as_json"], objects, lines)
     return failures
 
 
@@ -248,8 +251,8 @@ def delete_offsets(admin: AdminClient, options: dict[str, Any]) -> list[str]:
     if not failures:
         click.echo(f"Request succeeded for deleting offsets from group {group}.")
     rows = [[*partition, status(outcome)] for partition, outcome in outcomes.items()]
-    for line in ["", *table([("TOPIC", LEAST_WIDTH), ("PARTITION", 10), ("STATUS", 15)], rows)]:
-        click.echo(line)
+    shown = Table([("TOPIC", LEAST_WIDTH), ("PARTITION", 10), ("STATUS", 15)], rows)
+    show(options["as_json"], shown.objects(), ["", *shown.lines()])
     return [f"{group}: {', '.join(failures)}"] if failures else []
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from odradek.cli.columns import table
+from odradek.cli import listing
+from odradek.cli.columns import Table
 from odradek.cli.group_scope import check_existing, chosen_groups, chosen_partitions, consumers
 from odradek.cli.reset_file import ResetFile, read_reset_file
 from odradek.cli.reset_time import at_datetime_ms, duration_ms
@@ -51,7 +52,10 @@ def reset_offsets(admin: AdminClient, options: Mapping[str, Any]) -> list[str]:
     if options["execute"]:
         for group, offsets in plan.items():
             admin.offset_commit(group, {at: CommittedOffset(offset) for at, offset in offsets.items()})
-    show(plan, options["export"], len(names) == 1)
+    if options["export"]:
+        export(plan, len(names) == 1)
+    else:
+        show(plan, options["as_json"])
     return failures
 
 
@@ -189,12 +193,18 @@ def warn(message: str) -> None:
     click.echo(f"WARN: {message}", err=True)
 
 
-def show(plan: Mapping[str, Offsets], as_csv: bool, one_group: bool) -> None:
-    """Print the new offsets as a table, or as CSV for ``--from-file``."""
-    rows = [[group, *at, offset] for group, offsets in plan.items() for at, offset in offsets.items()]
-    if as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerows(row[1:] if one_group else row for row in rows)
-        return
-    for line in ["", *table(COLUMNS, rows)]:
-        click.echo(line)
+def export(plan: Mapping[str, Offsets], one_group: bool) -> None:
+    """Print the new offsets as CSV for ``--from-file``."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows(row[1:] if one_group else row for row in planned(plan))
+
+
+def show(plan: Mapping[str, Offsets], as_json: bool) -> None:
+    """Print the new offsets."""
+    shown = Table(COLUMNS, planned(plan))
+    listing.show(as_json, shown.objects(), ["", *shown.lines()])
+
+
+def planned(plan: Mapping[str, Offsets]) -> list[list[object]]:
+    """The new offsets as rows."""
+    return [[group, *at, offset] for group, offsets in plan.items() for at, offset in offsets.items()]

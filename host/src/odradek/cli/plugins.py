@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from odradek.cli.listing import json_option, show
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, survey
 from odradek.server.plugins.offers import COMPANION
 from odradek.server.plugins.plugin_manager import load_plugins
@@ -26,7 +26,7 @@ COLUMNS = ("name", "distribution", "version", "state", "hooks")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="TOML file of a host; its [plugins.<name>] tables determine the state.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@json_option
 def plugins(config_file: Path | None, as_json: bool) -> None:
     """List installed plugins.
 
@@ -35,10 +35,8 @@ def plugins(config_file: Path | None, as_json: bool) -> None:
     """
     found, status = configured(config_file)
     if as_json:
-        for plugin in found:
-            click.echo(
-                json.dumps(row(plugin) | ({"status": status[plugin.name]} if plugin.name in status else {}))
-            )
+        reported = {name: {"status": told} for name, told in status.items()}
+        show(as_json, (row(plugin) | reported.get(plugin.name, {}) for plugin in found), ())
         return
     if sys.stdout.isatty():
         print_table(found)

@@ -19,6 +19,7 @@ import click
 from odradek.cli.config_list import parse_config_list
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
+from odradek.cli.listing import json_option, show
 from odradek.cli.usage import flag, is_given, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.quotas import ANY, Match
@@ -27,7 +28,7 @@ from odradek.plugin.client_quota import ClientQuotaEntity
 FAILING = "Error while executing quotas command :"
 ACTIONS = ("describe", "alter")
 ALTERATIONS = ("add_config", "delete_config")
-GOES_WITH = dict.fromkeys(ALTERATIONS, ("alter",))
+GOES_WITH = {"as_json": ("describe",), **dict.fromkeys(ALTERATIONS, ("alter",))}
 TYPES = {"users": "user", "clients": "client-id", "ips": "ip"}
 """Names of the entity types in the protocol."""
 NOUNS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
@@ -125,6 +126,7 @@ def short_options(command: Command) -> Command:
 @short_options
 @click.option("--add-config", metavar="K1=V1,K2=V2", help="Quotas to set; others stay unchanged.")
 @click.option("--delete-config", multiple=True, metavar="K1,K2", help="Quotas to remove; may be repeated.")
+@json_option
 def quotas(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """Describe and alter the quotas of users, clients, user and client pairs, or IP addresses.
 
@@ -140,7 +142,7 @@ def quotas(bootstrap_server: str, command_config: Path | None, **options: Any) -
         if action == "alter":
             alter(admin, entity, values)
         else:
-            describe(admin, entity)
+            describe(admin, entity, options["as_json"])
 
 
 def entity_of(options: Mapping[str, Any]) -> Entity:
@@ -211,14 +213,22 @@ def alter(admin: AdminClient, entity: Entity, values: Mapping[str, float | None]
     click.echo(entity.altered)
 
 
-def describe(admin: AdminClient, entity: Entity) -> None:
+def describe(admin: AdminClient, entity: Entity, as_json: bool) -> None:
     """Print a line per entity. A non-strict filter without types matches all entities."""
     found = admin.describe_client_quotas(entity.matches, strict=bool(entity.types))
     if not found:
         click.echo("no quotas", err=True)
-    for names, values in sorted((named(each), values) for each, values in found.items()):
-        shown = ", ".join(f"{key}={java_double(value)}" for key, value in sorted(values.items()))
-        click.echo(f"Quota configs for {names} are {shown}")
+    entities = sorted(found, key=named)
+    show(
+        as_json,
+        ({"entity": dict(each.names()), "quotas": found[each]} for each in entities),
+        (f"Quota configs for {named(each)} are {quotas_text(found[each])}" for each in entities),
+    )
+
+
+def quotas_text(values: Mapping[str, float]) -> str:
+    """The quotas of an entity as the tool prints them."""
+    return ", ".join(f"{key}={java_double(value)}" for key, value in sorted(values.items()))
 
 
 def named(entity: ClientQuotaEntity) -> str:

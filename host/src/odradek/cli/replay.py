@@ -14,6 +14,7 @@ import click
 
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
+from odradek.cli.listing import json_option
 from odradek.cli.offset_reset import at_time, show
 from odradek.cli.reset_time import UNITS_MS, at_datetime_ms
 from odradek.client.group_offsets import CommittedOffset
@@ -34,9 +35,10 @@ SHORT_DURATION = re.compile(r"(\d+)([dhms])")
     help="Start: a duration ago (90s, 30m, 2h, 7d) or a time (2026-05-17T10:00:00, UTC without an offset).",
 )
 @click.option("--dry-run", is_flag=True, help="Show the new offsets without committing them.")
+@json_option
 @cluster_options
 def replay(
-    plugin: str, since: str, dry_run: bool, bootstrap_server: str, command_config: Path | None
+    plugin: str, since: str, dry_run: bool, as_json: bool, bootstrap_server: str, command_config: Path | None
 ) -> None:
     """Make a forwarder deliver all pushes since a time again."""
     since_ms = since_when_ms(since, int(time.time() * 1000))
@@ -48,7 +50,7 @@ def replay(
         offsets = at_time(admin, partitions, since_ms)
         if not dry_run:
             admin.offset_commit(group, {at: CommittedOffset(offset) for at, offset in offsets.items()})
-    show({group: offsets}, as_csv=False, one_group=True)
+    show({group: offsets}, as_json)
 
 
 def since_when_ms(text: str, now_ms: int) -> int:

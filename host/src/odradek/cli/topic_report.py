@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Any
 
 from odradek.client.resources import ConfigEntry
 from odradek.client.topic_descriptions import PartitionDescription, TopicDescription
@@ -41,14 +42,52 @@ class Report:
 
 def lines(topic: TopicDescription, entries: Sequence[ConfigEntry], report: Report) -> Iterator[str]:
     """Yield the lines of one topic."""
-    own = [entry for entry in in_map_order(entries) if entry.source != ConfigSource.DEFAULT]
+    own = overrides(entries)
     if not report.which and (own or not report.overridden_only):
         yield heading(topic, own)
-    if not report.overridden_only:
-        min_isr = next((int(entry.value or 1) for entry in entries if entry.name == MIN_ISR), 1)
-        for partition in topic.partitions:
-            if report.shows(partition, min_isr):
-                yield partition_line(topic.name, partition)
+    for partition in shown_partitions(topic, entries, report):
+        yield partition_line(topic.name, partition)
+
+
+def shown_topic(
+    topic: TopicDescription, entries: Sequence[ConfigEntry], report: Report
+) -> dict[str, Any] | None:
+    """One topic as a JSON object; None if the report has nothing of it."""
+    own, partitions = overrides(entries), shown_partitions(topic, entries, report)
+    if (report.which and not partitions) or (report.overridden_only and not own):
+        return None
+    return {
+        "topic": topic.name,
+        "topic_id": None if topic.topic_id == NIL_UUID else uuid_text(topic.topic_id),
+        "internal": topic.is_internal,
+        "configs": {entry.name: entry.value for entry in own},
+        "partitions": [
+            {
+                "partition": partition.index,
+                "leader": partition.leader,
+                "replicas": partition.replicas,
+                "isr": partition.in_sync,
+                "elr": partition.eligible_leader_replicas,
+                "last_known_elr": partition.last_known_eligible,
+            }
+            for partition in partitions
+        ],
+    }
+
+
+def overrides(entries: Sequence[ConfigEntry]) -> list[ConfigEntry]:
+    """The configs that are not defaults."""
+    return [entry for entry in in_map_order(entries) if entry.source != ConfigSource.DEFAULT]
+
+
+def shown_partitions(
+    topic: TopicDescription, entries: Sequence[ConfigEntry], report: Report
+) -> list[PartitionDescription]:
+    """The partitions that the report shows."""
+    if report.overridden_only:
+        return []
+    min_isr = next((int(entry.value or 1) for entry in entries if entry.name == MIN_ISR), 1)
+    return [partition for partition in topic.partitions if report.shows(partition, min_isr)]
 
 
 def in_map_order(entries: Sequence[ConfigEntry]) -> list[ConfigEntry]:

@@ -18,7 +18,8 @@ import click
 
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
-from odradek.cli.topic_report import Report, lines
+from odradek.cli.listing import json_option, show
+from odradek.cli.topic_report import Report, lines, shown_topic
 from odradek.cli.usage import at_most_one, one_action, only_with
 from odradek.client.admin import AdminClient
 from odradek.client.errors import RequestFailed
@@ -45,6 +46,7 @@ GOES_WITH = {
     "unavailable_partitions": ("describe",),
     "under_min_isr_partitions": ("describe",),
     "at_min_isr_partitions": ("describe",),
+    "as_json": ("list_names", "describe"),
 }
 COLLISION = "WARNING: metric names do not distinguish '.' from '_': use only one of them in topic names."
 REPORTS = tuple(option for option in GOES_WITH if option.endswith("_partitions"))
@@ -88,6 +90,7 @@ REPORTS = tuple(option for option in GOES_WITH if option.endswith("_partitions")
     metavar="N",
     help="Partitions to request at once.",
 )
+@json_option
 def topics(bootstrap_server: str, command_config: Path | None, **options: Any) -> None:
     """List, describe, create, alter and delete topics of any broker.
 
@@ -121,7 +124,8 @@ def check(action: str, options: dict[str, Any]) -> None:
 
 def list_names(admin: AdminClient, options: dict[str, Any]) -> None:
     """Print the names, or an empty line if there are none, as the tool does."""
-    click.echo("\n".join(found(admin, options)))
+    names = found(admin, options)
+    show(options["as_json"], ({"topic": name} for name in names), ["\n".join(names)])
 
 
 def found(admin: AdminClient, options: dict[str, Any]) -> list[str]:
@@ -175,9 +179,12 @@ def describe(admin: AdminClient, options: dict[str, Any]) -> None:
         overridden_only=options["topics_with_overrides"],
         which=frozenset(option for option in REPORTS if options[option]),
     )
-    for topic, resource in zip(described, resources, strict=True):
-        for line in lines(topic, entries[resource], report):
-            click.echo(line)
+    shown = [(topic, entries[resource]) for topic, resource in zip(described, resources, strict=True)]
+    show(
+        options["as_json"],
+        (each for topic, own in shown if (each := shown_topic(topic, own, report))),
+        (line for topic, own in shown for line in lines(topic, own, report)),
+    )
 
 
 def by_id(admin: AdminClient, options: dict[str, Any]) -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import click
 
-SPECIAL = {"list_names": "--list", "mechanisms": "--mechanism"}
-"""Parameters named unlike their option: ``list`` is a built-in, and a repeatable option gets a plural."""
+SPECIAL = {"list_names": "--list", "mechanisms": "--mechanism", "as_json": "--json"}
+"""Parameters named unlike their option: ``list`` is a built-in, ``json`` a module, and a repeatable option
+gets a plural."""
 
 
 def flag(parameter: str) -> str:

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import click
 
 from odradek.broker.credentials import Credentials
-from odradek.cli.columns import table
+from odradek.cli import listing
+from odradek.cli.columns import Table
 from odradek.cli.connect import cluster_options, connected
 from odradek.cli.errors import CommandFailed
 from odradek.cli.usage import one_action, only_with
@@ -46,6 +47,7 @@ GOES_WITH = {
     "mechanisms": ("add", "delete"),
     "iterations": ("add",),
     "password_file": ("add",),
+    "as_json": ("list_names", "describe"),
 }
 NAMES = [each.mechanism_name for each in ScramMechanism]
 COLUMNS = [("USER", 15), ("MECHANISM", 15), ("ITERATIONS", 10)]
@@ -131,6 +133,7 @@ def failed(error: ApiError, subject: str) -> RequestFailed:
     metavar="FILE",
     help="Read the password from the first line of FILE, - for standard input; prompt for it by default.",
 )
+@listing.json_option
 def users(
     bootstrap_server: str | None, command_config: Path | None, data_dir: Path | None, **options: Any
 ) -> None:
@@ -198,7 +201,7 @@ def carry_out(users: Users, action: str, options: Mapping[str, Any], password: s
     elif action == "delete":
         delete(users, options["delete"], chosen)
     else:
-        show(described(users), names_only=action == "list_names")
+        show(described(users), names_only=action == "list_names", as_json=options["as_json"])
 
 
 def add(
@@ -239,23 +242,20 @@ def described(users: Users) -> dict[str, Iterations]:
     return found
 
 
-def show(found: Mapping[str, Iterations], *, names_only: bool) -> None:
+def show(found: Mapping[str, Iterations], *, names_only: bool, as_json: bool) -> None:
     """Print users in the order of their names."""
     if not found:
         click.echo("no users", err=True)
     if names_only:
-        lines = sorted(found)
-    else:
-        lines = table(
-            COLUMNS,
-            [
-                (user, names_of([mechanism]), iterations)
-                for user, mechanisms in sorted(found.items())
-                for mechanism, iterations in sorted(mechanisms.items())
-            ],
-        )
-    for line in lines:
-        click.echo(line)
+        listing.show(as_json, ({"user": user} for user in sorted(found)), sorted(found))
+        return
+    rows = [
+        (user, names_of([mechanism]), iterations)
+        for user, mechanisms in sorted(found.items())
+        for mechanism, iterations in sorted(mechanisms.items())
+    ]
+    shown = Table(COLUMNS, rows)
+    listing.show(as_json, shown.objects(), shown.lines())
 
 
 def check(outcomes: Mapping[str, RequestFailed | None]) -> None:
