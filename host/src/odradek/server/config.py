@@ -7,7 +7,6 @@ an error that names the key.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from odradek.server.sockets.listener_settings import (
     secured,
 )
 from odradek.server.sockets.turns import TurnSettings
+from odradek.server.toml_file import flatten, read_toml
 from odradek.server.upkeep.log_upkeep import UpkeepSettings
 from odradek.server.worker_settings import WorkerSettings
 from odradek.settings.kinds import INT, LONG, TEXT, Special, Whole
@@ -199,30 +199,6 @@ def load_config(
             raise ConfigError("--set", f"expected key=value, found {override!r}")
         values[key.strip()] = value
     return parse(values, frozenset(plugins))
-
-
-def read_toml(path: Path) -> dict[str, object]:
-    """Return the file's content."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(str(path), f"cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), f"is not TOML: {error}") from error
-
-
-def flatten(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Return all values of a nested table by dotted key.
-
-    An empty table stays, so that ``[plugins.<name>]`` without keys is seen.
-    """
-    flat: dict[str, object] = {}
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{key}.") or {f"{prefix}{key}": {}}
-        else:
-            flat[f"{prefix}{key}"] = value
-    return flat
 
 
 def named_tables(values: Mapping[str, object], kind: str) -> dict[str, dict[str, object]]:

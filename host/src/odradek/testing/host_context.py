@@ -13,8 +13,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import odradek
-from odradek.server.config import HostConfig, flatten, parse
+from odradek.server.config import HostConfig, parse
 from odradek.server.plugins.plugin_manager import BUILTIN, GROUP, HostPluginManager, load_plugins
+from odradek.server.toml_file import flatten
 from odradek.testing.host_thread import START_TIMEOUT_S, HostThread
 from odradek.testing.running_host import RunningHost
 from odradek.testing.virtual_clock import VirtualClock

@@ -15,6 +15,7 @@ from odradek.plugin.interface_check import check_interface
 from odradek.plugin.protocols import ClientQuotaCallback, Forwarder
 from odradek.server.plugins.offers import FORWARDER, QUOTA_CALLBACK, Hook
 from odradek.server.plugins.plugin_manager import HostPluginManager, InstalledPlugin
+from odradek.server.toml_file import flatten
 from odradek.settings.kinds import Flag
 from odradek.settings.reading import read_settings
 from odradek.settings.setting import setting
@@ -126,7 +127,8 @@ def activated(
 ) -> ActivePlugin:
     """Call the hooks of one plugin and check that it read every key of its table."""
     path = f"plugins.{plugin.name}"
-    config = PluginConfig(path, flat(path, table or {}))
+    values = {key: value for key, value in flatten(table or {}, path).items() if value != {}}
+    config = PluginConfig(path, values)
     enabled = read_settings(PluginSettings, config).enabled
     if enabled is None:
         enabled = not plugin.builtin or table is not None
@@ -164,21 +166,6 @@ def named_forwarders(plugin: str, offers: Sequence[object]) -> dict[str, Forward
             check_interface(forwarder, (Forwarder,), f"plugins.{plugin}", FORWARDER.name)
             found[f"{plugin}.{name}" if name else plugin] = forwarder
     return found
-
-
-def flat(path: str, table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """``{"headers": {"x": "1"}}`` as ``{"headers.x": "1"}``: TOML nests a dotted key that is not quoted.
-
-    Raises:
-        ConfigError: A key is given in both spellings.
-    """
-    rows: dict[str, object] = {}
-    for key, value in table.items():
-        found = flat(path, value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
-        for name in found.keys() & rows.keys():
-            raise ConfigError(f"{path}.{name}", "given twice, once quoted and once not; remove one")
-        rows |= found
-    return rows
 
 
 def quota_callback(plugins: Sequence[ActivePlugin]) -> tuple[str, ClientQuotaCallback] | None:
