@@ -458,6 +458,19 @@ def test_failures_are_logged_up_to_a_number_each_minute(caplog: pytest.LogCaptur
     assert gate.happened == ["failed"] * (FAILURES_LOGGED + 21)
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_wrong_password_is_logged_with_the_user(mechanism: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    gate = Gate()
+
+    with pytest.raises(RequestFailed):
+        gate.log_in(mechanism, "wrong")
+
+    (record,) = caplog.records
+    assert record.getMessage() == "authentication failed: wrong password"
+    assert (vars(record)["user"], vars(record)["mechanism"]) == ("alice", mechanism)
+
+
 HEADERS = st.builds(
     struct.Struct(">hhih").pack,
     st.sampled_from([0, 3, 17, 18, 36]),

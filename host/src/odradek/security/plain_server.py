@@ -31,6 +31,7 @@ class PlainSaslServer:
         self.credentials = credentials
         self.secret = secret
         self.user: str | None = None
+        self.claimed: str | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         """Check ``[authzid] NUL user NUL password``."""
@@ -38,6 +39,7 @@ class PlainSaslServer:
             authorization_id, user, password = token.decode().split("\0")
         except ValueError:
             raise SaslFailure("the token is not three UTF-8 strings separated by NUL") from None
+        self.claimed = user
         if not user or not password:
             raise SaslFailure("the user name or the password is empty")
         if not self.is_user(user, password):

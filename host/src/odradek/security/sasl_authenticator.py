@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from odradek.clock import Clock, Timer
 from odradek.deferred import Deferred, Offload
@@ -34,6 +34,8 @@ MECHANISMS = (*SCRAM_MECHANISMS, PLAIN)
 """The mechanisms that can be enabled."""
 FAILURES_LOGGED = 60
 """Failures that are logged in a minute; further ones are counted."""
+MOST_OF_USER = 100
+"""Characters of a user name in the log: the client chooses it."""
 R = TypeVar("R")
 
 
@@ -236,6 +238,8 @@ class SaslAuthenticator:
     def refuse(self, why: str) -> None:
         """Count and log a failure. The answer to the client has fewer details."""
         self.failed()
+        user = self.server.claimed if self.server else None
+        named: dict[str, Any] = {} if user is None else {"user": user[:MOST_OF_USER]}
         self.shared.failures_log.write(
             logging.INFO,
             self.shared.clock.monotonic_ms(),
@@ -244,6 +248,7 @@ class SaslAuthenticator:
             connection=self.connection.connection_id,
             listener=self.connection.listener_name,
             mechanism=self.mechanism,
+            **named,
         )
 
     def end(self, deferred: Deferred[R], response: R) -> None:

@@ -25,6 +25,8 @@ class SaslServer(Protocol):
     """Whether `evaluate` takes milliseconds and must not run on the loop."""
     user: str | None
     """The authenticated user; None until authentication succeeds."""
+    claimed: str | None
+    """The user that the client claims to be, for the log; None until it names one."""
 
     def evaluate(self, token: bytes) -> bytes:
         """Return the response to a token from the client.

@@ -35,6 +35,7 @@ class ScramSaslServer:
         self.secret = secret
         self.nonce = nonce
         self.user: str | None = None
+        self.claimed: str | None = None
         self.first: ClientFirst | None = None
         self.credential: ScramCredential | None = None
         self.server_first = ""
@@ -52,6 +53,7 @@ class ScramSaslServer:
 
     def answer_first(self, first: ClientFirst) -> bytes:
         """Send the salt, the iterations and the server's part of the nonce."""
+        self.claimed = first.user
         if first.authorization_id not in ("", first.user):
             raise SaslFailure("the authorization id is not the user name", OTHER_AUTHORIZATION_ID)
         credential = self.credentials.credential(self.scram, first.user)
