@@ -9,7 +9,6 @@ A subcommand is imported only when it is called, so that ``odradek --help`` does
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
@@ -22,6 +21,7 @@ from odradek import __version__
 from odradek.cli.errors import CommandFailed
 from odradek.client.errors import ClientError
 from odradek.plugin.config import ConfigError
+from odradek.server.standard_streams import open_closed_streams, silence, unwritable
 
 FAILED = 1
 UNUSABLE = 2
@@ -143,6 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: The arguments without the program's name; None for those of the process.
     """
+    open_closed_streams()
     sys.exit(run(arguments))
 
 
@@ -155,13 +156,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return explained(error)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except BrokenPipeError:
-        return output_closed()
+    except OSError as error:
+        return not_printed(error)
     return status if isinstance(status, int) else 0
 
 
 def explained(error: Exception) -> int:
     """Print the error in one line and return the exit status."""
+    if unwritable() is not None:
+        silence(sys.stdout)
     if isinstance(error, click.ClickException):
         return complain(located(error), error.exit_code)
     if isinstance(error, CommandFailed):
@@ -182,7 +185,16 @@ def located(error: click.ClickException) -> str:
     return f"{command}: {error.format_message()}"
 
 
-def output_closed() -> int:
-    """Keep Python from reporting the broken pipe again at exit, after the reader (``| head``) has left."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FAILED
+def not_printed(error: OSError) -> int:
+    """Explain that stdout is full; a reader that has left (``| head``) needs no explanation.
+
+    Raises:
+        OSError: The error has nothing to do with stdout, so it is a bug.
+    """
+    reason = error if isinstance(error, BrokenPipeError) else unwritable("\n")
+    if reason is None:
+        raise error
+    silence(sys.stdout)
+    if isinstance(reason, BrokenPipeError):
+        return FAILED
+    return complain(f"odradek: cannot write to stdout: {reason.strerror}", FAILED)

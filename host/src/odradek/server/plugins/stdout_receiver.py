@@ -6,9 +6,7 @@ not for a fleet.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import sys
 from dataclasses import dataclass
 from typing import TextIO
@@ -20,6 +18,7 @@ from odradek.plugin.config import PluginConfig
 from odradek.plugin.context import ClientTelemetryContext
 from odradek.plugin.hookspecs import hookimpl
 from odradek.plugin.payload import ClientTelemetryPayload
+from odradek.server.standard_streams import silence
 from odradek.wire.uuid_text import uuid_text
 
 
@@ -57,16 +56,6 @@ class StdoutReceiver:
             self.closed = True
             silence(stream)
             raise BrokenPipeError(f"stdout is closed: {error}") from error
-
-
-def silence(stream: TextIO) -> None:
-    """Point the descriptor at the null device: Python flushes it at exit, which would fail and print an
-    error.
-    """
-    with contextlib.suppress(OSError, ValueError):
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, stream.fileno())
-        os.close(nothing)
 
 
 def push_row(context: ClientTelemetryContext, payload: ClientTelemetryPayload) -> dict[str, object]:
