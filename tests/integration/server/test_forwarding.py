@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -489,3 +490,20 @@ def test_the_accounting_is_balanced_at_every_moment_of_a_busy_hour(running: Runn
     assert stats.offered == 5_000
     assert stats.delivered == len(forwarder.taken) > 0
     assert set(stats.dropped) <= {"queue.max.records", "failure.max.attempts"}
+
+
+def test_an_outage_is_one_line_at_its_beginning_and_one_at_its_end(
+    running: Runners, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    forwarder = FakeForwarder([raising(Retry("connection refused")) for _ in range(5)])
+    runner = running(forwarder, quick(retry_backoff_ms=1, retry_backoff_max_ms=1))
+
+    runner.offer(record_of(b"1"))
+    eventually(runner, settled)
+
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "destination is down, trying again"),
+        ("WARNING", "destination delivers again"),
+    ]
+    assert vars(caplog.records[1])["attempts"] == 5

@@ -23,6 +23,7 @@ from odradek.delivery.log_cursor import Chunk
 from odradek.delivery.spooled_record import MALFORMED, SpooledRecord
 from odradek.plugin.protocols import Forwarder, Reject, Retry, TelemetryRecord
 from odradek.server.plugins.bounded_call import CANCEL_GRACE_S, CutOffError, bounded, described, waited
+from odradek.server.plugins.destination_log import DestinationLog
 from odradek.server.plugins.log_feed import AGAIN_S, LogFeed
 from odradek.wire.errors import WireError
 
@@ -63,6 +64,7 @@ class ForwarderRunner:
         self.forwarder = forwarder
         self.settings = settings or ForwarderSettings()
         self.uniform = uniform
+        self.destination = DestinationLog(name)
         self.ledger = DeliveryLedger()
         self.queue = BatchQueue(self.settings, self.ledger)
         self.delivery: BatchDelivery | None = None
@@ -325,30 +327,26 @@ class ForwarderRunner:
         try:
             await bounded(lambda: self.forwarder.deliver(batch), self.settings.deliver_timeout_ms / 1000)
         except Retry as error:
-            self.report(error, batch)
+            self.destination.failed(error, len(batch), monotonic_ms())
             with self.lock:
                 return delivery.retry(error)
         except Reject as error:
-            self.report(error, batch)
+            self.destination.refused(error, len(batch))
             with self.lock:
                 delivery.reject(error)
         except CutOffError as error:
-            self.report(error, batch)
+            self.destination.failed(error, len(batch), monotonic_ms())
             with self.lock:
                 return delivery.timed_out(f"TimeoutError: {error}")
         except Exception as error:  # noqa: BLE001  a plugin may raise anything
-            self.report(error, batch)
+            self.destination.failed(error, len(batch), monotonic_ms())
             with self.lock:
                 return delivery.failed(described(error))
         else:
+            self.destination.delivered(monotonic_ms())
             with self.lock:
                 delivery.delivered()
         return 0
-
-    def report(self, error: Exception, batch: list[TelemetryRecord]) -> None:
-        """Log one line per failed call; the backoff keeps them few."""
-        extra = {"plugin": self.name, "problem": described(error), "records": len(batch)}
-        log.warning("forwarder did not deliver", extra=extra)
 
     # on either thread
 
