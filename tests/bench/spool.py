@@ -137,7 +137,7 @@ def clients_of(durability: str, folder: Path, payload: str, count: int) -> Clien
     )
     plugins = plugins_of(Counting(), enrich=payload != "small")
     host = Host(load_config(None, settings), clock=JumpingClock(), plugins=plugins)
-    host.reconcile_subscriptions()
+    host.file_subscriptions.start(host.config.subscriptions)
     return Clients(host, PAYLOADS[payload](), count)
 
 

@@ -28,7 +28,8 @@ from odradek.cli.main import installed_command
 from odradek.plugin.client_quota import ClientQuotaEntity
 from odradek.server.config import HostConfig, load_config
 from odradek.server.host import Host
-from odradek.server.plugins.process import log_to_stderr, run
+from odradek.server.log_format import log_to_stderr
+from odradek.server.plugins.process import run
 
 TOPIC = "demo"
 INTERVAL_MS = 1_000

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import logging
+import sys
 from pathlib import Path
 
 import click
 
 from odradek.cli.errors import CommandFailed
 from odradek.server.config import HostConfig, load_config
+from odradek.server.config_check import check
 from odradek.server.host import Host
-from odradek.server.plugins.process import (
-    freeze_garbage,
-    keep_buffers,
-    log_to_stderr,
-    raise_descriptor_limit,
-    run,
-)
+from odradek.server.log_format import FORMATTERS, log_to_stderr
+from odradek.server.plugins.process import freeze_garbage, keep_buffers, raise_descriptor_limit, run
+from odradek.server.standard_streams import silence
+from odradek.server.start_report import report
+
+log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -40,25 +41,44 @@ from odradek.server.plugins.process import (
     help="If metadata.db is lost or damaged, rebuild the topics from their partitions.",
 )
 @click.option(
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Check the configuration and exit; opens no port and changes no file.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
     help="Lowest level to log on stderr.",
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(list(FORMATTERS)),
+    default="text",
+    show_default=True,
+    help="Form of the log on stderr; json is one object per line.",
+)
 def serve(
     config_file: Path | None,
     overrides: tuple[str, ...],
     plugins: tuple[str, ...],
     recover_metadata: bool,
+    only_check: bool,
     log_level: str,
+    log_format: str,
 ) -> None:
     """Run a host until SIGTERM or SIGINT. Once it accepts connections it prints one line:
 
     odradek ready listeners=PLAINTEXT://HOST:PORT[,...] node.id=N data=DIR
     """
-    log_to_stderr(log_level)
+    log_to_stderr(log_level, log_format)
     config = load_config(config_file, overrides, plugins)
+    if only_check:
+        for line in check(config):
+            click.echo(line)
+        return
 
     failures: list[str] = []
 
@@ -73,7 +93,8 @@ def serve(
         try:
             await host.start()
             freeze_garbage()
-            click.echo(ready_line(config, host))
+            report(host, config_file, log_level)
+            announce(ready_line(config, host))
             await stop.wait()
         finally:
             await host.stop()
@@ -83,7 +104,16 @@ def serve(
         raise CommandFailed(f"odradek stopped: {failures[0]}")
 
 
+def announce(line: str) -> None:
+    """Print the ready line. Without a stdout the host serves all the same."""
+    try:
+        click.echo(line)
+    except OSError as error:
+        silence(sys.stdout)
+        log.warning("stdout cannot take the ready line", extra={"problem": error.strerror})
+
+
 def ready_line(config: HostConfig, host: Host) -> str:
     """The line that scripts wait for. Its addresses have the ports that were bound, never 0."""
-    addresses = ",".join(str(replace(each.address, port=each.bound_port)) for each in host.listeners)
+    addresses = ",".join(host.addresses)
     return f"odradek ready listeners={addresses} node.id={config.broker.node_id} data={config.data_dir}"

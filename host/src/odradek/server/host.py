@@ -8,14 +8,13 @@ loses nothing that was acknowledged.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -33,6 +32,7 @@ from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
+from odradek.server.file_subscriptions import FileSubscriptions
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
@@ -47,7 +47,7 @@ from odradek.server.meters.state_metrics import state_rows
 from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
 from odradek.server.plugins.companions import Companions
 from odradek.server.plugins.forwarders import make_runners, make_spool, sink_of
-from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, FORWARDER
+from odradek.server.plugins.offered_objects import close_offers, register
 from odradek.server.plugins.payload_workers import PayloadWorkers
 from odradek.server.plugins.plugin_manager import HostPluginManager, load_plugins
 from odradek.server.plugins.plugin_thread import PluginThreads
@@ -66,10 +66,8 @@ from odradek.server.upkeep.storage import Storage
 from odradek.server.upkeep.timer_driver import TimerDriver
 from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
-from odradek.telemetry.enrichers import Enrichers, try_enricher
+from odradek.telemetry.enrichers import Enrichers
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
-from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ResourceType
 from odradek.wire.limits import INT32_MAX
 
 if TYPE_CHECKING:
@@ -94,19 +92,6 @@ def ignore(_reason: str) -> None:
 def random_session_id() -> int:
     """An unpredictable id for a fetch session, from 1 on."""
     return secrets.randbelow(INT32_MAX - 1) + 1
-
-
-def close_offers(plugin: ActivePlugin) -> None:
-    """Close the objects that a plugin offers, except forwarders: their runners close them."""
-    for offer in chain.from_iterable(
-        offers for hook, offers in plugin.offers.items() if hook != FORWARDER.name
-    ):
-        close = getattr(offer, "close", None)
-        if callable(close):
-            try:
-                close()
-            except Exception:
-                log.exception("plugin cannot be closed", extra={"plugin": plugin.name})
 
 
 class Host:
@@ -136,8 +121,9 @@ class Host:
         self.failed = failed
         self.clock = clock or SystemClock()
         self.timer = Timer()
+        self.plugin_manager = plugins or load_plugins()
         self.plugins: list[ActivePlugin] = activate(
-            plugins or load_plugins(), config.plugins, config.requested_plugins
+            self.plugin_manager, config.plugins, config.requested_plugins
         )
         limits = ConnectionQuotas(
             self.clock,
@@ -173,7 +159,7 @@ class Host:
             self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
         )
         self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
-        self.register_plugins()
+        register(self.plugins, self.receivers, self.enrichers)
         processes = config.workers.processes
         self.workers = PayloadWorkers(processes, config.workers) if processes else None
         # Record batches have a process of their own, so that producers cannot hold up pushes.
@@ -187,6 +173,7 @@ class Host:
             enrichers=self.enrichers,
             offload=offload_inline if self.workers is None else self.workers.offload,
         )
+        self.file_subscriptions = FileSubscriptions(self.metadata, self.telemetry)
         self.broker = self.load_broker(quotas, limits)
         self.file_threads = FileThreads()
         self.checkpoints = MetadataCheckpoints(
@@ -249,19 +236,6 @@ class Host:
         if not self.logs.online:
             self.failed("all log directories are offline; repair the disks, then restart")
 
-    def register_plugins(self) -> None:
-        """Register the receivers and enrichers of all plugins.
-
-        Raises:
-            ConfigError: One of them cannot be called as the host calls it, or labels are not text.
-        """
-        for plugin in self.plugins:
-            for provider in plugin.offered(CLIENT_TELEMETRY):
-                self.receivers.register(plugin.name, provider)
-            for enricher in plugin.offered(ENRICHER):
-                try_enricher(plugin.name, enricher)
-                self.enrichers.register(plugin.name, enricher)
-
     def make_listener(self, address: ListenerAddress) -> Listener:
         return self.listener_kind(address)(
             address,
@@ -275,6 +249,11 @@ class Host:
             max_request_bytes=self.config.socket_request_max_bytes,
             disconnected=self.telemetry.connection_closed,
         )
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where the host listens, with the ports that were bound."""
+        return [str(replace(each.address, port=each.bound_port)) for each in self.listeners]
 
     def metric_rows(self) -> Iterator[MetricRow]:
         """Yield the current values of all metrics."""
@@ -295,37 +274,6 @@ class Host:
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)
 
-    def reconcile_subscriptions(self) -> None:
-        """Store the subscriptions of the configuration, then load all stored subscriptions.
-
-        Subscriptions of an earlier configuration that this one lacks are removed. Those that were set over
-        the network stay.
-        """
-        before = set(json.loads(self.metadata.value("subscriptions.from.config") or "[]"))
-        wanted, subscriptions = self.config.subscriptions, self.telemetry.subscriptions
-        stored = {
-            name: self.metadata.resource(ResourceType.CLIENT_METRICS, name)
-            for name in self.metadata.resource_names(ResourceType.CLIENT_METRICS)
-            if name in wanted or name not in before
-        }
-        for name, known in stored.items():
-            self.telemetry.update_subscription(name, known)
-        for name, properties in wanted.items():
-            try:
-                subscriptions.check(name, properties, stored.get(name, {}))
-                if name not in stored and properties:
-                    subscriptions.number_limit.check()
-            except ApiError as error:
-                raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
-            subscriptions.steps_limit.reserved = 0
-            self.telemetry.update_subscription(name, properties)
-        with self.metadata.transaction():
-            for name in before - wanted.keys():
-                self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, {})
-            for name, properties in wanted.items():
-                self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, properties)
-            self.metadata.put_value("subscriptions.from.config", json.dumps(sorted(wanted)))
-
     async def start(self) -> None:
         """Start everything, the listeners last.
 
@@ -334,7 +282,7 @@ class Host:
         """
         self.driver = TimerDriver(self.timer, self.clock)
         with self.storage.loading():
-            self.reconcile_subscriptions()
+            self.file_subscriptions.start(self.config.subscriptions)
             self.broker.transactions.start()
         for limit in self.broker.state_limits:
             limit.warn_if_exceeded()

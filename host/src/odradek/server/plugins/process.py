@@ -1,4 +1,4 @@
-"""Settings of a process that the host owns: event loop, memory, logging, signals."""
+"""Settings of a process that the host owns: event loop, memory, signals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import ctypes
 import gc
-import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -67,24 +66,6 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
         return asyncio.new_event_loop
     new_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return new_loop
-
-
-class LineFormatter(logging.Formatter):
-    """A fixed message followed by its fields: ``WARNING odradek.log: cannot close a log log=t-0``."""
-
-    STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-
-    def format(self, record: logging.LogRecord) -> str:
-        line, newline, traceback = super().format(record).partition("\n")
-        about = [f" {key}={value}" for key, value in vars(record).items() if key not in self.STANDARD]
-        return "".join([line, *about, newline, traceback])
-
-
-def log_to_stderr(level: str) -> None:
-    """Log human-readable lines to stderr; stdout belongs to the ready line and to plugins."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LineFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:

@@ -1,0 +1,42 @@
+"""``serve --check``: everything a start checks in a configuration, without opening a port or a file."""
+
+from __future__ import annotations
+
+from odradek.clock import SystemClock
+from odradek.server.config import HostConfig
+from odradek.server.file_subscriptions import check_subscriptions
+from odradek.server.plugins.active_plugin import ActivePlugin, activate, quota_callback
+from odradek.server.plugins.offered_objects import close_offers, register
+from odradek.server.plugins.plugin_manager import load_plugins
+from odradek.telemetry.enrichers import Enrichers
+from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
+from odradek.telemetry.subscriptions import Subscriptions
+
+
+def check(config: HostConfig) -> list[str]:
+    """Call the hooks of the plugins and check the subscriptions; return a line about each.
+
+    Raises:
+        ConfigError: A start would refuse this configuration.
+    """
+    clock = SystemClock()
+    plugins = activate(load_plugins(), config.plugins, config.requested_plugins)
+    try:
+        quota_callback(plugins)
+        register(plugins, ClientMetricsReceiverPlugin(clock), Enrichers(clock))
+        check_subscriptions(config.subscriptions, Subscriptions(config.telemetry, clock), {})
+        if config.metrics_push.endpoint is not None:
+            from odradek.server.meters.metrics_push import exporter
+
+            exporter(config.metrics_push).shutdown()
+    finally:
+        for plugin in plugins:
+            close_offers(plugin)
+    subscriptions = [f"subscription {name}" for name in sorted(config.subscriptions)]
+    return ["configuration is valid", *map(plugin_line, plugins), *subscriptions]
+
+
+def plugin_line(plugin: ActivePlugin) -> str:
+    """A plugin with its state, and why it is broken."""
+    problem = f": {plugin.installed.problem}" if plugin.installed.problem else ""
+    return f"plugin {plugin.name} is {plugin.state}{problem}"

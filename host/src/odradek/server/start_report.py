@@ -1,0 +1,79 @@
+"""The lines of a started host about itself: an operator sees what the configuration has become."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from odradek import __version__
+from odradek.server.plugins.active_plugin import ActivePlugin, PluginState
+
+if TYPE_CHECKING:
+    from odradek.server.host import Host
+
+log = logging.getLogger("odradek")
+
+MOST_SHOWN = 10
+"""Subscriptions that are named; clients can create thousands."""
+
+Line = tuple[str, Mapping[str, object]]
+"""A message and its fields."""
+
+
+def report(host: Host, config_file: object, log_level: str) -> None:
+    """Log what the host is. It accepts connections already, so the ports are the bound ones."""
+    for message, about in start_lines(host, config_file, log_level):
+        log.info(message, extra=dict(about))
+
+
+def start_lines(host: Host, config_file: object, log_level: str) -> Iterator[Line]:
+    """Yield one line per topic."""
+    config, memory = host.config, host.memory
+    yield (
+        f"odradek {__version__}",
+        {
+            "node.id": config.broker.node_id,
+            "config": str(config_file) if config_file else "defaults",
+            "log_level": log_level,
+        },
+    )
+    endpoint = host.metrics_endpoint
+    metrics = config.metrics_listener
+    yield (
+        "listening",
+        {
+            "listeners": host.addresses,
+            "metrics": f"http://{metrics.host}:{endpoint.bound_port}" if metrics and endpoint else "off",
+        },
+    )
+    yield (
+        "data",
+        {"data.dir": config.data_dir, "log.dirs": list(config.log_dirs) or [config.data_dir / "logs"]},
+    )
+    yield "plugins", plugin_states(host.plugins)
+    names = sorted(host.telemetry.subscriptions.by_name)
+    if names:
+        yield "subscriptions", {"in_force": len(names), "names": names[:MOST_SHOWN]}
+    else:
+        yield "no subscription: clients are told to push nothing", {}
+    yield (
+        "limits",
+        {
+            "max.connections": host.broker.connection_quotas.most,
+            "socket.request.max.bytes": config.socket_request_max_bytes,
+            "telemetry.max.bytes": config.telemetry.telemetry_max_bytes,
+            "queued.max.request.bytes": memory.requests.limit_bytes,
+            "queued.max.response.bytes": memory.answers.limit_bytes,
+        },
+    )
+
+
+def plugin_states(plugins: list[ActivePlugin]) -> dict[str, object]:
+    """The names of the plugins by state, and the problem of each broken one."""
+    states: dict[str, object] = {
+        state.value: [plugin.name for plugin in plugins if plugin.state is state]
+        for state in (PluginState.ACTIVE, PluginState.IDLE, PluginState.DISABLED)
+    }
+    broken = [plugin for plugin in plugins if plugin.state is PluginState.BROKEN]
+    return states | {"broken": [f"{plugin.name} ({plugin.installed.problem})" for plugin in broken]}

@@ -1,0 +1,60 @@
+"""The two forms of the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+
+from odradek.server.log_format import JsonFormatter, LineFormatter
+
+
+def record(message: str, **fields: object) -> logging.LogRecord:
+    made = logging.makeLogRecord(
+        {"name": "odradek.x", "levelname": "WARNING", "levelno": 30, "msg": message, "created": 1.5}
+    )
+    vars(made).update(fields)
+    return made
+
+
+def test_a_line_ends_with_the_fields() -> None:
+    line = LineFormatter().format(record("it failed", plugin="otlp", tries=3))
+
+    assert line.endswith(" WARNING odradek.x: it failed plugin=otlp tries=3")
+
+
+@pytest.mark.parametrize("form", [LineFormatter(), JsonFormatter()])
+def test_a_field_cannot_forge_a_line(form: logging.Formatter) -> None:
+    text = form.format(record("authentication failed", user="eve\n2026-11-22 INFO: all is well\x1b[2J"))
+
+    assert len(text.splitlines()) == 1
+    assert text.isprintable()
+
+
+def test_json_has_the_fields_of_the_line_with_their_types() -> None:
+    text = JsonFormatter().format(record("it failed", tries=3, dropped={"full": 2}, where=object, level="x"))
+
+    assert json.loads(text) == {
+        "time": "1970-01-01T00:00:01.500Z",
+        "level": "warning",
+        "logger": "odradek.x",
+        "message": "it failed",
+        "tries": 3,
+        "dropped": {"full": 2},
+        "where": "<class 'object'>",
+        "level_": "x",
+    }
+
+
+def test_a_traceback_is_a_field_of_the_same_json_line() -> None:
+    try:
+        raise ValueError("two\nlines")
+    except ValueError:
+        made = record("it failed", exc_info=sys.exc_info())
+
+    text = JsonFormatter().format(made)
+
+    assert len(text.splitlines()) == 1
+    assert json.loads(text)["traceback"].endswith("ValueError: two\nlines")
