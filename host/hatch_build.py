@@ -16,7 +16,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
     """Fills ``optional-dependencies`` from the tables ``siblings`` and ``extras`` of this hook.
 
-    The extra ``all`` has every sibling but those that stand ``apart``.
+    The extra ``all`` has every sibling but those that stand ``apart``; ``dev`` has the extra ``test``.
     """
 
     def update(self, metadata: dict[str, Any]) -> None:
@@ -27,6 +27,7 @@ class SiblingExtras(MetadataHookInterface):  # type: ignore[misc]
             for extra, folder in self.config["siblings"].items()
         }
         together = [siblings[extra] for extra in siblings if extra not in self.config["apart"]["extras"]]
+        extras["dev"] += extras["test"]
         extras["all"] = [*together, *extras["demo"], *extras["fast"]]
         extras |= {extra: [requirement] for extra, requirement in siblings.items()}
         metadata["optional-dependencies"] = extras

@@ -115,7 +115,7 @@ def plugins_of(receiver: Counting, *, enrich: bool) -> HostPluginManager:
     plugins = HostPluginManager()
     plugins.add("bench", BenchPlugin(receiver), "bench", "1")
     if enrich:
-        plugins.add("enrich", odradek_enrich, "odradek-enrich", odradek_enrich.__version__)
+        plugins.add("enrich", odradek_enrich, "odradek-enrich", "1")
     return plugins
 
 

@@ -12,6 +12,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+
+import odradek
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
@@ -23,15 +26,8 @@ def toml(folder: Path) -> dict[str, Any]:
 
 
 HOST = toml(ROOT)
-VERSION = HOST["project"]["version"]
+VERSION_FILE = ROOT / "host/src/odradek/__init__.py"
 APART = HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]["apart"]["extras"]
-
-
-def written_version(package: Path) -> str:
-    """``__version__`` of a package, read without importing it."""
-    lines = (package / "__init__.py").read_text(encoding="utf-8").splitlines()
-    (line,) = [line for line in lines if line.startswith("__version__ = ")]
-    return line.removeprefix("__version__ = ").strip('"')
 
 
 class MetadataHookInterface:
@@ -54,25 +50,26 @@ def optional_dependencies(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    metadata: dict[str, Any] = {"name": HOST["project"]["name"], "version": VERSION}
+    metadata: dict[str, Any] = {"name": HOST["project"]["name"], "version": odradek.__version__}
     module.SiblingExtras(str(ROOT), HOST["tool"]["hatch"]["metadata"]["hooks"]["custom"]).update(metadata)
     extras: dict[str, list[str]] = metadata["optional-dependencies"]
     return extras
 
 
-@pytest.mark.parametrize("folder", PLUGINS, ids=NAMES)
-def test_all_distributions_have_one_version(folder: Path) -> None:
-    project = toml(folder)["project"]
+@pytest.mark.parametrize("folder", [ROOT, *PLUGINS], ids=["host", *NAMES])
+def test_the_version_is_written_in_one_file_only(folder: Path) -> None:
+    described = toml(folder)
 
-    versions = {VERSION, written_version(ROOT / "host/src/odradek"), project["version"]}
-
-    assert len(versions) == 1
-    assert written_version(folder / "src" / f"odradek_{folder.name}") == VERSION
+    assert "version" not in described["project"]
+    assert "version" in described["project"]["dynamic"]
+    assert (folder / described["tool"]["hatch"]["version"]["path"]).resolve() == VERSION_FILE
+    packages = folder.glob("src/*/__init__.py")
+    assert not [path for path in packages if "__version__" in path.read_text(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("folder", PLUGINS, ids=NAMES)
 def test_a_plugin_accepts_every_patch_release_of_its_host(folder: Path) -> None:
-    major, minor, _ = VERSION.split(".")
+    major, minor, *_ = odradek.__version__.split(".")
 
     requirements = toml(folder)["project"]["dependencies"]
 
@@ -108,15 +105,23 @@ def test_in_a_release_extras_are_pins_and_carry_no_path(monkeypatch: pytest.Monk
 
     extras = optional_dependencies(monkeypatch)
 
-    assert {name: extras[name] for name in NAMES} == {name: [f"odradek-{name}=={VERSION}"] for name in NAMES}
+    pins = {name: [f"odradek-{name}=={odradek.__version__}"] for name in NAMES}
+    assert {name: extras[name] for name in NAMES} == pins
     assert not [line for lines in extras.values() for line in lines if "file:" in line]
 
 
-def test_the_test_extra_leaves_the_plugins_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_extra_dev_leaves_the_plugins_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
     extras = optional_dependencies(monkeypatch)
 
     # pip takes an editable folder and a direct reference to it for two distributions, which conflict
-    assert not [line for line in extras["test"] if line.startswith("odradek")]
+    assert not [line for line in extras["dev"] if line.startswith("odradek")]
+
+
+def test_the_extra_test_is_what_an_application_needs_and_part_of_dev(monkeypatch: pytest.MonkeyPatch) -> None:
+    extras = optional_dependencies(monkeypatch)
+
+    assert [Requirement(line).name for line in extras["test"]] == ["pytest"]
+    assert set(extras["test"]) < set(extras["dev"])
 
 
 def test_tests_and_mypy_use_the_folders_not_the_installed_copies() -> None:

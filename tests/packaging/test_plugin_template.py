@@ -12,6 +12,8 @@ from zipfile import ZipFile
 
 import pytest
 
+import odradek
+
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "contrib/plugin-template"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -49,7 +51,7 @@ def test_wheel_and_source_distribution_take_it_from_contrib() -> None:
 
 
 def test_it_requires_this_version_of_the_host() -> None:
-    major, minor, _ = PROJECT["project"]["version"].split(".")
+    major, minor, *_ = odradek.__version__.split(".")
 
     requirements = tomllib.loads(files(TEMPLATE)["pyproject.toml"].decode())["project"]["dependencies"]
 

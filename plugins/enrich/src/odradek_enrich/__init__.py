@@ -5,8 +5,6 @@ from __future__ import annotations
 from odradek.plugin import PluginConfig, hookimpl
 from odradek_enrich.context_enricher import DEFAULT, LABELS, ContextEnricher
 
-__version__ = "0.1.0"
-
 
 @hookimpl
 def odradek_enricher(config: PluginConfig) -> ContextEnricher | None:

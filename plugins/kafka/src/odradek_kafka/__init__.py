@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from odradek.plugin import Forwarder, PluginConfig, hookimpl
 
-__version__ = "0.1.0"
-
 
 @hookimpl
 def odradek_forwarder(config: PluginConfig) -> Forwarder | None:

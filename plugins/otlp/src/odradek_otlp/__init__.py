@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib.metadata import version
 
 from odradek.plugin import Forwarder, PluginConfig, hookimpl
 from odradek_otlp.otlp_table import read_destinations
-
-__version__ = "0.1.0"
 
 
 @hookimpl
@@ -24,6 +23,6 @@ def odradek_forwarder(config: PluginConfig) -> Forwarder | Mapping[str, Forwarde
     # Imported here, so that a host with an installed but unconfigured plugin does not pay for them.
     from odradek_otlp.otlp_forwarder import OtlpForwarder
 
-    user_agent = f"odradek-otlp/{__version__}"
+    user_agent = f"odradek-otlp/{version('odradek-otlp')}"
     forwarders = {name: OtlpForwarder(settings, user_agent) for name, settings in destinations.items()}
     return forwarders.get("", forwarders)

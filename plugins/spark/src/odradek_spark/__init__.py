@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from odradek.plugin import Companion, PluginConfig, hookimpl
 
-__version__ = "0.1.0"
-
 
 @hookimpl
 def odradek_companion(config: PluginConfig) -> Companion | None:
