@@ -124,15 +124,64 @@ def test_an_unread_key_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         config.finish()
 
-    assert str(caught.value) == "plugins.x.stray: unknown key; known here: headers.a, known"
+    assert str(caught.value) == "plugins.x.stray: unknown key; known here: known, headers.*"
 
 
 def test_a_misspelled_key_is_refused_with_the_nearest_name() -> None:
     config = config_of(labelz="1")
     config.text("labels")
 
-    with pytest.raises(ConfigError, match=r"x\.labelz: unknown key \(did you mean labels\?\); known here"):
+    with pytest.raises(ConfigError, match=r"^plugins\.x\.labelz: unknown key \(did you mean labels\?\)$"):
         config.finish()
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        ("headrs.authorization", " (did you mean headers.authorization?)"),
+        ("header", " (did you mean headers?)"),
+        ("queue.retires.ms", " (did you mean queue.retries.ms?)"),
+        ("queue.zzz", "; known in queue: queue.max.bytes, queue.retries.ms"),
+        ("client.zzz", "; known in client: client.options.*"),
+        ("client.optoins.a", " (did you mean client.options.a?)"),
+        ("zzz", "; known here: endpoint, queue.max.bytes, queue.retries.ms, client.options.*, headers.*"),
+    ],
+)
+@pytest.mark.parametrize("is_present", [False, True], ids=["tables absent", "tables present"])
+def test_a_misspelled_table_is_refused_with_what_is_known_there(
+    key: str, problem: str, is_present: bool
+) -> None:
+    present = {"headers.b": "1", "client.options.c": "2"} if is_present else {}
+    config = PluginConfig("plugins.x", {**present, key: "1"})
+    config.text("endpoint")
+    config.integer("queue.max.bytes", 1)
+    config.integer("queue.retries.ms", 1)
+    config.table("headers")
+    config.table("client.options")
+
+    with pytest.raises(ConfigError) as caught:
+        config.finish()
+
+    assert caught.value.path == f"plugins.x.{key}"
+    assert caught.value.problem == f"unknown key{problem}"
+
+
+def test_a_text_where_a_table_is_expected_is_refused_without_showing_it() -> None:
+    config = config_of(headers="secret")
+
+    with pytest.raises(ConfigError) as caught:
+        config.table("headers")
+
+    assert str(caught.value) == "plugins.x.headers: expected a table of strings"
+
+
+def test_an_empty_table_is_a_table() -> None:
+    config = PluginConfig("plugins.x", {"headers": {}})
+
+    table = config.table("headers")
+    config.finish()
+
+    assert table == {}
 
 
 def test_a_completely_read_table_is_accepted() -> None:

@@ -148,7 +148,14 @@ def test_a_disabled_broken_plugin_does_not_stop_the_start(install: Install) -> N
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        (GOOD.replace("odradek_enricher", "odradek_enrichr"), "unknown hook odradek_enrichr"),
+        (
+            GOOD.replace("odradek_enricher", "odradek_enrichr"),
+            "unknown hook odradek_enrichr; did you mean odradek_enricher?",
+        ),
+        (
+            GOOD.replace("odradek_enricher", "odradek_zzz"),
+            "unknown hook odradek_zzz; known hooks: odradek_client_t",
+        ),
         (GOOD.replace("(config)", "(config, context)"), "context"),
     ],
 )
@@ -223,11 +230,11 @@ def test_a_requested_plugin_that_offers_nothing_stops_the_start(install: Install
         activate(manager, {}, {"paint"})
 
 
-def test_an_unknown_key_is_refused_with_its_path_and_the_known_keys(install: Install) -> None:
+def test_an_unknown_key_is_refused_with_its_path_and_the_nearest_key(install: Install) -> None:
     install("paint", GOOD)
     manager = load_plugins()
 
-    with pytest.raises(ConfigError, match="known here: color, enabled") as caught:
+    with pytest.raises(ConfigError, match=r"unknown key \(did you mean color\?\)") as caught:
         activate(manager, {"paint": {"colour": "red"}})
 
     assert caught.value.path == "plugins.paint.colour"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -34,6 +34,9 @@ class PluginConfig:
     """Path of the table from the top of the file: ``plugins.otlp``."""
     values: Mapping[str, object]
     known: set[str] = field(default_factory=set)
+    """The keys that were read."""
+    tables: set[str] = field(default_factory=set)
+    """The keys that were read as tables."""
 
     def text(self, key: str, default: str | None = None) -> str | None:
         """Read a string."""
@@ -93,11 +96,14 @@ class PluginConfig:
 
     def table(self, key: str) -> dict[str, str]:
         """Read a table of strings below ``key``; empty if it is absent."""
+        self.tables.add(key)
+        if self.values.get(key, {}) != {}:
+            raise self.error(key, "expected a table of strings")  # the value may be a secret
         prefix = f"{key}."
         rows = {
             name.removeprefix(prefix): value for name, value in self.values.items() if name.startswith(prefix)
         }
-        self.known.update(prefix + name for name in rows)
+        self.known.update((key, *(prefix + name for name in rows)))
         for name, value in rows.items():
             if not isinstance(value, str):
                 raise self.error(prefix + name, f"expected a string, found {value!r}")
@@ -133,18 +139,55 @@ class PluginConfig:
         """
         for key in self.values:
             if key not in self.known:
-                raise self.error(key, unknown_key([key], self.known, listed_in))
+                spellings = [*self.known, *in_tables(key, self.tables)]
+                raise self.error(key, unknown_key([key], spellings, listed_in, self.tables))
 
 
-def unknown_key(spellings: Sequence[str], known: Collection[str], listed_in: str = "") -> str:
-    """The problem with a key that does not exist, with the key that was probably meant.
+def unknown_key(
+    spellings: Sequence[str], known: Collection[str], listed_in: str = "", tables: Collection[str] = ()
+) -> str:
+    """The problem with a key that does not exist: the key that was probably meant, or else the known ones.
 
     Args:
         spellings: The texts that may be the key, without its path.
         known: All keys.
         listed_in: The page that lists all keys, where there are too many to name them in an error.
+        tables: Keys of tables that may have any keys.
     """
-    close = [match for each in spellings for match in get_close_matches(each, sorted(known), 1)]
-    meant = f" (did you mean {close[0]}?)" if close else ""
-    every = f"all keys: {listed_in}" if listed_in else f"known here: {', '.join(sorted(known))}"
-    return f"unknown key{meant}; {every}"
+    close = next((match for each in spellings if (match := nearest(each, known))), "")
+    meant = f" (did you mean {close}?)" if close else ""
+    if listed_in:
+        return f"unknown key{meant}; all keys: {listed_in}"
+    return f"unknown key{meant}" if close else f"unknown key; {known_at(spellings[0], known, tables)}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like a misspelled one; empty if none is close."""
+    return next(iter(get_close_matches(name, sorted(known), 1)), "")
+
+
+def in_tables(key: str, tables: Iterable[str]) -> Iterator[str]:
+    """The key with the name of each table in it that was probably meant: ``headers.x`` for ``headres.x``."""
+    parts = key.split(".")
+    for table in tables:
+        depth = table.count(".") + 1
+        if nearest(".".join(parts[:depth]), [table]):
+            yield ".".join([table, *parts[depth:]])
+
+
+def known_at(key: str, known: Iterable[str], tables: Collection[str]) -> str:
+    """The known keys that share the longest path with this one."""
+    names = sorted({each for each in known if each not in tables and not in_table(each, tables)})
+    names += [f"{table}.*" for table in sorted(tables)]
+    parts = key.split(".")
+    for depth in range(len(parts) - 1, 0, -1):
+        path = ".".join(parts[:depth])
+        there = [name for name in names if name.startswith(f"{path}.")]
+        if there:
+            return f"known in {path}: {', '.join(there)}"
+    return f"known here: {', '.join(names)}"
+
+
+def in_table(key: str, tables: Iterable[str]) -> bool:
+    """Whether the key belongs to one of the tables."""
+    return any(key.startswith(f"{table}.") for table in tables)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from odradek.plugin.config import nearest
 from odradek.plugin.context import RequestContext
 from odradek.testing.arrivals import Arrivals
 from odradek.wire.error_code import ErrorCode
@@ -81,5 +81,5 @@ def error_code(error: ErrorCode | str | int) -> ErrorCode:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """A suggestion for an unknown name; empty if no known name is close to it."""
-    close = get_close_matches(name, list(known), 1)
-    return f": did you mean {close[0]}?" if close else ""
+    close = nearest(name, known)
+    return f": did you mean {close}?" if close else ""

@@ -214,8 +214,6 @@ def headers_of(config: PluginConfig, environ: Mapping[str, str], protocol: OtlpP
         ConfigError: A header is malformed. The error never shows a value: it may be a secret.
     """
     path = "headers"
-    if config.value(path) is not None:
-        raise config.error(path, "expected a table of strings")
     rows = config.table(path)
     found = origin(config, path, environ)
     if not rows and found.variable:

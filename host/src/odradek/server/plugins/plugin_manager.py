@@ -18,7 +18,7 @@ import pluggy
 
 import odradek
 from odradek.plugin import hookspecs
-from odradek.plugin.config import ConfigError, PluginConfig
+from odradek.plugin.config import ConfigError, PluginConfig, nearest
 from odradek.plugin.interface_check import check_interface
 from odradek.server.plugins import stdout_receiver
 from odradek.server.plugins.offers import HOOKS
@@ -77,7 +77,9 @@ class HostPluginManager(pluggy.PluginManager):
         """Refuse hooks without a specification. pluggy's `check_pending` checks all plugins, not one."""
         for caller in self.get_hookcallers(plugin) or ():
             if not caller.has_spec():
-                raise pluggy.PluginValidationError(plugin, f"unknown hook {caller.name}")
+                close = nearest(caller.name, HOOKS)
+                hint = f"did you mean {close}?" if close else f"known hooks: {', '.join(sorted(HOOKS))}"
+                raise pluggy.PluginValidationError(plugin, f"unknown hook {caller.name}; {hint}")
 
     def load(self, entry_point: EntryPoint) -> None:
         """Import and register one entry point; record a failure in `installed`."""
