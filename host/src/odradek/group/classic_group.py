@@ -5,6 +5,7 @@ Nothing here answers requests or starts timers; `classic_rebalance` does.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,6 +20,8 @@ from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+
+log = logging.getLogger(__name__)
 
 
 class ClassicGroup:
@@ -119,6 +122,12 @@ class ClassicGroup:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.forget_pending(member.member_id)
+        self.note("member joined", member=member.member_id, client_id=member.client_id)
+
+    def note(self, event: str, **about: object) -> None:
+        """Log an event at debug."""
+        extra = {"group": self.group_id, "generation": self.generation, "members": len(self.members)}
+        log.debug(event, extra=extra | about)
 
     def remove(self, member_id: str) -> ClassicMember:
         """Remove a member. If it was the leader, the next member becomes the leader."""
@@ -132,6 +141,7 @@ class ClassicGroup:
             self.static_members.pop(member.group_instance_id, None)
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
+        self.note("member left", member=member_id)
         return member
 
     def measure(self, member: ClassicMember) -> None:

@@ -68,6 +68,7 @@ class ClassicRebalance:
         self.stop_sync_timer(group)
         was_empty = group.state is ClassicState.EMPTY
         group.transition(ClassicState.PREPARING_REBALANCE)
+        group.note("rebalance begins")
         if was_empty:
             # The members of an application start one after another: one rebalance for all, instead of one for
             # each.
@@ -129,6 +130,7 @@ class ClassicRebalance:
             self.wait_for_joins(group)
             return
         group.next_generation(self.clock.now_ms())
+        group.note("generation begins", leader=group.leader_id, protocol=group.protocol_name)
         self.changed(group)
         if group.state is ClassicState.COMPLETING_REBALANCE:
             self.announce(group)
@@ -172,6 +174,7 @@ class ClassicRebalance:
             member.assignment = assignments.get(member.member_id, b"")
             group.measure(member)
         group.transition(ClassicState.STABLE)
+        group.note("rebalance ends")
         for member in group:
             self.answer_sync(group, member, self.assignment(group, member))
 
@@ -239,6 +242,7 @@ class ClassicRebalance:
         waits = member.join is not None or member.sync is not None
         if waits and not member.is_new:
             return
+        group.note("session ended", member=member.member_id)
         with self.outbox:
             self.remove(group, member)
             self.rebalance_or_complete_join(group)

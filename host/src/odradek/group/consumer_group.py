@@ -8,6 +8,7 @@ reached. `consumer_heartbeat` advances them.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -24,6 +25,8 @@ from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferr
 from odradek.group.topic_view import TopicView
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
+
+log = logging.getLogger(__name__)
 
 FIRST_EPOCH = 1
 
@@ -119,6 +122,7 @@ class ConsumerGroup:
 
     def add(self, member: ConsumerMember, instance_id: str | None) -> None:
         """Add a new member, which holds nothing, or give a known member another instance id."""
+        is_new = member.member_id not in self.members
         self.members[member.member_id] = member
         self.measure(member)
         self.forget_instance(member)
@@ -126,6 +130,13 @@ class ConsumerGroup:
         if instance_id is not None:
             self.static_members[instance_id] = member.member_id
         self.empty_since_ms = None
+        if is_new:
+            self.note("member joined", member=member.member_id)
+
+    def note(self, event: str, **about: object) -> None:
+        """Log an event at debug."""
+        extra = {"group": self.group_id, "epoch": self.group_epoch, "members": len(self.members)}
+        log.debug(event, extra=extra | about)
 
     def measure(self, member: ConsumerMember) -> None:
         """Count the present size of a member."""
@@ -184,6 +195,7 @@ class ConsumerGroup:
         self.target.by_member.pop(member.member_id, None)
         for partition in (*member.assigned, *member.pending_revocation):
             del self.holders[partition]
+        self.note("member left", member=member.member_id)
 
     def leave_for_a_while(self, member: ConsumerMember) -> None:
         """Note that a static member leaves but will return. Its partitions wait until its session ends."""
@@ -210,6 +222,7 @@ class ConsumerGroup:
         if self.group_epoch > self.target.epoch and not fresh:
             self.target.compute(self.group_epoch, self.assignor(), self.members.values(), self.subscriptions)
             self.computed_ms = now_ms
+            self.note("assignment computed", assignor=self.assignor_name)
 
     def assignor(self) -> ConsumerGroupPartitionAssignor:
         """The assignor that computes the next target."""
@@ -242,7 +255,12 @@ class ConsumerGroup:
             return
         if member.session is not None:
             member.session.cancel()
-        member.session = self.timer.schedule(deadline_ms, partial(self.remove, member))
+        member.session = self.timer.schedule(deadline_ms, partial(self.end_session, member))
+
+    def end_session(self, member: ConsumerMember) -> None:
+        """Remove a member that was silent for too long."""
+        self.note("session ended", member=member.member_id)
+        self.remove(member)
 
     def restart_rebalance(self, member: ConsumerMember) -> None:
         """If a member must give up partitions, start its rebalance timeout; at its end the member is

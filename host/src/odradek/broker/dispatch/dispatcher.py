@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.error_log import log_errors
 from odradek.broker.dispatch.routes import API_VERSIONS_KEY, CloseConnection, CompiledRoute, Route
 from odradek.broker.dispatch.throttling import Exchange, Throttle, Throttled
 from odradek.deferred import Deferred
@@ -51,6 +52,8 @@ class Dispatcher:
         self.quotas = broker.quotas
         self.longest_client_id = broker.names.most
         """In characters."""
+        self.logs_errors = log.isEnabledFor(logging.DEBUG)
+        """Asked once: each request would pay for the question."""
         self.unexpected_errors = 0
         """Exceptions that were bugs."""
 
@@ -85,9 +88,9 @@ class Dispatcher:
             return self.answer_and_charge(route, request, context, len(frame) - offset, started_ns)
         response = self.respond(route, request, context)
         if response.__class__ is Deferred:
-            response.finish = partial(self.finished, route, request, correlation_id, None)
+            response.finish = partial(self.finished, route, request, context, None)
             return response
-        return None if response is None else self.frame(route, correlation_id, request, response)
+        return None if response is None else self.frame(route, context, request, response)
 
     def respond(self, route: CompiledRoute, request: Any, context: RequestContext) -> Any:
         """The handler's response, or the response that its error means.
@@ -123,7 +126,7 @@ class Dispatcher:
         exchange.spent_ns = self.monotonic_ns() - started_ns
         if response.__class__ is Deferred:
             response.around = exchange.timed
-            response.finish = partial(self.finished, route, request, context.correlation_id, exchange)
+            response.finish = partial(self.finished, route, request, context, exchange)
             response.gone = partial(self.charge_lost, route, exchange)
             return response
         return self.charged(route, exchange, response)
@@ -132,7 +135,7 @@ class Dispatcher:
         self,
         route: CompiledRoute,
         request: Any,
-        correlation_id: int,
+        context: RequestContext,
         exchange: Exchange | None,
         outcome: Any,
     ) -> Frame | Throttled | None:
@@ -148,7 +151,7 @@ class Dispatcher:
                 outcome = self.refusal(route, request, outcome)
             if exchange is not None:
                 return self.charged(route, exchange, outcome)
-            return None if outcome is None else self.frame(route, correlation_id, request, outcome)
+            return None if outcome is None else self.frame(route, context, request, outcome)
         except CloseConnection:
             if exchange is not None:
                 self.charge(route, exchange, None)
@@ -175,8 +178,7 @@ class Dispatcher:
         if response is not None:
             if throttle.time_ms and route.tells_throttle:
                 response.throttle_time_ms = throttle.time_ms
-            correlation_id = exchange.context.correlation_id
-            frame = self.frame(route, correlation_id, exchange.request, response, exchange.body)
+            frame = self.frame(route, exchange.context, exchange.request, response, exchange.body)
         if exchange.network is not None:
             exchange.network(self.monotonic_ns() - begin_ns)
         return Throttled(frame, throttle, exchange.client, exchange.now_ms) if throttle.time_ms else frame
@@ -200,17 +202,19 @@ class Dispatcher:
     def frame(
         self,
         route: CompiledRoute,
-        correlation_id: int,
+        context: RequestContext,
         request: Any,
         response: Any,
         body: Frame | None = None,
     ) -> Frame:
         """The frame of a response. If it cannot be encoded, that is a bug of its handler, and the answer."""
+        if self.logs_errors:
+            log_errors(request, context, response)
         try:
-            return route.frame(correlation_id, response, body)
+            return route.frame(context.correlation_id, response, body)
         except Exception as error:  # noqa: BLE001  as in `respond`
             bug = error
-        return route.frame(correlation_id, self.refusal(route, request, bug))
+        return route.frame(context.correlation_id, self.refusal(route, request, bug))
 
     def compile(self, api_key: int, version: int) -> CompiledRoute:
         """Look up everything a request needs, once per API and version.
