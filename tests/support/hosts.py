@@ -34,11 +34,12 @@ ThreadedHost = HostThread
 def running_host(
     data_dir: Path,
     *overrides: str,
+    file: Path | None = None,
     before_start: Callable[[Host], object] | None = None,
     plugins: HostPluginManager | None = None,
 ) -> Iterator[ThreadedHost]:
     """A host as `odradek serve` creates it; always stopped at the end."""
-    config = load_config(None, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides])
+    config = load_config(file, [f"listeners={LOOPBACK}", f"data.dir={data_dir}", *overrides])
     thread = HostThread(config, plugins=plugins, before_start=before_start)
     thread.start()
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, MetricsData
 
-BUILD = Path(__file__).resolve().parents[3] / "contrib" / "otelcol" / "collector.py"
+ROOT = Path(__file__).resolve().parents[3]
 BUILD_TIMEOUT_S = 1_000
 PATIENCE_S = 20.0
 CONFIG = """
@@ -155,8 +155,9 @@ def running(program: Path, folder: Path, receivers: str = "", names: str = "otlp
 @pytest.fixture(scope="session")
 def collector_program() -> Path:
     """The collector of contrib/otelcol, built once and kept in the user's cache."""
+    command = [sys.executable, "-m", "contrib.otelcol.collector"]
     done = subprocess.run(
-        [sys.executable, BUILD], capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
     )
     if done.returncode == 3:
         pytest.skip(f"no collector: {done.stderr.strip()}")

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from contrib.capture.kafka_node import NEWEST
 
 from integration.java.console_tools import ConsoleTools
 from integration.java.host_process import HostProcess, host_process
-from integration.java.jvm import SERVER, Clients, Jvm
+from integration.java.jvm import SERVER, Clients, Jvm, built_classpath
 from integration.java.main_server import main_server
-
-CLASSPATH = Path(__file__).resolve().parents[3] / "contrib" / "java" / "classpath.py"
-BUILD_TIMEOUT_S = 900
-"""On the first run Maven may have to download a hundred artifacts."""
 
 TOOLS_VERSION = "4.3.1"
 """The version of the newest console tools, and of Kafka in contrib/java/pom.xml."""
@@ -30,23 +23,13 @@ def java_classpath() -> str:
 
     The version is that of the newest console tools.
     """
-    return built()
+    return built_classpath()
 
 
 @pytest.fixture(scope="session")
 def java_classpath_4_4() -> str:
     """The same with the server and the clients of Kafka's newest version."""
-    return built("--kafka", NEWEST)
-
-
-def built(*args: str) -> str:
-    """The class path that ``contrib/java/classpath.py`` prints."""
-    command = [sys.executable, str(CLASSPATH), *args]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
-    if done.returncode == 3:
-        pytest.skip(f"no Java class path: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return built_classpath("--kafka", NEWEST)
 
 
 @pytest.fixture(scope="session")

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from integration.java.main_server import Finished, MainServer
 
-LOGGING = Path(__file__).resolve().parents[3] / "contrib" / "java" / "log4j2.properties"
+JAVA = Path(__file__).resolve().parents[3] / "contrib" / "java"
+LOGGING = JAVA / "log4j2.properties"
+BUILD_TIMEOUT_S = 900
+"""On the first run Maven may have to download a hundred artifacts."""
 OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={LOGGING}"]
 """A small JVM that starts quickly: these tools run for a second."""
 SERVER = "odradek.MainServer"
+
+
+def built_classpath(*args: str) -> str:
+    """The class path that ``contrib/java/classpath.py`` prints; skips the test if it cannot be built."""
+    command = [sys.executable, str(JAVA / "classpath.py"), *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False)
+    if done.returncode == 3:
+        pytest.skip(f"no Java class path: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 @dataclass(frozen=True, slots=True)

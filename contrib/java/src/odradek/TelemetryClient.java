@@ -18,7 +18,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * One client of a given kind that runs until it reads a line from standard input, and is then closed properly.
  *
  * <p>Arguments: bootstrap servers, topic, client id, kind: {@code producer}, {@code consumer}, {@code admin}, or {@code application},
- * which is a consumer that also pushes metrics of its application (KIP-1076), called as those of Kafka Streams.
+ * which is a consumer that also pushes metrics of its application (KIP-1076), called as those of Kafka Streams. With a fifth argument,
+ * {@code totals}, a producer or consumer prints the totals of its last push when it has closed ({@link PushedTotals}).
  */
 public final class TelemetryClient {
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(10);
@@ -27,23 +28,28 @@ public final class TelemetryClient {
     private TelemetryClient() { }
 
     public static void main(String[] args) throws Exception {
-        if (args.length != 4) {
-            System.err.println("usage: TelemetryClient BOOTSTRAP TOPIC CLIENT_ID KIND");
+        if (args.length != 4 && !(args.length == 5 && args[4].equals("totals"))) {
+            System.err.println("usage: TelemetryClient BOOTSTRAP TOPIC CLIENT_ID KIND [totals]");
             System.exit(2);
         }
         Map<String, Object> config = new HashMap<>(Map.of("bootstrap.servers", args[0], "client.id", args[2]));
         switch (args[3]) {
-            case "producer" -> produce(config, args[1]);
-            case "consumer" -> consume(config, args[1], false);
-            case "application" -> consume(config, args[1], true);
+            case "producer" -> produce(config, args[1], args.length == 5);
+            case "consumer" -> consume(config, args[1], false, args.length == 5);
+            case "application" -> consume(config, args[1], true, false);
             case "admin" -> administer(config);
             default -> throw new IllegalArgumentException(args[3]);
         }
     }
 
-    private static void produce(Map<String, Object> config, String topic) throws Exception {
-        try (KafkaProducer<String, String> producer =
-                new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
+    private static void produce(Map<String, Object> config, String topic, boolean withTotals) throws Exception {
+        PushedTotals totals = null;
+        try (Metrics metrics = new Metrics();
+                KafkaProducer<String, String> producer =
+                    new KafkaProducer<>(config, new StringSerializer(), new StringSerializer())) {
+            if (withTotals) {
+                totals = PushedTotals.of(metrics, producer::metrics, producer::registerMetricForSubscription);
+            }
             while (!ended()) {
                 producer.send(new ProducerRecord<>(topic, "key", "value"));
                 Thread.sleep(PAUSE.toMillis());
@@ -52,24 +58,35 @@ public final class TelemetryClient {
             producer.send(new ProducerRecord<>(topic, "key", "last"));
             producer.close(CLOSE_TIMEOUT);
         }
+        if (withTotals) {
+            totals.print();
+        }
     }
 
-    private static void consume(Map<String, Object> config, String topic, boolean withApplication) throws Exception {
+    private static void consume(Map<String, Object> config, String topic, boolean withApplication, boolean withTotals)
+            throws Exception {
         config.put("group.id", config.get("client.id") + "-group");
         config.put("group.instance.id", "first");
         config.put("client.rack", "rack-1");
         config.put("auto.offset.reset", "earliest");
+        PushedTotals totals = null;
         try (Metrics metrics = new Metrics();
                 KafkaConsumer<String, String> consumer =
                     new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
             if (withApplication) {
                 register(metrics, consumer);
             }
+            if (withTotals) {
+                totals = PushedTotals.of(metrics, consumer::metrics, consumer::registerMetricForSubscription);
+            }
             consumer.subscribe(List.of(topic));
             while (!ended()) {
                 consumer.poll(PAUSE);
                 consumer.commitAsync();
             }
+        }
+        if (withTotals) {
+            totals.print();
         }
     }
 

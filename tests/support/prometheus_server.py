@@ -1,0 +1,71 @@
+"""A Prometheus server in its own process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+START_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusServer:
+    """A running server."""
+
+    port: int
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def query(self, expression: str) -> list[tuple[dict[str, str], float]]:
+        """The labels and the value of each series of an instant query."""
+        found = self.get("/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+        return [(row["metric"], float(row["value"][1])) for row in found["data"]["result"]]
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path, timeout=10) as response:
+            return json.load(response)
+
+    def is_ready(self) -> bool:
+        try:
+            urllib.request.urlopen(f"{self.url}/-/ready", timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+
+@contextmanager
+def prometheus_server(
+    program: Path, config: Path, port: int, folder: Path, *arguments: str
+) -> Iterator[PrometheusServer]:
+    """Start with a configuration file, wait until it is ready, stop at the end."""
+    server = PrometheusServer(port, folder / "prometheus.log")
+    command = [
+        str(program),
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder / 'tsdb'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        *arguments,
+    ]
+    with server.log.open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            end_s = time.monotonic() + START_TIMEOUT_S
+            while not server.is_ready():
+                assert process.poll() is None, server.log.read_text()
+                assert time.monotonic() < end_s, "Prometheus is not ready"
+                time.sleep(0.1)
+            yield server
+        finally:
+            process.terminate()
+            process.wait(STOP_TIMEOUT_S)
