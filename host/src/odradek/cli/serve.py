@@ -14,7 +14,14 @@ from odradek.server.config import HostConfig, load_config
 from odradek.server.config_check import check
 from odradek.server.host import Host
 from odradek.server.log_format import FORMATTERS, log_to_stderr
-from odradek.server.plugins.process import freeze_garbage, keep_buffers, raise_descriptor_limit, run
+from odradek.server.plugins.process import (
+    freeze_garbage,
+    keep_buffers,
+    on_hangup,
+    raise_descriptor_limit,
+    run,
+)
+from odradek.server.reload import reload
 from odradek.server.standard_streams import silence
 from odradek.server.start_report import report
 
@@ -72,6 +79,8 @@ def serve(
     """Run a host until SIGTERM or SIGINT. Once it accepts connections it prints one line:
 
     odradek ready listeners=PLAINTEXT://HOST:PORT[,...] node.id=N data=DIR
+
+    SIGHUP reloads the subscriptions of the file, and the tables of plugins that can take a new one.
     """
     log_to_stderr(log_level, log_format)
     config = load_config(config_file, overrides, plugins)
@@ -87,11 +96,18 @@ def serve(
             failures.append(reason)
             stop.set()
 
+        def again() -> None:
+            if config_file is None:
+                log.warning("nothing to reload: the host was started without --config")
+            else:
+                reload(host, lambda: load_config(config_file, overrides, plugins))
+
         keep_buffers()
         raise_descriptor_limit()
         host = Host(config, recover_metadata=recover_metadata, failed=failed)
         try:
             await host.start()
+            on_hangup(again, stop.set)
             freeze_garbage()
             report(host, config_file, log_level)
             announce(ready_line(config, host))

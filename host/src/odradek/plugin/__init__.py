@@ -30,6 +30,7 @@ from odradek.plugin.protocols import (
     Enricher,
     Forwarder,
     Reject,
+    Reloadable,
     Retry,
     TelemetryRecord,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "NotOtlp",
     "PluginConfig",
     "Reject",
+    "Reloadable",
     "RequestContext",
     "Retry",
     "ShallowResourceMetrics",

@@ -2,8 +2,9 @@
 
 Guarantees of the host, for every kind:
 
-1. Each hook is called once per host, before the first connection. If the returned object has a method
-   ``close``, the host calls it once when it stops.
+1. Each hook is called once per host, before the first connection; again only to reload the table of a plugin
+   whose objects are all `Reloadable`. If the returned object has a method ``close``, the host calls it once
+   when it stops.
 2. An exception of a plugin is logged and counted under the plugin's name. The client still gets its answer
    and the other plugins still get the push.
 3. `ClientTelemetryReceiver`, `ClientTelemetryExporter` and `Enricher` are called on the host's event loop,
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from odradek.plugin.client_quota import ClientQuotaEntity, ClientQuotaType
 from odradek.plugin.context import ClientTelemetryContext, RequestContext
@@ -122,6 +123,23 @@ class Companion(Protocol):
         """The progress of the process, for ``odradek plugins``.
 
         Called in another process than the host's, so read it from files or tables that the companion writes.
+        """
+
+
+@runtime_checkable
+class Reloadable(Protocol):
+    """An object of a hook that can take a new table while the host runs, in addition to its other methods.
+
+    On SIGHUP the host calls the plugin's hooks again with the changed table and checks the answers as at the
+    start. If all objects of the plugin are reloadable, each is given its replacement; the replacement is then
+    forgotten, neither used nor closed.
+    """
+
+    def reload(self, replacement: Any) -> None:
+        """Take the settings of an object of the same class.
+
+        Called on the host's event loop, also for a forwarder, whose other methods run on its own thread. Must
+        not block. If it raises, the host asks the operator for a restart.
         """
 
 

@@ -46,6 +46,10 @@ class ContextEnricher:
         self.chosen = [(name, LABELS[name]) for name in names]
         self.static = dict(static)
 
+    def reload(self, replacement: ContextEnricher) -> None:
+        """Set the labels of another table from now on."""
+        self.chosen, self.static = replacement.chosen, replacement.static
+
     def labels(self, client_instance_id: bytes, context: RequestContext) -> dict[str, str]:
         """The labels of a client instance, as a new mapping."""
         labels = dict(self.static)

@@ -20,6 +20,7 @@ import odradek
 from odradek.plugin import hookspecs
 from odradek.plugin.config import ConfigError, PluginConfig, nearest
 from odradek.plugin.interface_check import check_interface
+from odradek.plugin.protocols import Reloadable
 from odradek.server.plugins import stdout_receiver
 from odradek.server.plugins.offers import HOOKS
 
@@ -113,6 +114,8 @@ class HostPluginManager(pluggy.PluginManager):
             raise ConfigError(config.path, f"{hook} raised {type(error).__name__}: {error}") from error
         for offer in found:
             check_interface(offer, HOOKS[hook].types, config.path, hook)
+            if isinstance(offer, Reloadable):
+                check_interface(offer, (Reloadable,), config.path, hook)
         return found
 
 

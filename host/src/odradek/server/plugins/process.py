@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -80,3 +81,31 @@ def run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(with_signals())
+
+
+def has_terminal() -> bool:
+    """Whether this process has a controlling terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
+def on_hangup(reload: Callable[[], object], stop: Callable[[], object]) -> None:
+    """Reload on SIGHUP, but stop if the terminal that the process was started in is gone.
+
+    Call it on the loop. Does nothing if the signal is ignored, as by ``nohup``, or on Windows.
+    """
+    number = getattr(signal, "SIGHUP", None)
+    if number is None or signal.getsignal(number) is signal.SIG_IGN:
+        return
+    had_terminal = has_terminal()
+
+    def hung_up() -> None:
+        if had_terminal and not has_terminal():
+            stop()
+        else:
+            reload()
+
+    asyncio.get_running_loop().add_signal_handler(number, hung_up)
