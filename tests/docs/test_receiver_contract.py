@@ -10,8 +10,9 @@ import re
 import pytest
 
 from odradek.testing.contracts import Capability, Kind, Subject, rules_of
-from odradek.testing.contracts.rule import PAGE, Rule
-from support.reference_page import DOCS, rows, sections
+from odradek.testing.contracts.explanations import THREADS, THREADS_TITLE
+from odradek.testing.contracts.rule import Rule
+from support.reference_page import rows, sections
 
 SECTIONS = sections("reference/receiver-contract.md")
 TITLES = {title: text for title, text in SECTIONS.items() if re.match(r"R\d+-", title)}
@@ -61,5 +62,16 @@ def test_every_field_of_the_subject_is_a_row() -> None:
     assert written == [field.name for field in dataclasses.fields(Subject)]
 
 
-def test_the_rules_point_to_the_page() -> None:
-    assert (DOCS.parent / PAGE).is_file()
+@pytest.mark.parametrize("title", RULES)
+def test_a_rule_explains_itself_as_on_the_page(title: str) -> None:
+    _, _, written = TITLES[title].strip().partition("\n\n")
+
+    assert words(RULES[title][0].explanation) == words(written)
+
+
+def test_the_text_about_threads_is_that_of_the_page() -> None:
+    assert words(THREADS) == words(SECTIONS[THREADS_TITLE])
+
+
+def words(text: str) -> list[str]:
+    return text.replace("*Broken by:*", "Broken by:").split()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -98,10 +99,13 @@ def test_a_plugin_that_follows_the_rules_passes(
     assert not [line for line in lines if "I was called" in line]
 
 
-def test_a_blocking_plugin_fails_with_a_link_to_the_rule(
-    install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
+def test_a_blocking_plugin_fails_with_the_text_of_the_rule(
+    install: Callable[[str, object], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install("slow", SlowPlugin())
+    monkeypatch.setenv("COLUMNS", "80")
 
     status = run(["verify-plugin", "slow", "--set", "delay.ms=8"])
 
@@ -109,7 +113,63 @@ def test_a_blocking_plugin_fails_with_a_link_to_the_rule(
     assert status == FAILED
     assert "R1-returns-in-time     failed   export_metrics took " in shown.out
     assert "the budget is 5 ms: it blocks the whole host" in shown.out
-    assert "receiver-contract.md, #r1-returns-in-time" in shown.err
+    paragraph = shown.out[shown.out.index("\nR1-returns-in-time\n") :]
+    assert "  Broken by: a blocking socket, `time.sleep`, a lock held during a request." in paragraph
+    assert "Put the push into a bounded queue" in " ".join(paragraph.split())
+    assert max(map(len, paragraph.splitlines())) <= 80
+    assert shown.err == "slow breaks the contract: R1-returns-in-time\n"
+    assert ".md" not in shown.out + shown.err
+
+
+class LosesItsThread:
+    """Its own receiver. The thread of the first object that gets a push dies a while after it."""
+
+    def __init__(self, delay_ms: int, dying: threading.Lock) -> None:
+        self.delay_ms = delay_ms
+        self.dying = dying
+        self.pushed = threading.Event()
+        threading.Thread(target=self.send, name="sender", daemon=True).start()
+
+    def client_receiver(self) -> LosesItsThread:
+        return self
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        self.pushed.set()
+
+    def send(self) -> None:
+        self.pushed.wait()
+        if self.dying.acquire(blocking=False):
+            time.sleep(self.delay_ms / 1000)
+            raise ValueError("not a push")
+
+
+class ThreadPlugin:
+    def __init__(self) -> None:
+        self.dying = threading.Lock()
+
+    @hookimpl
+    def odradek_client_telemetry(self, config: PluginConfig) -> LosesItsThread:
+        return LosesItsThread(config.integer("delay.ms", 0), self.dying)
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "text"),
+    [(0, "failed   the thread sender died: ValueError: not a push ("), (120, "0 failed")],
+    ids=["at once", "after the rule"],
+)
+def test_a_plugin_whose_thread_dies_fails(
+    install: Callable[[str, object], None], capsys: pytest.CaptureFixture[str], delay_ms: int, text: str
+) -> None:
+    install("loses", ThreadPlugin())
+
+    status = run(["verify-plugin", "loses", "--set", f"delay.ms={delay_ms}"])
+
+    shown = capsys.readouterr()
+    assert status == FAILED
+    assert text in shown.out
+    assert "loses breaks the contract: " in shown.err
+    assert (delay_ms == 0) == ("\nThreads\n  No thread of the plugin ends" in shown.out)
+    assert delay_ms == 0 or "after a rule, the thread sender died: ValueError: not a push" in shown.err
 
 
 def test_each_forwarder_of_a_plugin_is_checked(

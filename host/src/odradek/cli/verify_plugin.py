@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from textwrap import fill
 from typing import Any, NoReturn
 
 import click
@@ -18,11 +20,15 @@ from odradek.server.plugins.active_plugin import ActivePlugin, activate
 from odradek.server.plugins.offers import CLIENT_TELEMETRY, ENRICHER, QUOTA_CALLBACK
 from odradek.server.plugins.plugin_manager import load_plugins
 from odradek.testing.contracts.kinds import rules_of
-from odradek.testing.contracts.rule import PAGE, Hangs, Outcome, Verdict, verdict
+from odradek.testing.contracts.rule import Hangs, Outcome, Verdict, verdict
 from odradek.testing.contracts.subject import Kind, Subject
+from odradek.testing.contracts.thread_deaths import ThreadDeaths
 
 LIMIT_S = 10.0
 """Time limit of one rule; a rule that takes longer is reported as hanging."""
+WIDEST = 110
+"""The most columns of an explanation."""
+SKIPPED = "The skipped rules need a test of the plugin's own: odradek new-plugin writes an example."
 Offer = tuple[str, Kind, Callable[[], Any]]
 """An object that a plugin offers: its name, its kind, and a function that creates a new one."""
 
@@ -43,12 +49,14 @@ def verify_plugin(name: str, overrides: tuple[str, ...]) -> None:
     """
     table = dict(assignment(text) for text in overrides)
     found: list[Verdict] = []
-    for title, kind, make in offers(name, table):
-        click.echo(f"{title} ({kind.value})")
-        for each in checked(kind, make):
-            found.append(each)
-            click.echo(line(each))
-    conclude(name, found)
+    with ThreadDeaths() as late:
+        for title, kind, make in offers(name, table):
+            click.echo(f"{title} ({kind.value})")
+            for each in checked(kind, make):
+                found.append(each)
+                click.echo(line(each))
+        late.settle()
+    conclude(name, found, late.described())
 
 
 def checked(kind: Kind, make: Callable[[], Any]) -> Iterator[Verdict]:
@@ -114,24 +122,43 @@ def line(found: Verdict) -> str:
     return f"  {found.rule!s:<22} {found.outcome.value:<7}  {why}".rstrip()
 
 
-def conclude(name: str, found: list[Verdict]) -> None:
+def conclude(name: str, found: list[Verdict], late: str) -> None:
     """Print the summary.
 
+    Args:
+        name: The plugin.
+        found: The outcome of each rule.
+        late: Threads that died after the rule that started them; empty if none has.
+
     Raises:
-        CommandFailed: A rule is broken.
+        CommandFailed: A rule is broken, or a thread has died.
     """
     counts = {outcome: sum(each.outcome is outcome for each in found) for outcome in Outcome}
     summary = ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)
     click.echo(f"{name}: {summary}")
-    broken = [each.rule for each in found if each.outcome is Outcome.FAILED]
+    broken = list(dict.fromkeys(str(each.rule) for each in found if each.outcome is Outcome.FAILED))
     if broken:
-        pages = ", ".join(dict.fromkeys(f"#r{rule.number}-{rule.name}" for rule in broken))
-        problem = f"{name} breaks the contract; for the broken rules see {PAGE}, {pages}"
+        for text in explained(each for each in found if each.outcome is Outcome.FAILED):
+            click.echo(text)
+        problem = f"{name} breaks the contract: {', '.join(broken)}"
         if any(isinstance(each.error, Hangs) for each in found):
             leave(problem)
         raise CommandFailed(problem)
+    if late:
+        raise CommandFailed(f"{name} breaks the contract: after a rule, {late}")
     if counts[Outcome.SKIPPED]:
-        click.echo(f"cover the skipped rules with a test of the plugin's own: {PAGE}")
+        click.echo(SKIPPED)
+
+
+def explained(broken: Iterable[Verdict]) -> Iterator[str]:
+    """The paragraphs about broken rules, each once, for the width of the terminal."""
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    for title, explanation in dict(each.explanation for each in broken).items():
+        lines = [
+            fill(line, width, initial_indent="  ", subsequent_indent="  ")
+            for line in explanation.splitlines()
+        ]
+        yield "\n".join(["", title, *lines])
 
 
 def leave(problem: str) -> NoReturn:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from odradek.plugin import ClientTelemetryPayload, RequestContext
 from odradek.testing.contracts import Kind, Outcome, Rule, Subject, Verdict, rules_of, verdict
 from odradek.testing.contracts.classes import check
 from odradek.testing.contracts.rule import Hangs
+from odradek.testing.contracts.thread_deaths import ThreadDeaths
 
 RULES = {rule.number: rule for rule in rules_of(Kind.RECEIVER)}
 
@@ -46,6 +49,22 @@ class Awaiting:
 
     async def close(self) -> None:
         return None
+
+
+class Sending(Receiver):
+    """A receiver whose thread handles each push, until `handle` raises."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.pushes: SimpleQueue[bytes] = SimpleQueue()
+        Thread(target=self.send, name="sender", daemon=True).start()
+
+    def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+        self.pushes.put(payload.data)
+
+    def send(self) -> None:
+        self.pushes.get()
+        raise self.error
 
 
 class StaysOut:
@@ -108,6 +127,45 @@ def test_a_coroutine_function_is_reported_as_never_awaited() -> None:
     )
 
 
+def test_a_thread_that_dies_breaks_the_rule_and_is_named_with_its_line() -> None:
+    broken = found(7, lambda: Sending(ValueError("not a push")))
+
+    assert broken.outcome is Outcome.FAILED
+    assert broken.why.startswith("the thread sender died: ValueError: not a push (")
+    assert f"{__file__}:" in broken.why
+    assert broken.why.endswith(" in send)")
+
+
+def test_a_thread_that_dies_is_named_beside_what_it_broke() -> None:
+    class Both(Sending):
+        def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+            super().export_metrics(context, payload)
+            raise KeyError("x")
+
+    broken = found(7, lambda: Both(ValueError("not a push")))
+
+    assert broken.why.startswith("export_metrics raised KeyError: 'x'; the thread sender died: ValueError")
+
+
+def test_a_thread_that_exits_is_no_failure() -> None:
+    assert found(7, lambda: Sending(SystemExit(0))).outcome is Outcome.PASSED
+
+
+def test_a_thread_of_an_earlier_check_is_not_blamed_on_this_one() -> None:
+    with ThreadDeaths() as outer:
+        earlier = Sending(ValueError("mine"))
+
+        class Later(Receiver):
+            def export_metrics(self, context: RequestContext, payload: ClientTelemetryPayload) -> None:
+                earlier.pushes.put(b"")
+
+        blamed = found(7, Later)
+        outer.settle()
+
+    assert blamed.outcome is Outcome.PASSED
+    assert [name for name, _ in outer.found] == ["sender"]
+
+
 def test_a_rule_with_missing_requirements_is_skipped_with_all_reasons() -> None:
     skipped = found(15, Receiver)
 
@@ -123,13 +181,14 @@ def test_numbers_and_names_of_rules_are_the_same_for_all_kinds(kind: Kind) -> No
     assert {rule.kind for rule in rules_of(kind)} == {kind}
 
 
-def test_a_failing_test_names_rule_and_paragraph() -> None:
+def test_a_failing_test_names_the_rule_and_explains_it() -> None:
     with pytest.raises(AssertionError) as failing:
         check(RULES[7], Subject(make=Leaving))
 
     assert str(failing.value) == (
         "R7-terminating: export_metrics raised SystemExit: 3\n"
-        "see docs/reference/receiver-contract.md#r7-terminating"
+        "The terminating push of a client arrives like any other.\n"
+        "Broken by: cleaning up before sending if `payload.terminating` is true."
     )
 
 

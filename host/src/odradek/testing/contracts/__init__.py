@@ -1,7 +1,7 @@
 """The contract of a plugin: named rules, as test classes for pytest and as functions.
 
-A plugin's author only writes ``class TestMine(ReceiverContract)`` with the fixture ``subject``. Each rule has
-a section in ``docs/reference/receiver-contract.md``. Only minor releases add rules.
+A plugin's author only writes ``class TestMine(ReceiverContract)`` with the fixture ``subject``.
+`Rule.explanation` says what a rule demands. Only minor releases add rules.
 """
 
 from __future__ import annotations

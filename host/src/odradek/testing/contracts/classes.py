@@ -25,7 +25,7 @@ def check(rule: Rule, subject: Subject) -> None:
     if found.outcome is Outcome.SKIPPED:
         pytest.skip(f"{rule}: {found.why}")
     if found.outcome is Outcome.FAILED:
-        raise AssertionError(f"{rule}: {found.why}\nsee {rule.reference}") from found.error
+        raise AssertionError(f"{rule}: {found.why}\n{found.explanation[1]}") from found.error
 
 
 class ReceiverContract(Contract):

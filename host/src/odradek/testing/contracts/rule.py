@@ -11,10 +11,9 @@ from enum import StrEnum
 from threading import Thread
 from typing import Any
 
+from odradek.testing.contracts.explanations import EXPLANATIONS, THREADS, THREADS_TITLE
 from odradek.testing.contracts.subject import Capability, Kind, Subject
-
-PAGE = "docs/reference/receiver-contract.md"
-"""The page with a section for each rule, below ``host/``."""
+from odradek.testing.contracts.thread_deaths import ThreadDeaths
 
 
 class RuleBroken(AssertionError):
@@ -25,30 +24,16 @@ class Hangs(RuleBroken):
     """A call of the plugin did not return, and is still running."""
 
 
+class ThreadDied(RuleBroken):
+    """A thread of the plugin ended with an exception."""
+
+
 class CannotTell(Exception):
     """The plugin or the subject lacks a capability that the rule needs."""
 
 
-NAMES = (
-    "returns-in-time",
-    "changes-nothing",
-    "keeps-nothing",
-    "closes-unused",
-    "starts-twice",
-    "empty",
-    "terminating",
-    "huge",
-    "undecodable",
-    "concurrent",
-    "spoofed",
-    "far-side-down",
-    "far-side-slow",
-    "far-side-refusing",
-    "flushes",
-    "accounts",
-    "answers-as-agreed",
-)
-"""The names of all rules, starting with R1. A rule has the same name and number for every kind of plugin."""
+NAMES = tuple(EXPLANATIONS)
+"""The names of all rules, starting with R1."""
 Check = Callable[[Subject], Awaitable[None]]
 
 
@@ -66,9 +51,9 @@ class Rule:
         return f"R{self.number}-{self.name}"
 
     @property
-    def reference(self) -> str:
-        """The section that explains the rule."""
-        return f"{PAGE}#r{self.number}-{self.name}"
+    def explanation(self) -> str:
+        """What the rule demands, what breaks it, and what to do instead, in two lines."""
+        return EXPLANATIONS[self.name]
 
 
 def rules(kind: Kind, checks: Mapping[str, tuple[Check, *tuple[Capability, ...]]]) -> tuple[Rule, ...]:
@@ -95,6 +80,13 @@ class Verdict:
     """The reason if the rule failed or was skipped."""
     error: BaseException | None = None
 
+    @property
+    def explanation(self) -> tuple[str, str]:
+        """A title, and what the plugin must do: the rule, or what concerns all rules if a thread died."""
+        if isinstance(self.error, ThreadDied):
+            return THREADS_TITLE, THREADS
+        return str(self.rule), self.rule.explanation
+
 
 def verdicts(rules: Iterable[Rule], subject: Subject) -> Iterator[Verdict]:
     """Check the rules in order, and continue after a broken one."""
@@ -102,17 +94,23 @@ def verdicts(rules: Iterable[Rule], subject: Subject) -> Iterator[Verdict]:
 
 
 def verdict(rule: Rule, subject: Subject) -> Verdict:
-    """Check one rule in its own thread and event loop."""
-    raised = error_of(rule, subject)
+    """Check one rule in its own thread and event loop. It fails if a thread of the plugin dies meanwhile."""
+    with ThreadDeaths() as deaths:
+        raised = error_of(rule, subject)
+        if not isinstance(raised, Hangs):
+            deaths.settle()
+    if raised is None and deaths.found:
+        raised = ThreadDied(deaths.described())
     if isinstance(raised, CannotTell):
         return Verdict(rule, Outcome.SKIPPED, str(raised))
-    return failed(rule, raised) if raised is not None else Verdict(rule, Outcome.PASSED)
+    return failed(rule, raised, deaths) if raised is not None else Verdict(rule, Outcome.PASSED)
 
 
-def failed(rule: Rule, error: BaseException) -> Verdict:
+def failed(rule: Rule, error: BaseException, deaths: ThreadDeaths) -> Verdict:
     """The verdict for an error; the reason names the type of an error other than `RuleBroken`."""
     why = str(error) if isinstance(error, RuleBroken) else f"{type(error).__name__}: {error}"
-    return Verdict(rule, Outcome.FAILED, why, error)
+    died = deaths.described()
+    return Verdict(rule, Outcome.FAILED, why if not died or died in why else f"{why}; {died}", error)
 
 
 def error_of(rule: Rule, subject: Subject) -> BaseException | None:
