@@ -22,9 +22,10 @@ from odradek.broker.dispatch.routes import CloseConnection
 from odradek.deferred import Deferred
 from odradek.plugin.context import ConnectionContext
 from odradek.sampled_log import SampledLog
-from odradek.server.sockets.channel import READ_AHEAD_BYTES, WRITTEN_TOGETHER, Channel
+from odradek.server.sockets.channel import WRITTEN_TOGETHER, Channel
 from odradek.server.sockets.held_bytes import Memory
 from odradek.server.sockets.large_frame import HUGE_FRAME_BYTES, HugeFrame, LargeFrame
+from odradek.server.sockets.request_reader import READ_AHEAD_BYTES
 from odradek.server.sockets.turns import ROUND_NS, Turns, TurnSettings
 from odradek.testing.clock import MockClock
 from odradek.wire.errors import WireError
