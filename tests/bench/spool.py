@@ -20,6 +20,7 @@ from bench.payloads import PAYLOADS, Payload
 from odradek.deferred import Deferred
 from odradek.plugin import ConnectionContext, RequestContext
 from odradek.server.config import load_config
+from odradek.server.configured_subscriptions import reconcile_subscriptions
 from odradek.server.host import Host
 from odradek.server.plugins.process import freeze_garbage, keep_buffers
 from odradek.wire.codec import encode
@@ -137,7 +138,7 @@ def clients_of(durability: str, folder: Path, payload: str, count: int) -> Clien
     )
     plugins = plugins_of(Counting(), enrich=payload != "small")
     host = Host(load_config(None, settings), clock=JumpingClock(), plugins=plugins)
-    host.reconcile_subscriptions()
+    reconcile_subscriptions(host.config.subscriptions, host.metadata, host.telemetry)
     return Clients(host, PAYLOADS[payload](), count)
 
 

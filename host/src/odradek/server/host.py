@@ -1,6 +1,6 @@
 """One host: the rooms put together, started and stopped.
 
-Order of a start: configuration (before), data directory, metadata and logs, plugins, subscriptions,
+Order of a start: configuration (before), plugins, data directory, metadata and logs, subscriptions,
 forwarders, listeners. Errors are found before the first connection. A stop runs in the reverse order and
 loses nothing that was acknowledged.
 """
@@ -8,7 +8,6 @@ loses nothing that was acknowledged.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import secrets
@@ -33,6 +32,7 @@ from odradek.quota.descriptors import divided
 from odradek.quota.guarded_callback import GuardedCallback
 from odradek.quota.quota_managers import QuotaManagers
 from odradek.server.config import HostConfig
+from odradek.server.configured_subscriptions import reconcile_subscriptions
 from odradek.server.meters.connection_metrics import connection_rows
 from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.meters.metrics import (
@@ -68,8 +68,6 @@ from odradek.telemetry.client_metrics_manager import ClientMetricsManager
 from odradek.telemetry.client_metrics_stats import MetricRow
 from odradek.telemetry.enrichers import Enrichers, try_enricher
 from odradek.telemetry.receiver_plugin import ClientMetricsReceiverPlugin
-from odradek.wire.api_error import ApiError
-from odradek.wire.config_resource import ResourceType
 from odradek.wire.limits import INT32_MAX
 
 if TYPE_CHECKING:
@@ -157,6 +155,12 @@ class Host:
             self.timer,
             limits.update_ip_rate,
         )
+        self.plugin_threads = PluginThreads(config.telemetry.thread_queue_max_bytes, self.clock)
+        self.receivers = ClientMetricsReceiverPlugin(
+            self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
+        )
+        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
+        self.register_plugins()
         self.storage = Storage(
             config.data_dir,
             self.clock.now_ms(),
@@ -166,14 +170,21 @@ class Host:
             recover_metadata=recover_metadata,
             open_segments=limits.descriptors.segments,
         )
+        try:
+            self.connect(quotas, limits)
+        except BaseException:
+            self.storage.close()
+            raise
+
+    def connect(self, quotas: QuotaManagers, limits: ConnectionQuotas) -> None:
+        """Connect the rooms to each other and to the stored files.
+
+        Raises:
+            ConfigError: A file is damaged, or cannot be read or written; a topic cannot be created.
+        """
+        config = self.config
         self.metadata, self.logs = self.storage.metadata, self.storage.logs
         self.logs.directory_failed = self.directory_failed
-        self.plugin_threads = PluginThreads(config.telemetry.thread_queue_max_bytes, self.clock)
-        self.receivers = ClientMetricsReceiverPlugin(
-            self.clock, config.telemetry.slow_ms, config.telemetry.slow_limit, self.plugin_threads.displace
-        )
-        self.enrichers = Enrichers(self.clock, config.telemetry.slow_ms)
-        self.register_plugins()
         processes = config.workers.processes
         self.workers = PayloadWorkers(processes, config.workers) if processes else None
         # Record batches have a process of their own, so that producers cannot hold up pushes.
@@ -221,28 +232,24 @@ class Host:
         self.metrics_push: MetricsPush | None = None
 
     def load_broker(self, quotas: QuotaManagers, limits: ConnectionQuotas) -> Broker:
-        """Make the broker from the stored files; close them if that fails.
+        """Make the broker from the stored files.
 
         Raises:
             ConfigError: A file is damaged, or cannot be read or written.
         """
-        try:
-            with self.storage.loading():
-                return compose_broker(
-                    self.config,
-                    self.storage,
-                    clock=self.clock,
-                    timer=self.timer,
-                    telemetry=self.telemetry,
-                    quotas=quotas,
-                    connection_quotas=limits,
-                    random_uuid=random_uuid,
-                    random_session_id=random_session_id,
-                    offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
-                )
-        except BaseException:
-            self.storage.close()
-            raise
+        with self.storage.loading():
+            return compose_broker(
+                self.config,
+                self.storage,
+                clock=self.clock,
+                timer=self.timer,
+                telemetry=self.telemetry,
+                quotas=quotas,
+                connection_quotas=limits,
+                random_uuid=random_uuid,
+                random_session_id=random_session_id,
+                offload=offload_inline if self.batch_workers is None else self.batch_workers.offload,
+            )
 
     def directory_failed(self) -> None:
         """Give up if no log directory works: no partition is left, and a restart may find the disks again."""
@@ -295,37 +302,6 @@ class Host:
         yield from connection_rows(self.broker.connection_quotas, now_ms)
         yield from state_rows(self.broker.state_limits, self.broker.names)
 
-    def reconcile_subscriptions(self) -> None:
-        """Store the subscriptions of the configuration, then load all stored subscriptions.
-
-        Subscriptions of an earlier configuration that this one lacks are removed. Those that were set over
-        the network stay.
-        """
-        before = set(json.loads(self.metadata.value("subscriptions.from.config") or "[]"))
-        wanted, subscriptions = self.config.subscriptions, self.telemetry.subscriptions
-        stored = {
-            name: self.metadata.resource(ResourceType.CLIENT_METRICS, name)
-            for name in self.metadata.resource_names(ResourceType.CLIENT_METRICS)
-            if name in wanted or name not in before
-        }
-        for name, known in stored.items():
-            self.telemetry.update_subscription(name, known)
-        for name, properties in wanted.items():
-            try:
-                subscriptions.check(name, properties, stored.get(name, {}))
-                if name not in stored and properties:
-                    subscriptions.number_limit.check()
-            except ApiError as error:
-                raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
-            subscriptions.steps_limit.reserved = 0
-            self.telemetry.update_subscription(name, properties)
-        with self.metadata.transaction():
-            for name in before - wanted.keys():
-                self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, {})
-            for name, properties in wanted.items():
-                self.metadata.put_resource(ResourceType.CLIENT_METRICS, name, properties)
-            self.metadata.put_value("subscriptions.from.config", json.dumps(sorted(wanted)))
-
     async def start(self) -> None:
         """Start everything, the listeners last.
 
@@ -334,7 +310,7 @@ class Host:
         """
         self.driver = TimerDriver(self.timer, self.clock)
         with self.storage.loading():
-            self.reconcile_subscriptions()
+            reconcile_subscriptions(self.config.subscriptions, self.metadata, self.telemetry)
             self.broker.transactions.start()
         for limit in self.broker.state_limits:
             limit.warn_if_exceeded()

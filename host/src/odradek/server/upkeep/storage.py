@@ -53,7 +53,7 @@ class Storage:
         open_segments: int = 512,
     ) -> None:
         with ExitStack() as opened:
-            opened.callback(DataDir(path).close)
+            opened.enter_context(DataDir(path))
             key = self.logs_key = "log.dirs" if log_dirs else "data.dir"
             directories = log_dirs or (path / LOG_FOLDER,)
             if len({each.resolve() for each in directories}) < len(directories):
@@ -62,7 +62,7 @@ class Storage:
             for directory in directories:
                 if directory.resolve() != path.resolve():
                     try:
-                        opened.callback(DataDir(directory, key).close)
+                        opened.enter_context(DataDir(directory, key))
                     except UnusableDirectory as error:
                         # Topics must not be rebuilt without the partitions of this directory.
                         if recover_metadata or len(failed) + 1 == len(directories):
