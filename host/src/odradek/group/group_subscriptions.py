@@ -31,6 +31,9 @@ class GroupSubscriptions:
     is_stale: bool = False
     """Whether topics have changed since the last `refresh`."""
     ids: dict[Subscription, frozenset[bytes]] = field(default_factory=dict)
+    """The existing topics of each subscription, until topics change."""
+    names: dict[frozenset[str], frozenset[str]] = field(default_factory=dict)
+    """The names in each subscription: one object for all members, so that they are compared quickly."""
 
     def topic_ids(self, member: ConsumerMember) -> frozenset[bytes]:
         """The existing topics that a member is subscribed to."""
@@ -38,6 +41,11 @@ class GroupSubscriptions:
         if key not in self.ids:
             self.ids[key] = self.existing(*key)
         return self.ids[key]
+
+    def shared(self, names: Iterable[str]) -> frozenset[str]:
+        """These names as other members with the same subscription have them."""
+        own = frozenset(names)
+        return self.names.get(own, own)
 
     def existing(self, names: frozenset[str], pattern: str) -> frozenset[bytes]:
         """The topic ids of one subscription."""
@@ -59,13 +67,15 @@ class GroupSubscriptions:
         wanted = {
             (member.subscribed_topic_names, member.subscribed_topic_regex): member for member in members
         }
+        self.names = {names: names for names, _ in wanted}
         used = {pattern for _, pattern in wanted}
         self.regexes = {pattern: regex for pattern, regex in self.regexes.items() if pattern in used}
         if self.is_stale:
             for regex in self.regexes.values():
                 regex.resolve(self.topics.matchable_names())
+            self.ids = {}
         self.is_stale = False
-        self.ids = {}
+        self.ids = {key: ids for key, ids in self.ids.items() if key in wanted}
         before, self.partitions = self.partitions, {}
         for member in wanted.values():
             for topic_id in self.topic_ids(member) - self.partitions.keys():

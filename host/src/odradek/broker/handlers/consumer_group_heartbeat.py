@@ -8,7 +8,8 @@ Behavior:
     * A member that takes longer than its rebalance time-out to give up partitions is removed, and so is one
       that is silent for ``group.consumer.session.timeout.ms``.
     * Targets are computed at most once per ``group.consumer.assignment.interval.ms`` and group; changes in
-      between take effect with the next heartbeat after that.
+      between take effect with the next heartbeat after that. The target of a large group takes several turns
+      of the loop; members keep the previous one until then.
     * An empty group takes the protocol of the next member that joins.
     * A classic group of consumers is migrated to the consumer protocol when such a member joins, and back
       when the last one has left, if ``group.consumer.migration.policy`` allows; otherwise the answer is
