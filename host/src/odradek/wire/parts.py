@@ -64,15 +64,3 @@ class Parts:
             ApiError: KAFKA_STORAGE_ERROR.
         """
         return b"".join(map(bytes, self.pieces))
-
-
-def joined(pieces: list[bytes | memoryview | RecordSlice]) -> bytes | Parts:
-    """Join the pieces of a message, or keep them apart if one is a slice.
-
-    Raises:
-        TypeError: A piece is neither bytes nor a slice.
-    """
-    try:
-        return b"".join(pieces)  # type: ignore[arg-type]  # refused below if it is not true
-    except TypeError:
-        return Parts(pieces)

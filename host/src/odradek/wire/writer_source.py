@@ -18,7 +18,7 @@ from typing import Any
 from odradek.wire.codegen import Source, literal
 from odradek.wire.errors import WireError
 from odradek.wire.layout import ArrayOf, Field, Kind, StructOf, has_records, smallest_size
-from odradek.wire.parts import Parts, joined
+from odradek.wire.parts import Parts
 from odradek.wire.types import Blob, EncodedElements, Scalar
 from odradek.wire.varint import SMALL, varint
 
@@ -34,7 +34,7 @@ RUNTIME: dict[str, Any] = {
     "MISTAKES": (struct.error, AttributeError, TypeError, ValueError),
     "SMALL": SMALL,
     "WireError": WireError,
-    "joined": joined,
+    "Parts": Parts,
     "pack": struct.pack,
     "varint": varint,
     "wrong_uuid": wrong_uuid,
@@ -76,7 +76,13 @@ class WriterSource:
             return
         self.flush()
         self.source.lines[head:head] = ["        out = []", "        add = out.append"]
-        self.source.line("return joined(out)" if has_records(self.message) else "return b''.join(out)")
+        if not has_records(self.message):
+            self.source.line("return b''.join(out)")
+            return
+        with self.source.block("try:"):
+            self.source.line("return b''.join(out)")
+        with self.source.block("except TypeError:"):
+            self.source.line("return Parts(out)")
 
     def packed(self) -> str:
         """The expression that packs the pending run."""
