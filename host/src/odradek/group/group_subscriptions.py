@@ -26,6 +26,8 @@ class GroupSubscriptions:
     topics: TopicView
     regex_bounds: RegexBounds = field(default_factory=RegexBounds)
     regexes: dict[str, SubscribedRegex] = field(default_factory=dict)
+    matched_names: frozenset[str] = frozenset()
+    """All topics at the last change of topics: the expressions were matched against them."""
     partitions: dict[bytes, int] = field(default_factory=dict)
     """The number of partitions of each subscribed topic, by topic id."""
     is_stale: bool = False
@@ -59,7 +61,8 @@ class GroupSubscriptions:
         regex = self.regexes.get(pattern)
         if regex is None:
             regex = self.regexes[pattern] = SubscribedRegex(pattern, compiled(pattern, self.regex_bounds))
-            regex.resolve(self.topics.matchable_names())
+            names = frozenset(self.topics.matchable_names())
+            regex.update(names, names)
         return regex
 
     def refresh(self, members: Iterable[ConsumerMember]) -> bool:
@@ -71,8 +74,11 @@ class GroupSubscriptions:
         used = {pattern for _, pattern in wanted}
         self.regexes = {pattern: regex for pattern, regex in self.regexes.items() if pattern in used}
         if self.is_stale:
+            names = frozenset(self.topics.matchable_names() if self.regexes else ())
+            added = names - self.matched_names
             for regex in self.regexes.values():
-                regex.resolve(self.topics.matchable_names())
+                regex.update(added, names)
+            self.matched_names = names
             self.ids = {}
         self.is_stale = False
         self.ids = {key: ids for key, ids in self.ids.items() if key in wanted}

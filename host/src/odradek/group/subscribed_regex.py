@@ -7,6 +7,7 @@ name.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +42,12 @@ class SubscribedRegex:
     program: Any
     topic_names: frozenset[str] = frozenset()
 
-    def resolve(self, names: Iterable[str]) -> bool:
-        """Match all topics again; return whether the result has changed."""
-        before = self.topic_names
-        self.topic_names = frozenset(name for name in names if self.program.fullmatch(name) is not None)
-        return before != self.topic_names
+    def update(self, added: Iterable[str], present: AbstractSet[str]) -> None:
+        """Match new topics.
+
+        Args:
+            added: The names of topics that were not matched before.
+            present: The names of all topics.
+        """
+        matched = (name for name in added if self.program.fullmatch(name) is not None)
+        self.topic_names = (self.topic_names & present).union(matched)
