@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from odradek.wire.codec import decode, encode, reader
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Kind, StructOf, layout
-from odradek.wire.messages.delete_groups import DeleteGroupsRequest
+from odradek.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from odradek.wire.messages.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -31,6 +31,8 @@ from random_messages import MessageMaker, declared_versions
 CASES = declared_versions()
 ELEMENT_BYTES = 1000
 """The largest size of an array element, as the codec's docstring states it."""
+KAFKAS_LONGEST_ARRAY = 1_000_000
+"""MessageUtil.MAX_ARRAY_LENGTH of Kafka 4.4. The totals of the codec are stricter."""
 
 cases = st.sampled_from(CASES)
 seeds = st.integers(0, 2**32)
@@ -187,6 +189,18 @@ def test_wide_strings_stay_within_the_bound(rare: str) -> None:
     peak = peak_bytes(DeleteGroupsRequest, 2, data)
 
     assert peak < 6 * len(data) + 10 * ELEMENT_BYTES
+
+
+@pytest.mark.parametrize("cls", [DeleteGroupsRequest, DeleteGroupsResponse])
+def test_an_array_beyond_kafkas_bound_is_refused_before_anything_is_allocated(cls: type[Any]) -> None:
+    throttle_time_ms = b"" if cls is DeleteGroupsRequest else bytes(4)
+    data = throttle_time_ms + (KAFKAS_LONGEST_ARRAY + 1).to_bytes(4) + bytes(4 * KAFKAS_LONGEST_ARRAY + 4)
+
+    peak = peak_bytes(cls, 0, data)
+
+    assert peak < 10 * ELEMENT_BYTES
+    with pytest.raises(WireError, match=f"{KAFKAS_LONGEST_ARRAY + 1} more elements"):
+        decode(cls, 0, data)
 
 
 @settings(max_examples=100)
