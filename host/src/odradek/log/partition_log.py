@@ -32,11 +32,12 @@ from odradek.log.segment import Segment
 from odradek.log.stored_log import StoredLog
 from odradek.steps import Steps, run_steps
 from odradek.wire.api_error import ApiError
+from odradek.wire.batch_check import check_batch
 from odradek.wire.compression import Buffer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT32_MAX
 from odradek.wire.record import NO_TIMESTAMP
-from odradek.wire.record_batch import RecordBatchHeader, TimestampType, check_batch
+from odradek.wire.record_batch import RecordBatchHeader, TimestampType
 
 Listener = Callable[[int], None]
 FlushWanted = Callable[["PartitionLog", int], None]
