@@ -24,7 +24,7 @@ from odradek.log.log_validator import (
     prepared,
     trusted,
 )
-from odradek.log.offset_lookup import TimestampOffset, first_at_or_after, first_with_max_timestamp
+from odradek.log.offset_lookup import TimeLookup, first_at_or_after, first_with_max_timestamp
 from odradek.log.open_files import OpenFiles
 from odradek.log.producer_ids import ProducerIds
 from odradek.log.producer_state_manager import AppendedBatch
@@ -271,13 +271,36 @@ class PartitionLog(StoredLog):
         for segment in self._segments.all:
             segment.prepare_leaving()
 
-    def offset_for_time(self, timestamp_ms: int) -> TimestampOffset | None:
-        """The first record with a timestamp of ``timestamp_ms`` or later; None if there is none."""
-        return first_at_or_after(self._segments.all, timestamp_ms, self._log_start_offset)
+    def offset_for_time(self, timestamp_ms: int) -> TimeLookup:
+        """The first record with a timestamp of ``timestamp_ms`` or later; None if there is none.
 
-    def max_timestamp_offset(self) -> TimestampOffset | None:
-        """The first record with the greatest timestamp (KIP-734); None if the log is empty."""
-        return first_with_max_timestamp(self._segments.all)
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR, also if the log was closed between two steps.
+        """
+        return self._lookup(
+            lambda: first_at_or_after(self._segments.all, timestamp_ms, self._log_start_offset)
+        )
+
+    def max_timestamp_offset(self) -> TimeLookup:
+        """The first record with the greatest timestamp (KIP-734); None if the log is empty.
+
+        Raises:
+            ApiError: As in `offset_for_time`.
+        """
+        return self._lookup(lambda: first_with_max_timestamp(self._segments.all))
+
+    def _lookup(self, begin: Callable[[], TimeLookup]) -> TimeLookup:
+        """Look up a record, again if segments or records were deleted meanwhile."""
+        while True:
+            segments = self._segments.all
+            try:
+                found = yield from begin()
+            except ApiError:
+                if self.closed or self._segments.all is segments:
+                    raise
+            else:
+                if found is None or found.offset >= self._log_start_offset or self._segments.all is segments:
+                    return found
 
     # Flushing
 

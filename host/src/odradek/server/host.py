@@ -209,6 +209,8 @@ class Host:
         )
         self.flush_threads = FileThreads(1)
         self.password_threads = FileThreads(1)
+        self.request_threads = FileThreads(1)
+        self.broker.steps.offload = self.request_threads.offload
         self.upkeep = LogUpkeep(
             self.logs,
             self.timer,
@@ -380,6 +382,7 @@ class Host:
                 closing.callback(self.driver.stop)
             closing.push_async_callback(self.flush_threads.close)
             closing.push_async_callback(self.password_threads.close)
+            closing.push_async_callback(self.request_threads.close)
             closing.push_async_callback(self.file_threads.close)
             closing.callback(self.upkeep.stop)
             closing.callback(self.broker.steps.stop)

@@ -7,17 +7,22 @@ the size of the answer bounds the cost of a request, whatever it names, and howe
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from odradek.broker.broker import Broker
+from odradek.deferred import Deferred
+from odradek.steps import Pause, Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import element_writer
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.types import EncodedElements
 
-Elements = Generator[Any, None, Any]
-"""The work of a handler: yields elements, or None after a part of one; returns the response without them."""
+Elements = Generator[Any, Any, Any]
+"""The work of a handler: yields elements, None after a part of one, or what the runner waits for; returns the
+response without its elements.
+"""
 
 
 def gathered(work: Elements, response: type[Any], array: str, version: int, broker: Broker) -> Elements:
@@ -37,12 +42,17 @@ def gathered(work: Elements, response: type[Any], array: str, version: int, brok
     begun = steps.turns
     elements: list[Any] = []
     encoded: Encoding | None = None
+    proceed: Callable[[], Any] = work.__next__
     while True:
         try:
-            element = next(work)
+            element = proceed()
         except StopIteration as end:
             finished = end.value
             break
+        proceed = work.__next__
+        if callable(element) or isinstance(element, Pause | Deferred):
+            proceed = yield from awaited(work, element)
+            continue
         if element is not None:
             if encoded is None:
                 elements.append(element)
@@ -57,6 +67,15 @@ def gathered(work: Elements, response: type[Any], array: str, version: int, brok
             elements.clear()
     setattr(finished, array, elements if encoded is None else encoded.elements)
     return finished
+
+
+def awaited(work: Elements, step: Step) -> Generator[Step, Any, Callable[[], Any]]:
+    """Let the runner do a step of a handler. Returns how the handler continues."""
+    try:
+        result = yield step
+    except Exception as error:  # noqa: BLE001  the handler handles it
+        return partial(work.throw, error)
+    return partial(work.send, result)
 
 
 class Encoding:
