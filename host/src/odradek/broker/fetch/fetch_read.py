@@ -8,6 +8,7 @@ After ReplicaManager.readFromLog and KafkaApis.handleFetchRequest (Kafka 4.3).
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from odradek.broker.fetch.fetch_context import TOPIC_ID_VERSION, Partitions
@@ -83,6 +84,16 @@ class Read:
         for key, partition in partitions.items():
             self.one(key, partition)
         return self
+
+    def in_steps(self, partitions: Partitions) -> Generator[None, None, None]:
+        """Read every partition. Another request of the same session may change it in between."""
+        for key, partition in list(partitions.items()):
+            self.one(key, partition)
+            yield
+
+    def is_enough(self, min_bytes: int) -> bool:
+        """Whether the client need not wait for more bytes."""
+        return self.failed or not self.logs or self.bytes_read >= min_bytes
 
     def answers(self) -> list[Row]:
         """All rows in Kafka's order: existing partitions, unknown topic ids, unknown partitions."""
