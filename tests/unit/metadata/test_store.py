@@ -268,7 +268,7 @@ def test_a_read_that_fails_is_a_storage_error(
 def test_failures_of_the_file_are_logged_once_a_minute(
     store: MetadataStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.clock = clock = MockClock()
+    store.failures.clock = clock = MockClock()
     unreadable: Any = UnreadableConnection(store.connection)
     store.connection = unreadable
 

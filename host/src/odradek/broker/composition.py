@@ -108,7 +108,7 @@ def compose_broker(
         offload: Validates large record batches elsewhere.
     """
     metadata, node_id = stores.metadata, config.broker.node_id
-    metadata.clock = clock
+    metadata.failures.clock = clock
     names = NameLimit(config.broker.name_max_length, Refusals(clock))
     throttle_replicas = partial(mark_throttled, quotas, node_id)
     topics = ChangeableTopics(

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from odradek.metadata.failure import MetadataFailures
 from odradek.metadata.store import StoreError
 from odradek.metadata.transaction import transaction
 
@@ -53,13 +54,18 @@ class SqliteOffsetStore:
 
     Args:
         path: The file of `MetadataStore`; ``:memory:`` keeps everything in memory.
+        failures: The log of failures of the file, shared by its stores.
 
     Raises:
         StoreError: The file cannot be used.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.connection = sqlite3.connect(path, isolation_level=None)
+    def __init__(self, path: Path | str, failures: MetadataFailures | None = None) -> None:
+        self.failures = failures or MetadataFailures(path)
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path}: {error}") from error
         try:
             self.connection.execute("pragma journal_mode = wal")
             self.connection.execute("pragma synchronous = normal")
@@ -80,7 +86,7 @@ class SqliteOffsetStore:
         Raises:
             MetadataFailure: COORDINATOR_NOT_AVAILABLE: the file cannot be written now. Clients retry.
         """
-        with transaction(self.connection):
+        with transaction(self.connection, self.failures.unavailable):
             yield self.connection
 
     def offsets(self) -> Iterable[OffsetRow]:

@@ -73,9 +73,9 @@ class Storage:
             try:
                 self.metadata = open_metadata(self.metadata_path, online, now_ms, recover=recover_metadata)
                 opened.callback(self.metadata.close)
-                self.offsets = SqliteOffsetStore(self.metadata_path)
+                self.offsets = SqliteOffsetStore(self.metadata_path, self.metadata.failures)
                 opened.callback(self.offsets.close)
-                self.transactions = SqliteTransactionStore(self.metadata_path)
+                self.transactions = SqliteTransactionStore(self.metadata_path, self.metadata.failures)
                 opened.callback(self.transactions.close)
             except (StoreError, ApiError, OSError) as error:
                 raise ConfigError("data.dir", str(error)) from error
