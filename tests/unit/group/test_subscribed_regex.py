@@ -8,6 +8,7 @@ import pytest
 from odradek.bounded_regex import RegexBounds
 from odradek.group.subscribed_regex import SubscribedRegex
 from odradek.group.subscribed_regex import compiled as compiled_within
+from odradek.steps import result_of, run_steps
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 from support.consumer_groups import ConsumerGroups
@@ -19,22 +20,12 @@ def compiled(pattern: str) -> Any:
     return compiled_within(pattern, BOUNDS)
 
 
+def matched(pattern: str, *names: str) -> frozenset[str]:
+    return result_of(SubscribedRegex(pattern, compiled(pattern)).matching(names))
+
+
 def test_an_expression_matches_whole_topic_names() -> None:
-    regex = SubscribedRegex("logs.*", compiled("logs.*"))
-    names = {"logs", "logs-a", "my-logs", "metrics"}
-
-    regex.update(names, names)
-
-    assert regex.topic_names == {"logs", "logs-a"}
-
-
-def test_deleted_topics_match_no_longer() -> None:
-    regex = SubscribedRegex("a|b", compiled("a|b"))
-    regex.update({"a", "c"}, {"a", "c"})
-
-    regex.update({"b", "d"}, {"b", "c", "d"})
-
-    assert regex.topic_names == {"b"}
+    assert matched("logs.*", "logs", "logs-a", "my-logs", "metrics") == {"logs", "logs-a"}
 
 
 @pytest.mark.parametrize(
@@ -65,13 +56,66 @@ def test_usual_expressions_are_accepted(pattern: str) -> None:
 
 
 def test_an_expression_that_is_slow_with_backtracking_takes_linear_time() -> None:
-    regex = SubscribedRegex("(a*)*b", compiled("(a*)*b"))
+    assert matched("(a*)*b", *("a" * length for length in range(149, 250))) == frozenset()
 
-    names = {"a" * length for length in range(149, 250)}
 
-    regex.update(names, names)
+@pytest.mark.parametrize(("pattern", "steps"), [("a.*", 1), ("|".join(f"a{{{n}}}b" for n in range(60)), 100)])
+def test_an_expensive_expression_matches_fewer_topics_in_a_step(pattern: str, steps: int) -> None:
+    regex = SubscribedRegex(pattern, compiled(pattern))
 
-    assert regex.topic_names == frozenset()
+    assert run_steps(regex.matching(["a"] * 100)) == steps
+
+
+def in_steps(regex: str, topics: int) -> ConsumerGroups:
+    """A group whose only member subscribes to a pattern; a turn of its loop is not enough to match."""
+    groups = ConsumerGroups(in_steps=True)
+    for number in range(topics):
+        groups.topics.put(f"a{number:04}", 1)
+    groups.join("m1", regex=regex)
+    return groups
+
+
+def stay(groups: ConsumerGroups) -> int:
+    """The next heartbeat; return the number of assigned partitions."""
+    groups.beat("m1", groups.group.members["m1"].member_epoch)
+    return len(groups.group.members["m1"].assigned)
+
+
+def test_many_topics_are_matched_in_the_background() -> None:
+    groups = in_steps("a.*", topics=2_000)
+    at_first = stay(groups)
+    groups.clock.advance(0)
+
+    later = stay(groups)
+    groups.clock.advance(0)
+
+    assert (at_first, later, stay(groups)) == (0, 0, 2_000)
+
+
+def test_a_topic_that_is_deleted_meanwhile_is_not_assigned() -> None:
+    groups = in_steps("a.*", topics=2_000)
+    groups.topics.delete("a0003")
+    groups.topics.put("a9999", 1)
+    groups.topics_changed()
+
+    for _ in range(4):
+        stay(groups)
+        groups.clock.advance(0)
+
+    (regex,) = groups.group.subscriptions.regexes.values()
+    assert regex.topic_names == frozenset(groups.topics.ids)
+    assert stay(groups) == 2_000
+
+
+def test_matching_stops_when_no_member_needs_it() -> None:
+    groups = in_steps("a.*", topics=2_000)
+    (regex,) = groups.group.subscriptions.regexes.values()
+    (work,) = regex.pending
+
+    groups.beat("m1", -1)
+    groups.clock.advance(0)
+
+    assert (groups.group.subscriptions.regexes, work.done, regex.pending) == ({}, False, set())
 
 
 @dataclass
@@ -80,6 +124,11 @@ class CountingProgram:
 
     program: Any
     names: list[str] = field(default_factory=list)
+
+    @property
+    def programsize(self) -> int:
+        size: int = self.program.programsize
+        return size
 
     def fullmatch(self, name: str) -> object:
         self.names.append(name)

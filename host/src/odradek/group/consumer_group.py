@@ -9,7 +9,7 @@ reached. `consumer_heartbeat` advances them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 
 from odradek.clock import Clock, Timer
@@ -20,7 +20,7 @@ from odradek.group.consumer_member import STATIC_LEAVE_EPOCH, ConsumerMember, Me
 from odradek.group.consumer_subscription import CONSUMER_PROTOCOL_TYPE
 from odradek.group.group import MEMBER_EPOCH_VERSION, Committer, GroupType, PartitionCheck
 from odradek.group.group_config import GroupConfig
-from odradek.group.group_subscriptions import GroupSubscriptions
+from odradek.group.group_subscriptions import Compute, GroupSubscriptions
 from odradek.group.member_sizes import PARTITION_BYTES, MemberSizes, protocols_size, topics_size
 from odradek.group.target_assignment import ASSIGNORS, TargetAssignment, preferred_assignor
 from odradek.group.topic_view import TopicView
@@ -30,8 +30,6 @@ from odradek.wire.error_code import ErrorCode
 
 log = logging.getLogger(__name__)
 
-Compute = Callable[[Generator[None, None, Targets]], Targets | Deferred[Targets]]
-"""Do work in steps; see `StepRunner.answer`."""
 FIRST_EPOCH = 1
 
 
@@ -70,7 +68,7 @@ class ConsumerGroup:
         self.sizes = MemberSizes()
         self.static_members: dict[str, str] = {}
         """Member ids by instance id."""
-        self.subscriptions = GroupSubscriptions(topics, config.regex_bounds)
+        self.subscriptions = GroupSubscriptions(topics, config.regex_bounds, compute)
         self.target = TargetAssignment(self.group_epoch)
         self.computed_ms: int | None = None
         """When the target was last computed."""
@@ -337,6 +335,7 @@ class ConsumerGroup:
     def close(self) -> None:
         """See `Group`."""
         self.target.stop_computing()
+        self.subscriptions.close()
         self.sizes.detach()
         for member in self.members.values():
             member.stop_timers()

@@ -15,12 +15,13 @@ from odradek.clock import Clock, Timer
 from odradek.group.classic_group import ClassicGroup
 from odradek.group.classic_protocol import ClassicProtocol
 from odradek.group.committed_offset import CommittedOffset, TopicPartition
-from odradek.group.consumer_group import Compute, ConsumerGroup
+from odradek.group.consumer_group import ConsumerGroup
 from odradek.group.group import Committer, Group, GroupType, PartitionCheck
 from odradek.group.group_config import GROUPS_KEY, GroupConfig
 from odradek.group.group_migration import DOWNGRADE, dismiss, downgraded
 from odradek.group.group_offsets import GroupOffsets, GroupRow, OffsetStore
 from odradek.group.group_properties import in_force
+from odradek.group.group_subscriptions import Compute
 from odradek.group.member_sizes import GroupTotals
 from odradek.group.offset_total import OffsetTotal
 from odradek.group.topic_view import TopicView

@@ -6,16 +6,18 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from odradek.bounded_regex import RegexBounds, RegexError, compiled_within
+from odradek.deferred import Deferred
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
 
 LONGEST_SHOWN = 100
+STEP_WORK = 1_000
+"""Steps of programs in one step of matching. A name of 200 characters takes up to 0.6 µs for each."""
 
 
 def compiled(pattern: str, bounds: RegexBounds) -> Any:
@@ -34,7 +36,7 @@ def compiled(pattern: str, bounds: RegexBounds) -> Any:
         ) from None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class SubscribedRegex:
     """An expression that members are subscribed to, and the topics that it matches now."""
 
@@ -42,12 +44,21 @@ class SubscribedRegex:
     program: Any
     topic_names: frozenset[str] = frozenset()
 
-    def update(self, added: Iterable[str], present: AbstractSet[str]) -> None:
-        """Match new topics.
+    pending: set[Deferred[frozenset[str]]] = field(default_factory=set)
+    """Matches that are not complete."""
 
-        Args:
-            added: The names of topics that were not matched before.
-            present: The names of all topics.
-        """
-        matched = (name for name in added if self.program.fullmatch(name) is not None)
-        self.topic_names = (self.topic_names & present).union(matched)
+    def matching(self, names: Iterable[str]) -> Generator[None, None, frozenset[str]]:
+        """Match topics in steps; return the names that match."""
+        found = set()
+        names_per_step = max(1, STEP_WORK // self.program.programsize)
+        for number, name in enumerate(names, 1):
+            if self.program.fullmatch(name) is not None:
+                found.add(name)
+            if number % names_per_step == 0:
+                yield
+        return frozenset(found)
+
+    def stop(self) -> None:
+        """Give up matches that are not complete: no member needs them."""
+        while self.pending:
+            self.pending.pop().lost()
