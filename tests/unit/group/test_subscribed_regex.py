@@ -39,7 +39,7 @@ def test_an_expression_that_re2_rejects_is_refused(pattern: str) -> None:
     assert f"`{pattern}`" in str(refusal.value)
 
 
-@pytest.mark.parametrize("pattern", ["a|b." * 2_501, "(.{0,30}){0,30}z", r"\pL" * 201, "a{1000}" * 201])
+@pytest.mark.parametrize("pattern", ["a|b." * 2_501, "(.{0,30}){0,30}z", r"\pL" * 101, "a{1000}" * 101])
 def test_an_expression_that_costs_too_much_is_refused(pattern: str) -> None:
     with pytest.raises(ApiError) as refusal:
         compiled(pattern)

@@ -9,8 +9,11 @@ import pytest
 import re2
 
 from odradek.broker.broker import Broker
+from odradek.broker.configs.config_changes import KeyChange, ResourceChange
+from odradek.broker.configs.config_changes import alter as alter_in_steps
 from odradek.metadata.store import MetadataStore
 from odradek.server.config import load_config
+from odradek.steps import run_steps
 from odradek.wire.config_resource import ConfigOperation, ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.messages.incremental_alter_configs import (
@@ -80,8 +83,16 @@ def test_a_match_that_expands_is_refused_before_it_is_compiled(
     ((code, message),) = alter(make_broker(), ("s", f"client_id={pattern}"))
 
     assert code == ErrorCode.INVALID_CONFIG
-    assert "more than 200 Unicode classes and repetition counts" in (message or "")
+    assert "more than 100 Unicode classes and repetition counts" in (message or "")
     assert sum(compiled_chars) < 200
+
+
+@pytest.mark.parametrize(("length", "steps"), [(2_000, 20), (10, 1)])
+def test_long_matches_are_changed_one_in_a_step(length: int, steps: int) -> None:
+    keys = [KeyChange("match", ConfigOperation.SET, "client_id=" + "a" * length)]
+    changes = [ResourceChange(type=CLIENT_METRICS, name=str(number), keys=keys) for number in range(20)]
+
+    assert run_steps(alter_in_steps(changes, True, make_broker())) == steps
 
 
 def test_a_match_with_a_large_program_is_refused() -> None:

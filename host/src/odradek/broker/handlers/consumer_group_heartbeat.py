@@ -28,7 +28,7 @@ Differs from Kafka:
     * A new group beyond ``groups.max``, a new member beyond ``group.members.max`` and topic names beyond
       ``group.members.max.bytes`` are POLICY_VIOLATION.
     * An expression beyond ``group.consumer.regex.max.length`` or ``group.consumer.regex.max.steps``, or with
-      more than 200 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
+      more than 100 Unicode classes and repetition counts, is INVALID_REGULAR_EXPRESSION.
     * Members are not stored: after a restart they get UNKNOWN_MEMBER_ID and join again.
     * A static member may join again under its current member id; Kafka answers UNRELEASED_INSTANCE_ID until
       its session ends.
