@@ -84,6 +84,11 @@ class RequestReader(asyncio.Protocol):
         self.frame_bytes, self.missing_bytes = size_bytes, missing_bytes
         self.count()
 
+    @property
+    def memory_is_scarce(self) -> bool:
+        """Whether the requests of all connections hold more than their limit."""
+        return self.owner.memory.requests.is_exceeded
+
     def count(self) -> None:
         """Count the bytes of requests that this connection holds."""
         held = self.frame_bytes + (0 if self.buffer is None else len(self.buffer))
