@@ -12,11 +12,13 @@ from functools import partial
 from typing import Any
 
 from odradek.broker.broker import Broker
+from odradek.broker.dispatch.throttling import Mutated
 from odradek.deferred import Deferred
 from odradek.steps import Pause, Step
 from odradek.wire.api_error import ApiError
 from odradek.wire.codec import element_writer
 from odradek.wire.error_code import ErrorCode
+from odradek.wire.limits import INT64_MAX
 from odradek.wire.types import EncodedElements
 
 Elements = Generator[Any, Any, Any]
@@ -25,7 +27,16 @@ response without its elements.
 """
 
 
-def gathered(work: Elements, response: type[Any], array: str, version: int, broker: Broker) -> Elements:
+def gathered(
+    work: Elements,
+    response: type[Any],
+    array: str,
+    version: int,
+    broker: Broker,
+    *,
+    large: bool = False,
+    limited: bool = True,
+) -> Elements:
     """Collect the elements and return the whole response.
 
     Args:
@@ -34,6 +45,8 @@ def gathered(work: Elements, response: type[Any], array: str, version: int, brok
         array: The name of its array.
         version: The version of the request.
         broker: The broker that answers.
+        large: Encode the first element already: encoding the elements takes longer than making them.
+        limited: Whether ``response.max.bytes`` applies. It does not, if the request changes things.
 
     Raises:
         ApiError: POLICY_VIOLATION: the response becomes too large.
@@ -41,7 +54,7 @@ def gathered(work: Elements, response: type[Any], array: str, version: int, brok
     steps = broker.steps
     begun = steps.turns
     elements: list[Any] = []
-    encoded: Encoding | None = None
+    encoded = Encoding(response, array, version, broker, limited) if large else None
     proceed: Callable[[], Any] = work.__next__
     while True:
         try:
@@ -60,12 +73,13 @@ def gathered(work: Elements, response: type[Any], array: str, version: int, brok
                 encoded.add(element)
         yield
         if encoded is None and steps.turns != begun:
-            encoded = Encoding(response, array, version, broker)
+            encoded = Encoding(response, array, version, broker, limited)
             for each in elements:
                 encoded.add(each)
                 yield
             elements.clear()
-    setattr(finished, array, elements if encoded is None else encoded.elements)
+    unfinished = finished.response if isinstance(finished, Mutated) else finished
+    setattr(unfinished, array, elements if encoded is None else encoded.elements)
     return finished
 
 
@@ -86,13 +100,14 @@ class Encoding:
         array: The name of its array.
         version: The version of the request.
         broker: The broker that answers.
+        limited: Whether ``response.max.bytes`` applies.
     """
 
-    def __init__(self, response: type[Any], array: str, version: int, broker: Broker) -> None:
+    def __init__(self, response: type[Any], array: str, version: int, broker: Broker, limited: bool) -> None:
         # mypy doubts that classes are hashable
         self.write = element_writer(response, version, array)  # type: ignore[arg-type]
         self.broker = broker
-        self.left_bytes = broker.settings.response_max_bytes
+        self.left_bytes = broker.settings.response_max_bytes if limited else INT64_MAX
         self.elements = EncodedElements()
         self.last: Any = None
 
