@@ -43,20 +43,29 @@ class LogDirectories:
         failures: Reports failures at run time.
         now_ms: The time of the start.
         failed: Directories that are offline from the beginning, with the problem of each.
+        remove_later: Do not delete abandoned folders, but list them in `leftovers`.
 
     Raises:
         ApiError: KAFKA_STORAGE_ERROR: no directory can be prepared.
     """
 
     def __init__(
-        self, paths: Sequence[Path], failures: StorageFailures, now_ms: int, failed: Mapping[Path, str]
+        self,
+        paths: Sequence[Path],
+        failures: StorageFailures,
+        now_ms: int,
+        failed: Mapping[Path, str],
+        *,
+        remove_later: bool = False,
     ) -> None:
         self.failures = failures
         self.all = tuple(each.absolute() for each in paths)
         self.now_ms = now_ms
         self.offline: dict[Path, str] = {}
         """The directories whose disk failed, with the problem of each."""
-        self.remove_tree = remove_tree
+        self.leftovers: list[Path] = []
+        """Folders that nothing needs any longer, and that nothing has deleted yet."""
+        self.remove_tree = self.leftovers.append if remove_later else remove_tree
         """Deletes an abandoned folder. This may take long, so the server replaces it by a thread's work."""
         self.unfinished: dict[str, Path] = {}
         """The destinations of interrupted moves, by the name of the log."""
@@ -147,7 +156,7 @@ class LogDirectories:
     def _create(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for leftover in self._found(directory, DELETED_SUFFIX):
-            remove_tree(leftover)
+            self.remove_tree(leftover)
 
     def _found(self, directory: Path, suffix: str) -> list[Path]:
         return [directory / name for name in sorted(os.listdir(directory)) if name.endswith(suffix)]

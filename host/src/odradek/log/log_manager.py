@@ -67,13 +67,16 @@ class LogManager:
         throttle: MoveThrottle | None = None,
         producer_ids: ProducerIds | None = None,
         failed: Mapping[Path, str] | None = None,
+        remove_later: bool = False,
     ) -> None:
         self.now_ms = now_ms
         """The time of the start, which counts as the creation time of loaded segments."""
         self.files = OpenFiles(max_open_files)
         self.producer_ids = producer_ids or ProducerIds()
         """Shared by all logs."""
-        self.folders = LogDirectories(directories, self.files.failures, now_ms, failed or {})
+        self.folders = LogDirectories(
+            directories, self.files.failures, now_ms, failed or {}, remove_later=remove_later
+        )
         self.folders.taken_offline = self._close_logs
         self.moves: dict[Partition, ReplicaMove] = {}
         """Moves to another directory, by partition. The code that runs a move removes it at its end."""

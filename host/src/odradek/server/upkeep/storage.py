@@ -87,6 +87,7 @@ class Storage:
                     throttle=throttle,
                     producer_ids=producer_ids,
                     failed=failed,
+                    remove_later=True,
                 )
             except ApiError as error:
                 raise ConfigError(key, str(error)) from error
