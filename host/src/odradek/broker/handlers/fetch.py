@@ -165,6 +165,7 @@ def in_steps(
         again=lambda: Read(params, topics, failed=True),
         respond=lambda _: None,
     )
+    del found  # a waiting fetch keeps no records
     try:
         yield poll.start(max_wait_ms)
     finally:

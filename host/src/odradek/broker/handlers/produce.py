@@ -107,11 +107,22 @@ def produce(
 ) -> ProduceAnswer | Deferred[ProduceAnswer]:
     if request.acks not in ALL_ACKS:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-    return broker.steps.answer(produce_all(request, context, broker))
+    flushes = FlushWait()
+    return broker.steps.answer(flushed(produce_all(request, context, broker, flushes), flushes))
+
+
+def flushed(
+    work: Generator[Step, Any, ProduceAnswer], flushes: FlushWait
+) -> Generator[Step, Any, ProduceAnswer]:
+    """Append, then wait until the records are on the disk. The request is not kept while waiting."""
+    response = yield from work
+    if response is not None and flushes.waiting:
+        yield flushes.finish()
+    return response
 
 
 def produce_all(
-    request: ProduceRequest, context: RequestContext, broker: Broker
+    request: ProduceRequest, context: RequestContext, broker: Broker, flushes: FlushWait
 ) -> Generator[Step, Any, ProduceAnswer]:
     """Validate all batches, then append them, partition by partition."""
     settings = broker.settings
@@ -126,7 +137,6 @@ def produce_all(
     if batches.waiting:
         yield batches.finish()
     transaction = TransactionJoin(request.transactional_id, context.api_version, broker.transactions)
-    flushes = FlushWait()
     response = ProduceResponse()
     for number, data in enumerate(request.topic_data):
         answered = TopicProduceResponse(name=data.name, topic_id=data.topic_id)
@@ -145,8 +155,6 @@ def produce_all(
     if request.acks == 0:
         check_appended(response)
         return None
-    if flushes.waiting:
-        yield flushes.finish()
     return response
 
 
