@@ -43,7 +43,7 @@ def reconcile_subscriptions(
                 subscriptions.number_limit.check()
         except ApiError as error:
             raise ConfigError(f"subscriptions.{name}", error.message or error.code.name) from error
-        subscriptions.steps_limit.reserved = 0
+        subscriptions.release()
         telemetry.update_subscription(name, properties)
     with metadata.transaction():
         for name in before - wanted.keys():

@@ -123,8 +123,8 @@ def alter_some(
         for resource, name, properties in accepted:
             resource.apply(name, properties, broker)
     finally:
-        for each in (broker.groups.configs_limit, *broker.telemetry.subscriptions.limits):
-            each.reserved = 0
+        broker.telemetry.subscriptions.release()
+        broker.groups.configs_limit.reserved = 0
     return refusals
 
 

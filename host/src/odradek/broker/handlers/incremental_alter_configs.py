@@ -21,7 +21,8 @@ Differs from Kafka:
     * GROUP keys of share and streams groups are unknown.
     * A ``match`` of CLIENT_METRICS is an expression of RE2 within ``telemetry.match.max.length``
       (INVALID_CONFIG). A new subscription beyond ``telemetry.subscriptions.max``, patterns beyond
-      ``telemetry.match.max.steps``, and a new GROUP beyond ``groups.max`` are POLICY_VIOLATION.
+      ``telemetry.match.max.steps``, metrics beyond ``telemetry.metrics.max``, and a new GROUP beyond
+      ``groups.max`` are POLICY_VIOLATION.
     * BROKER keys that are not settings of this host are refused; Kafka stores them.
 """
 
