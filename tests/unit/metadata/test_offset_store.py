@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,12 +82,13 @@ def test_the_failures_of_all_stores_of_a_file_are_one_log(
     for store in (metadata, offsets, transactions):
         store.connection.execute("pragma query_only = on")
 
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: metadata.put_value("k", "v"),
+        lambda: offsets.delete_group("g"),
+        lambda: transactions.put_transaction("tx", "state"),
+    )
     for _ in range(2):
-        for write in (
-            lambda: metadata.put_value("k", "v"),
-            lambda: offsets.delete_group("g"),
-            lambda: transactions.put_transaction("tx", "state"),
-        ):
+        for write in writes:
             with pytest.raises(ApiError):
                 write()
         clock.advance(60_000)
