@@ -109,6 +109,8 @@ class LogManager:
     def _close_logs(self, directory: Path) -> int:
         """Take the logs of a directory offline."""
         failed = {key: each for key, each in self.items() if each.directory.parent == directory}
+        for each in failed.values():
+            each.offline = True  # all before the first is closed: a waiting fetch reads the others again
         for key, move in list(self.moves.items()):
             if key in failed:
                 del self.moves[key]
