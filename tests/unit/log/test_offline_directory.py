@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from errno import EDQUOT, EIO, EMFILE, ENOSPC, EROFS
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from odradek.log.cleanable import cleanable
+from odradek.log.cleaner import Cleaner
 from odradek.log.log_config import LogConfig
 from odradek.log.log_manager import LogManager
 from odradek.log.partition_log import PartitionLog
-from odradek.steps import run_steps
+from odradek.steps import Pause, run_steps
 from odradek.testing.clock import MockClock
 from odradek.wire.api_error import ApiError
 from odradek.wire.error_code import ErrorCode
@@ -30,6 +35,10 @@ def opened(tmp_path: Path) -> LogManager:
 @pytest.fixture
 def logs(tmp_path: Path) -> LogManager:
     """``t-0`` is in ``one``, ``t-1`` in ``two``; each has a record in two segments."""
+    return filled(tmp_path)
+
+
+def filled(tmp_path: Path) -> LogManager:
     logs = opened(tmp_path)
     for index in range(2):
         log = logs.open("t", index, LogConfig(), TOPIC_ID)
@@ -284,3 +293,86 @@ def test_a_missing_directory_is_offline(logs: LogManager, tmp_path: Path) -> Non
     refusal_of(lambda: log.roll(NOW_MS))
 
     assert offline_names(logs) == ["one"]
+
+
+def everything(logs: LogManager, tmp_path: Path) -> Iterator[Callable[[], object]]:
+    """Each kind of work on the log in ``one``, and on the directory."""
+    log, clock = in_directory(logs, "one"), MockClock()
+    index = int(log.name[-1])
+    compacted = replace(LogConfig(), cleanup_policy=frozenset({"compact"}), min_cleanable_dirty_ratio=0.01)
+    yield lambda: log.append(batch_of(b"c"), NOW_MS)
+    yield lambda: log.read(0, 1_000)
+    yield lambda: log.roll(NOW_MS)
+    yield log.flush
+    yield lambda: log.append(batch_of(b"d"), NOW_MS)
+    yield lambda: log.roll(NOW_MS)
+    yield lambda: setattr(log, "config", compacted)
+    yield lambda: run_steps(Cleaner(cleanable(log, NOW_MS), NOW_MS).steps())
+    yield lambda: log.delete_records(1)
+    yield lambda: log.delete_expired(NOW_MS)
+    yield lambda: logs.open("new", 0, LogConfig(), bytes(16)[1:] + b"n")
+    yield lambda: logs.open("new", 1, LogConfig(), bytes(16)[1:] + b"n")
+    yield lambda: moved(logs, index, tmp_path / "two", clock)
+    yield lambda: moved(logs, index, tmp_path / "one", clock)
+    yield lambda: logs.delete("t", index)
+    yield logs.discard_unknown
+    yield logs.close
+
+
+def moved(logs: LogManager, index: int, directory: Path, clock: MockClock) -> None:
+    move = logs.move("t", index, directory, clock)
+    for number, step in enumerate(move.steps() if move is not None else ()):
+        if isinstance(step, Pause) or number > 50:
+            break
+        if step is not None:
+            with suppress(OSError):
+                step()
+
+
+def test_whenever_a_disk_fails_only_refusals_escape(tmp_path: Path, disk: FailingDisk) -> None:
+    """The disk of ``one`` fails at each of the calls in turn, and works no more."""
+    for spared in count():
+        folder = tmp_path / str(spared)
+        disk.recover()
+        logs = filled(folder)
+        other = in_directory(logs, "two")
+        disk.fail(folder / "one")
+        disk.spared, disk.failed = spared, []
+
+        for action in everything(logs, folder):
+            with suppress(ApiError):
+                action()
+            if not other.closed:
+                other.append(batch_of(b"x"), NOW_MS)
+
+        assert other.log_end_offset > 10
+        if not disk.failed:
+            break
+        assert offline_names(logs) == ["one"], disk.failed
+    assert spared > 30
+
+
+def test_whenever_a_disk_fails_during_a_start_the_other_directory_opens(
+    tmp_path: Path, disk: FailingDisk
+) -> None:
+    for spared in count():
+        folder = tmp_path / str(spared)
+        disk.recover()
+        logs = filled(folder)
+        names = {log.directory.parent.name: log.name for log in logs}
+        if spared % 2:
+            logs.close()
+        (folder / "one" / "t-7.aaaa-future").mkdir()
+        (folder / "one" / "u-0.bbbb-delete").mkdir()
+        disk.fail(folder / "one")
+        disk.spared, disk.failed = spared, []
+
+        again = opened_all(folder)
+        again.discard_unknown()
+
+        assert {log.name for log in again} == set(names.values())
+        assert values_from(in_directory(again, "two")) == [(0, b"a"), (1, b"b")]
+        if not disk.failed:
+            break
+        assert offline_names(again) == ["one"] or not in_directory(again, "one").offline
+    assert spared > 10

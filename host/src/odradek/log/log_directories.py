@@ -74,15 +74,12 @@ class LogDirectories:
         for path, problem in failed.items():
             self.offline[path.absolute()] = problem
             self._report(path.absolute(), 0)
+        failures.broken = self._broken
         for step in (self._create, self._settle_copies, self._settle_moves):
             for each in self.online:
-                try:
-                    step(each)
-                except OSError as error:
-                    self.take_offline(each, failures.answer("use", each, error).message or "")
+                self._run(step, each)
         if not self.online:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "; ".join(self.offline.values()))
-        failures.broken = self._broken
 
     @property
     def online(self) -> list[Path]:
@@ -152,6 +149,20 @@ class LogDirectories:
         )
 
     # The start
+
+    def _run(self, step: Callable[[Path], None], directory: Path) -> None:
+        """Prepare a directory; again if another one fails meanwhile. If it fails itself, take it offline."""
+        while directory in self.online:
+            working = len(self.online)
+            try:
+                step(directory)
+                return
+            except OSError as error:
+                problem = self.failures.answer("use", directory, error)
+            except ApiError as error:
+                problem = error
+            if len(self.online) == working:
+                self.take_offline(directory, str(problem))
 
     def _create(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)

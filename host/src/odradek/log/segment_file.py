@@ -104,7 +104,10 @@ class SegmentFile:
     def discard(self) -> None:
         """Close and delete the file, which was never part of a log."""
         self.close()
-        self.path.unlink(missing_ok=True)
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            self._failed("delete", error)  # the next start deletes it
 
     def rename(self, path: Path) -> None:
         """Rename the file, without its indexes. An open descriptor stays valid.
