@@ -10,13 +10,13 @@ import pytest
 
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import CHECK_MS
-from odradek.server.sockets.large_frame import HUGE_FRAME_BYTES, SHARED_BUFFER_BYTES
+from odradek.server.sockets.large_frame import SHARED_BUFFER_BYTES
 from support.broker_listener import BrokerListener
 from support.loops import loops
 from support.memory import memory_of
 
 CLIENTS = 6
-REQUEST_BYTES = HUGE_FRAME_BYTES + 500_000
+REQUEST_BYTES = 4_700_000
 LIMIT_BYTES = 10_000_000
 TIMEOUT_S = 20
 NEVER_MS = 1 << 40
@@ -75,8 +75,12 @@ async def answers_and_peak() -> tuple[list[int], int, int]:
         return [small, *await asyncio.gather(*others)], peak, requests.closed
 
 
+@pytest.mark.parametrize("huge_bytes", [1 << 22, 1 << 30], ids=["pages", "heap"])
 @pytest.mark.parametrize("new_loop", loops())
-def test_large_requests_take_turns(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+def test_large_requests_take_turns(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], huge_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("odradek.server.sockets.large_frame.HUGE_FRAME_BYTES", huge_bytes)
     with asyncio.Runner(loop_factory=new_loop) as runner:
         answers, peak, closed = runner.run(answers_and_peak())
 

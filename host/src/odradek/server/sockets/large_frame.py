@@ -20,8 +20,9 @@ SHARED_BUFFER_BYTES = 1 << 20
 """Nearly all frames of a megabyte arrive in one piece; a buffer of a quarter of it costs 10 % more CPU."""
 SCARCE_BUFFER_BYTES = 65_536
 """The same while memory is scarce, so that a thousand connections do not get another megabyte each."""
-HUGE_FRAME_BYTES = 4 << 20
-"""A frame of this size has pages of its own."""
+HUGE_FRAME_BYTES = 32 << 20
+"""A frame of this size has pages of its own. Smaller ones would take more CPU that way: they use memory that
+the process already has."""
 
 
 class FrameTaker(Protocol):
