@@ -86,7 +86,7 @@ class StoredLog:
                 self.first_dirty_offset = read_offset(directory, CLEANER_OFFSET) or 0
             segments, next_offset = load_segments(directory, names, self.config, self._files, now_ms)
             segments, self._log_start_offset, self._next_offset = load_start_offset(
-                directory, segments, next_offset, lambda offset: self._new_segment(offset, now_ms)
+                directory, names, segments, next_offset, lambda offset: self._new_segment(offset, now_ms)
             )
             self._snapshot_offset = load_producers(
                 directory, names, segments, self._next_offset, self.producers
