@@ -10,7 +10,7 @@ import pytest
 
 from odradek.broker.broker import BrokerSettings
 from odradek.broker.dispatch import response_elements
-from odradek.broker.topics import Topic
+from odradek.broker.topics import TOPICS_BEING_DELETED, Topic
 from odradek.deferred import Deferred
 from odradek.log.log_manager import LogManager
 from odradek.plugin.context import RequestContext
@@ -487,3 +487,42 @@ def test_metadata_of_one_topic_is_encoded_at_once(client: BrokerClient, encoded:
 
     assert codes(client.send(asking("t"))) == [0]
     assert sum(encoded) == 0
+
+
+# Stops and crashes during a deletion
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_a_stop_in_the_middle_of_a_deletion_leaves_no_record(
+    client: BrokerClient, clock: TickingClock, tmp_path: Path, caplog: pytest.LogCaptureFixture, turns: int
+) -> None:
+    kept = client.broker.topics.create("kept", 1, {})
+    for log in client.broker.topics.create("a", 100, {}).partitions + kept.partitions:
+        log.append(batch_of(b"deleted"), now_ms=NOW_MS)
+    client.defer(deleting("a"))
+    for _ in range(turns):
+        clock.one_turn()
+    assert "a-99" in folders(tmp_path)
+    client.broker.steps.stop()
+    client.broker.logs.close()
+
+    again = make_broker(tmp_path, metadata=client.broker.metadata)
+
+    assert folders(tmp_path) == {"kept-0"}
+    assert not [line for line in caplog.records if line.levelname in ("WARNING", "ERROR")]
+    again.logs.close()
+
+
+def test_a_deletion_that_was_completed_is_not_remembered(client: BrokerClient, clock: TickingClock) -> None:
+    metadata = client.broker.metadata
+    for name in ("a", "b"):
+        client.broker.topics.create(name, 1, {})
+        client.defer(deleting(name))
+        clock.advance(0)
+
+    remembered = metadata.value(TOPICS_BEING_DELETED) or ""
+    again = make_broker(metadata=metadata)
+
+    assert remembered.count(",") == 0
+    assert metadata.value(TOPICS_BEING_DELETED) == ""
+    again.logs.close()

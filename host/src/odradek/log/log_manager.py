@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from operator import attrgetter
 from pathlib import Path
@@ -240,10 +240,12 @@ class LogManager:
         if topic_id not in (stored, NIL_UUID):
             write_topic_id(folder, topic_id)
 
-    def discard_unknown(self) -> None:
-        """Set aside the folders of partitions that are not open: the host has no topic for them.
+    def discard_unknown(self, deleted: Collection[bytes] = ()) -> None:
+        """Set aside the folders of partitions that are not open: the host has no topic for them. The loss of
+        the metadata leaves such folders.
 
-        A crash while a topic is deleted leaves one, and so does the loss of the metadata.
+        Args:
+            deleted: The ids of topics whose folders are deleted. A stop while a topic is deleted leaves some.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR: no directory works any longer.
@@ -251,7 +253,11 @@ class LogManager:
         for directory in self.online:
             try:
                 for each in partition_folders(directory):
-                    if (each.topic, each.index) not in self._logs:
+                    if (each.topic, each.index) in self._logs:
+                        continue
+                    if deleted and topic_id_of(each.path) in deleted:
+                        self.folders.bury(each.path)
+                    else:
                         self.folders.discard(
                             each.path, (each.topic, each.index), "no topic has this partition"
                         )
