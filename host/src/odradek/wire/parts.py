@@ -54,8 +54,11 @@ class Parts:
         return self.size_bytes
 
     def __radd__(self, beginning: bytes) -> Parts:
-        """The parts after ``beginning``."""
-        return Parts([beginning, *self.pieces])
+        """The parts after ``beginning``, which stays a piece of its own: the next one may be a megabyte."""
+        whole = Parts(())
+        whole.pieces = [beginning, *self.pieces]
+        whole.size_bytes = len(beginning) + self.size_bytes
+        return whole
 
     def __bytes__(self) -> bytes:
         """The whole message, read into memory.

@@ -230,7 +230,7 @@ class Channel(RequestReader):
     def throttle(self, answer: Throttled) -> None:
         """Write an answer, and mute the channel until the throttle time is over."""
         if answer.frame is not None:
-            # the empty response of a fetch; a whole one only if a quota was set while it was read
+            # the response of a throttled fetch is empty, so there is nothing to read
             self.transport.write(bytes(answer.frame))
         self.pending = answer
         answer.begin(self.unmute)
