@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from errno import EDQUOT, EIO, EMFILE, ENOSPC, EROFS
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -187,6 +187,20 @@ def test_a_partition_of_a_directory_that_fails_at_the_start_is_offline(
     assert [path.name for path in (tmp_path / "two").iterdir()] == [by_name["two"]]
 
 
+def test_a_start_counts_the_partitions_that_are_offline(
+    logs: LogManager, disk: FailingDisk, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranded = in_directory(logs, "one").name
+    logs.close()
+    disk.fail(tmp_path / "one")
+
+    opened_all(tmp_path).discard_unknown()
+
+    [line] = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert line.getMessage() == "partitions are offline until a start finds their directory"
+    assert (vars(line)["partitions"], vars(line)["such_as"]) == (1, stranded)
+
+
 def test_a_read_that_fails_at_the_start_takes_the_directory_offline(
     logs: LogManager, disk: FailingDisk, tmp_path: Path
 ) -> None:
@@ -324,7 +338,7 @@ def moved(logs: LogManager, index: int, directory: Path, clock: MockClock) -> No
     for number, step in enumerate(move.steps() if move is not None else ()):
         if isinstance(step, Pause) or number > 50:
             break
-        if step is not None:
+        if callable(step):
             with suppress(OSError):
                 step()
 
@@ -350,6 +364,36 @@ def test_whenever_a_disk_fails_only_refusals_escape(tmp_path: Path, disk: Failin
             break
         assert offline_names(logs) == ["one"], disk.failed
     assert spared > 30
+
+
+def test_whenever_a_disk_is_full_nothing_is_lost_and_no_directory_goes(
+    tmp_path: Path, disk: FailingDisk
+) -> None:
+    writes = ("pwrite", "pwritev", "mkdir", "rename", "replace", "utime")
+    for spared in count():
+        folder = tmp_path / str(spared)
+        disk.recover()
+        logs = filled(folder)
+        log = in_directory(logs, "one")
+        index = int(log.name[-1])
+        disk.fail(folder / "one", *writes, number=ENOSPC)
+        disk.spared, disk.failed = spared, []
+        for action in islice(everything(logs, folder), 8):
+            with suppress(ApiError):
+                action()
+        stored = values_from(log)
+        disk.broken.clear()
+
+        log.append(batch_of(b"after"), NOW_MS)
+        log.release()
+        again = opened(folder).open("t", index, LogConfig(), TOPIC_ID, exists=True)
+
+        assert not logs.offline
+        assert values_from(again)[:-1] == stored
+        assert values_from(again)[-1][1] == b"after"
+        if not disk.failed:
+            break
+    assert spared > 5
 
 
 def test_whenever_a_disk_fails_during_a_start_the_other_directory_opens(

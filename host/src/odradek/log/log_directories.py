@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from odradek.log.partition_folder import (
     Partition,
     last_segment,
+    partition_folders,
     partition_of,
     set_aside,
     topic_id_of,
@@ -223,6 +224,28 @@ class LogDirectories:
         else:
             log.info("deleting an empty folder of a partition", extra={"folder": str(folder), "why": why})
             self.bury(folder)
+
+    def discard_unknown(self, known: Container[Partition], deleted: Collection[bytes]) -> None:
+        """Set aside the folders of unknown partitions; delete those of deleted topics.
+
+        Raises:
+            ApiError: KAFKA_STORAGE_ERROR: a folder cannot be renamed although its directory works, or no
+                directory works any longer.
+        """
+        for directory in self.online:
+            try:
+                for each in partition_folders(directory):
+                    partition = (each.topic, each.index)
+                    if partition in known:
+                        continue
+                    if deleted and topic_id_of(each.path) in deleted:
+                        self.bury(each.path)
+                    else:
+                        self.discard(each.path, partition, "no topic has this partition")
+            except OSError as error:
+                problem = self.failures.answer("set aside the unknown partitions in", directory, error)
+                if directory in self.online or not self.online:
+                    raise problem from error
 
     def bury(self, folder: Path) -> None:
         """Rename a folder and delete it: a crash leaves either all of it or nothing.

@@ -22,7 +22,6 @@ from odradek.log.partition_folder import (
     METADATA_FILE,
     Partition,
     has_segments,
-    partition_folders,
     topic_id_of,
     write_topic_id,
 )
@@ -244,27 +243,21 @@ class LogManager:
         """Set aside the folders of partitions that are not open: the host has no topic for them. The loss of
         the metadata leaves such folders.
 
+        Conversely, log how many open partitions have no folder because a directory is offline.
+
         Args:
             deleted: The ids of topics whose folders are deleted. A stop while a topic is deleted leaves some.
 
         Raises:
             ApiError: KAFKA_STORAGE_ERROR: no directory works any longer.
         """
-        for directory in self.online:
-            try:
-                for each in partition_folders(directory):
-                    if (each.topic, each.index) in self._logs:
-                        continue
-                    if deleted and topic_id_of(each.path) in deleted:
-                        self.folders.bury(each.path)
-                    else:
-                        self.folders.discard(
-                            each.path, (each.topic, each.index), "no topic has this partition"
-                        )
-            except OSError as error:
-                problem = self.files.failures.answer("set aside the unknown partitions in", directory, error)
-                if directory in self.online or not self.online:
-                    raise problem from error
+        self.folders.discard_unknown(self._logs, deleted)
+        stranded = [each.name for each in self if not each.has_offsets]
+        if stranded:
+            log.warning(
+                "partitions are offline until a start finds their directory",
+                extra={"partitions": len(stranded), "such_as": stranded[0]},
+            )
 
     def delete(self, topic: str, partition: int) -> None:
         """Delete a log. Its folder is renamed first, so that a crash leaves either all of it or nothing. The

@@ -1,8 +1,8 @@
 """Record batches of magic 2 (KIP-98): the header, reading, building and stamping.
 
-After org.apache.kafka.common.record.DefaultRecordBatch (Kafka 4.3). The CRC
-covers byte 21 to the end. The offset and the leader epoch precede it and can be rewritten without touching
-the records; this is why an append takes only a few microseconds.
+After org.apache.kafka.common.record.DefaultRecordBatch (Kafka 4.3). The CRC covers byte 21 to the end. The
+offset and the leader epoch precede it and can be rewritten without touching the records; this is why an
+append takes only a few microseconds.
 """
 
 from __future__ import annotations
