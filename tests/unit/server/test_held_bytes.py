@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from odradek.server.meters.memory_metrics import memory_rows
 from odradek.server.sockets.channel import Channel
 from odradek.server.sockets.held_bytes import CHECK_MS, COUNTED_BYTES, HeldBytes, Memory, MemorySettings
 from odradek.server.sockets.large_frame import SCARCE_BUFFER_BYTES, LargeFrame
@@ -300,6 +301,27 @@ def test_far_above_the_limit_as_many_clients_as_needed_are_closed_at_once(
     crowd.pass_time(CHECK_MS)
 
     assert crowd.answers.closed == closed
+
+
+def test_the_metrics_show_what_is_held_and_how_many_are_paused(crowd: Crowd) -> None:
+    for _ in range(3):
+        crowd.send(crowd.connect()[0], LARGE[:-1])
+    unread(crowd, 300_000)
+
+    shown = {(row.name, row.attributes["of"]): row.value for row in memory_rows(crowd.listener.memory)}
+
+    assert shown == {
+        ("queued-bytes", "requests"): crowd.requests.total_bytes,
+        ("queued-limit", "requests"): LIMIT,
+        ("queued-paused", "requests"): len(crowd.requests.paused),
+        ("queued-closed", "requests"): 0,
+        ("queued-bytes", "answers"): 300_000,
+        ("queued-limit", "answers"): LIMIT,
+        ("queued-paused", "answers"): 0,
+        ("queued-closed", "answers"): 0,
+    }
+    assert crowd.requests.total_bytes > LIMIT
+    assert crowd.requests.paused
 
 
 @pytest.mark.parametrize(

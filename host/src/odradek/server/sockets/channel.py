@@ -200,6 +200,11 @@ class Channel(RequestReader):
             self.turns.join(self)
         return not sending.left
 
+    def unsent_bytes(self) -> int:
+        """Memory of the answer that the client has not read yet."""
+        left = self.pending.memory_bytes if isinstance(self.pending, Sending) else 0
+        return self.transport.get_write_buffer_size() + left
+
     def send_more(self) -> bool:
         """Continue with the answer that is being sent; False if there is none, or the client has to read."""
         if not isinstance(self.pending, Sending) or self.writing_paused or self.closing:

@@ -86,7 +86,7 @@ class Holder(Protocol):
         """Close without sending the rest."""
 
     def unsent_bytes(self) -> int:
-        """What the transport holds."""
+        """Memory of its answer that the client has not read."""
 
 
 class HeldBytes:

@@ -65,8 +65,8 @@ class RequestReader(asyncio.Protocol):
         self.transport.abort()
 
     def unsent_bytes(self) -> int:
-        """What the transport holds, because the client has not read it yet."""
-        return self.transport.get_write_buffer_size()
+        """Memory of the answer that the client has not read yet."""
+        raise NotImplementedError
 
     def receive_large(self, frame_bytes: int, beginning: bytes | bytearray) -> bool:
         """Let a `LargeFrame` receive the rest of a large frame; False if the frame is not large."""
