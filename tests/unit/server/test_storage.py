@@ -274,3 +274,13 @@ def test_logs_that_are_not_closed_in_time_do_not_keep_the_locks(tmp_path: Path) 
     second = Storage(tmp_path, 0)
     assert second.logs.open("t", 0, LogConfig()).log_end_offset == 1
     second.close()
+
+
+def test_every_write_to_the_metadata_file_counts_as_a_change(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, 0)
+    before = storage.changes()
+
+    storage.metadata.put_value(CLUSTER_ID, "the-cluster")
+
+    assert storage.changes() == before + 1
+    storage.close()

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from odradek.metadata.failure import MetadataFailures
-from odradek.metadata.store import StoreError
+from odradek.metadata.store import WAL_PAGES, StoreError
 from odradek.metadata.transaction import transaction
 
 SCHEMA = """
@@ -36,10 +36,6 @@ create table if not exists groups (
 COLUMNS = "group_id, topic_id, partition, committed_offset, leader_epoch, metadata, commit_ms, expire_ms"
 OFFSET_KEY = "group_id = ? and topic_id = ? and partition = ?"
 
-WAL_PAGES = 16_384
-"""Pages in the write-ahead log (64 MiB) at which a commit checkpoints it, waiting for the disk. The host
-does that earlier, on a thread.
-"""
 
 OffsetRow = tuple[str, bytes, int, int, int, str, int, int | None]
 """Group, topic id, partition, offset, leader epoch, metadata, commit time, expiry time (or None)."""

@@ -35,6 +35,10 @@ CLUSTER_ID = "cluster.id"
 """The value of the host that holds the id of the cluster. Every host that has started has one."""
 TRANSACTIONS_LOST = "transactions.lost"
 """The value of the host that says, if not empty, that the states of transactions are lost."""
+WAL_PAGES = 16_384
+"""Pages in the write-ahead log (64 MiB) at which a commit checkpoints it, waiting for the disk. The host
+does that earlier, on a thread.
+"""
 PRODUCER_ID_BLOCK = 1000  # ids per write, as Kafka's ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 
 
@@ -86,6 +90,7 @@ class MetadataStore:
         """Create the tables of a new file; check the version of an existing one."""
         self.connection.execute("pragma journal_mode = wal")
         self.connection.execute("pragma synchronous = full")
+        self.connection.execute(f"pragma wal_autocheckpoint = {WAL_PAGES}")
         (version,) = self.connection.execute("pragma user_version").fetchone()
         if version == 0:
             with self.transaction():

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from odradek.metadata.failure import MetadataFailures, failing_as
-from odradek.metadata.offset_store import WAL_PAGES
-from odradek.metadata.store import StoreError
+from odradek.metadata.store import WAL_PAGES, StoreError
 from odradek.metadata.transaction import transaction
 
 SCHEMA = "create table if not exists transactions (transactional_id text primary key, state text not null)"

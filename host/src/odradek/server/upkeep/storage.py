@@ -94,8 +94,9 @@ class Storage:
             self.opened = opened.pop_all()
 
     def changes(self) -> int:
-        """Number of rows of offsets and transactions written to the metadata file since the start."""
-        return self.offsets.connection.total_changes + self.transactions.connection.total_changes
+        """Number of rows written to the metadata file since the start."""
+        connections = self.metadata.connection, self.offsets.connection, self.transactions.connection
+        return sum(each.total_changes for each in connections)
 
     @contextmanager
     def loading(self) -> Iterator[None]:
