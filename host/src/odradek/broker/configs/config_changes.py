@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from odradek.broker.broker import Broker
 from odradek.broker.configs.config_resources import ConfigResource, resource_of
@@ -19,8 +20,7 @@ from odradek.wire.error_code import ErrorCode
 from odradek.wire.limits import INT16_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class KeyChange:
+class KeyChange(NamedTuple):
     """A change of one key."""
 
     key: str

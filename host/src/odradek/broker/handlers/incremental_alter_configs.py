@@ -69,14 +69,16 @@ def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext, broker: Broker
 ) -> Generator[AlterConfigsResourceResponse | None, None, IncrementalAlterConfigsResponse]:
     """Change single keys."""
-    changes = [
-        ResourceChange(
-            type=resource.resource_type,
-            name=resource.resource_name,
-            keys=[KeyChange(key.name, key.config_operation, key.value) for key in resource.configs],
+    changes = []
+    for resource in request.resources:
+        changes.append(
+            ResourceChange(
+                type=resource.resource_type,
+                name=resource.resource_name,
+                keys=[KeyChange(key.name, key.config_operation, key.value) for key in resource.configs],
+            )
         )
-        for resource in request.resources
-    ]
+        yield None
     refusals = yield from alter(changes, request.validate_only, broker)
     for resource, refusal in zip(request.resources, refusals, strict=True):
         code, message = (refusal.code, refusal.message) if refusal else (ErrorCode.NONE, None)
