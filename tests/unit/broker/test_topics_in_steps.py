@@ -427,6 +427,7 @@ def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counting(*args: Any) -> Callable[[Any], bytes]:
         write = original(*args)
+        assert write is not None
 
         def one(element: Any) -> bytes:
             counts[-1] += 1

@@ -84,20 +84,20 @@ def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
 
 
 @functools.cache
-def element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes]:
+def element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes] | None:
     """The function that writes one element of an array at the top of a response, for `EncodedElements`.
+
+    None if this version of the response has no such array.
 
     Raises:
         WireError: The message has no such version.
     """
-    (element,) = (
-        field.kind.element
-        for field in layout(cls, version).fields
-        if field.name == array and isinstance(field.kind, ArrayOf)
-    )
-    assert isinstance(element, StructOf)
-    compiled = compile_writer(element, f"{cls.__name__} v{version} {array} writer")
-    return cast("Callable[[Any], bytes]", compiled)  # only records make `Parts`
+    for field in layout(cls, version).fields:
+        if field.name == array and isinstance(field.kind, ArrayOf):
+            assert isinstance(field.kind.element, StructOf)
+            compiled = compile_writer(field.kind.element, f"{cls.__name__} v{version} {array} writer")
+            return cast("Callable[[Any], bytes]", compiled)  # only records make `Parts`
+    return None
 
 
 @functools.cache

@@ -53,8 +53,9 @@ def gathered(
     """
     steps = broker.steps
     begun = steps.turns
-    elements: list[Any] = []
-    encoded = Encoding(response, array, version, broker, limited) if large else None
+    collected = Collected(response, array, version, broker, limited)
+    if large:
+        yield from collected.encode()
     proceed: Callable[[], Any] = work.__next__
     while True:
         try:
@@ -67,19 +68,12 @@ def gathered(
             proceed = yield from awaited(work, element)
             continue
         if element is not None:
-            if encoded is None:
-                elements.append(element)
-            else:
-                encoded.add(element)
+            collected.add(element)
         yield
-        if encoded is None and steps.turns != begun:
-            encoded = Encoding(response, array, version, broker, limited)
-            for each in elements:
-                encoded.add(each)
-                yield
-            elements.clear()
+        if steps.turns != begun:
+            yield from collected.encode()
     unfinished = finished.response if isinstance(finished, Mutated) else finished
-    setattr(unfinished, array, elements if encoded is None else encoded.elements)
+    setattr(unfinished, array, collected.elements)
     return finished
 
 
@@ -92,8 +86,8 @@ def awaited(work: Elements, step: Step) -> Generator[Step, Any, Callable[[], Any
     return partial(work.send, result)
 
 
-class Encoding:
-    """The elements of one large response as bytes.
+class Collected:
+    """The elements of one response: as objects, or as bytes if it is large.
 
     Args:
         response: The class of the response.
@@ -104,19 +98,37 @@ class Encoding:
     """
 
     def __init__(self, response: type[Any], array: str, version: int, broker: Broker, limited: bool) -> None:
-        # mypy doubts that classes are hashable
-        self.write = element_writer(response, version, array)  # type: ignore[arg-type]
+        self.of = response, version, array
         self.broker = broker
         self.left_bytes = broker.settings.response_max_bytes if limited else INT64_MAX
-        self.elements = EncodedElements()
+        self.elements: list[Any] = []
+        self.write: Callable[[Any], bytes] | None = None
+        """Encodes an element; None while elements are objects."""
         self.last: Any = None
 
+    def encode(self) -> Generator[None, None, None]:
+        """Encode the elements so far, a step each, and the following ones as they come.
+
+        Does nothing if this version of the response has no such array: then it has fields for one element.
+        """
+        if self.write is not None:
+            return
+        self.write = element_writer(*self.of)  # type: ignore[arg-type]  # mypy doubts that classes are hashable
+        if self.write is not None:
+            objects, self.elements = self.elements, EncodedElements()
+            for each in objects:
+                self.add(each)
+                yield
+
     def add(self, element: Any) -> None:
-        """Encode an element, unless it is the same object as the one before it.
+        """Take an element; encode it if it is not the same object as the one before it.
 
         Raises:
             ApiError: POLICY_VIOLATION: the response becomes too large.
         """
+        if self.write is None:
+            self.elements.append(element)
+            return
         piece = self.elements[-1] if element is self.last else self.write(element)
         self.last = element
         self.elements.append(piece)
