@@ -19,6 +19,8 @@ from odradek.testing.clock import MockClock
 from odradek.wire.config_resource import ResourceType
 from odradek.wire.error_code import ErrorCode
 from odradek.wire.layout import layout
+from odradek.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from odradek.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from odradek.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from odradek.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from odradek.wire.messages.init_producer_id import InitProducerIdRequest
@@ -197,3 +199,35 @@ def test_a_large_answer_within_the_bound_is_complete() -> None:
 
     assert [result.error_code for result in response.results] == [ErrorCode.NONE] * 20
     assert response == described(MockClock(), 20)[1]
+
+
+def group_of(clock: MockClock, members: int) -> tuple[BrokerClient, str]:
+    """A group of the consumer protocol."""
+    client, contents = filled(clock)
+    for number in range(members):
+        joining = ConsumerGroupHeartbeatRequest(
+            group_id="many",
+            member_id=f"m{number}",
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_names=[topic.name for topic in contents.topics],
+            topic_partitions=[],
+        )
+        assert answer(client, joining, 1).error_code == ErrorCode.NONE
+    return client, "many"
+
+
+def test_a_large_group_is_described_member_by_member() -> None:
+    quick, name = group_of(MockClock(), 30)
+    slow, _ = group_of(TickingClock(), 30)
+    before = slow.broker.steps.turns
+    request = ConsumerGroupDescribeRequest(group_ids=[name])
+
+    expected, got = answer(quick, request, 1), answer(slow, request, 1)
+
+    (group,), (quick_group,) = got.groups, expected.groups
+    assert [member.member_id for member in group.members] == [f"m{number}" for number in range(30)]
+    assert {topic.topic_name for topic in group.members[0].assignment.topic_partitions}
+    assert [member.subscribed_topic_names for member in group.members] == [
+        member.subscribed_topic_names for member in quick_group.members
+    ]
+    assert slow.broker.steps.turns - before >= 3

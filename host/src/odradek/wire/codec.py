@@ -84,20 +84,32 @@ def writer(cls: type[T], version: int) -> Callable[[T], bytes | Parts]:
 
 
 @functools.cache
-def element_writer(cls: type, version: int, array: str) -> Callable[[Any], bytes] | None:
-    """The function that writes one element of an array at the top of a response, for `EncodedElements`.
+def element_writer(cls: type, version: int, *arrays: str) -> Callable[[Any], bytes] | None:
+    """The function that writes one element of an array of a response, for `EncodedElements`.
 
     None if this version of the response has no such array.
+
+    Args:
+        cls: The class of the response.
+        version: Its version.
+        arrays: The name of the array at the top, or that and the name of an array in its elements.
 
     Raises:
         WireError: The message has no such version.
     """
-    for field in layout(cls, version).fields:
-        if field.name == array and isinstance(field.kind, ArrayOf):
-            assert isinstance(field.kind.element, StructOf)
-            compiled = compile_writer(field.kind.element, f"{cls.__name__} v{version} {array} writer")
-            return cast("Callable[[Any], bytes]", compiled)  # only records make `Parts`
-    return None
+    shape = layout(cls, version)
+    for array in arrays:
+        elements = [
+            field.kind.element
+            for field in shape.fields
+            if field.name == array and isinstance(field.kind, ArrayOf)
+        ]
+        if not elements:
+            return None
+        assert isinstance(elements[0], StructOf)
+        shape = elements[0]
+    compiled = compile_writer(shape, f"{cls.__name__} v{version} {'.'.join(arrays)} writer")
+    return cast("Callable[[Any], bytes]", compiled)  # only records make `Parts`
 
 
 @functools.cache

@@ -7,9 +7,10 @@ the size of the answer bounds the cost of a request, whatever it names, and howe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from odradek.broker.broker import Broker
 from odradek.broker.dispatch.throttling import Mutated
@@ -25,6 +26,30 @@ Elements = Generator[Any, Any, Any]
 """The work of a handler: yields elements, None after a part of one, or what the runner waits for; returns the
 response without its elements.
 """
+
+
+E = TypeVar("E")
+AT_A_TIME = 20
+"""The most parts of an element that are made in one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """An element with many parts, which are made and encoded one by one."""
+
+    element: Any
+    array: str
+    """The name of the array of its parts."""
+    parts: Sequence[Callable[[], Any]]
+    """Functions that make them."""
+
+
+def composed(element: E, array: str, parts: Sequence[Callable[[], Any]]) -> E | Composed:
+    """An element with its parts, which are made here unless they are many."""
+    if len(parts) > AT_A_TIME:
+        return Composed(element, array, parts)
+    setattr(element, array, [make() for make in parts])
+    return element
 
 
 def gathered(
@@ -67,6 +92,8 @@ def gathered(
         if callable(element) or isinstance(element, Pause | Deferred):
             proceed = yield from awaited(work, element)
             continue
+        if isinstance(element, Composed):
+            element = yield from collected.composed(element)
         if element is not None:
             collected.add(element)
         yield
@@ -134,9 +161,31 @@ class Collected:
         self.elements.append(piece)
         self.left_bytes -= len(piece)
         if self.left_bytes < 0:
-            self.broker.large_responses_refused += 1
-            raise ApiError(
-                ErrorCode.POLICY_VIOLATION,
-                f"The response would be larger than {self.broker.settings.response_max_bytes} bytes: "
-                "ask for less in one request.",
-            )
+            raise self.too_large()
+
+    def composed(self, composed: Composed) -> Generator[None, None, Any]:
+        """Encode the parts of an element, a step each. Returns the element.
+
+        Raises:
+            ApiError: POLICY_VIOLATION: the response becomes too large.
+        """
+        write = element_writer(*self.of, composed.array)  # type: ignore[arg-type]  # as above
+        assert write is not None
+        pieces, left_bytes = EncodedElements(), self.left_bytes
+        for part in composed.parts:
+            pieces.append(write(part()))
+            left_bytes -= len(pieces[-1])
+            if left_bytes < 0:
+                raise self.too_large()
+            yield
+        setattr(composed.element, composed.array, pieces)
+        return composed.element
+
+    def too_large(self) -> ApiError:
+        """The refusal of a request for too much."""
+        self.broker.large_responses_refused += 1
+        return ApiError(
+            ErrorCode.POLICY_VIOLATION,
+            f"The response would be larger than {self.broker.settings.response_max_bytes} bytes: "
+            "ask for less in one request.",
+        )
