@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from odradek.wire.codec import decode, encode, reader
+from odradek.wire.codec import decode, encode, reader, stepped_reader
 from odradek.wire.errors import Truncated, WireError
 from odradek.wire.layout import ArrayOf, Kind, StructOf, layout
 from odradek.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -66,6 +66,41 @@ def test_a_truncated_message_is_truncated_and_nothing_else(
         return
     with pytest.raises(Truncated):
         decode(cls, version, cut)
+
+
+def read_in_steps(case: tuple[type[Any], int], data: bytes) -> tuple[Any, int]:
+    """What a stepped reader returns."""
+    read = stepped_reader(*case)
+    if read is None:
+        return reader(*case)(data, 0)
+    work = read(data, 0)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            found: tuple[Any, int] = end.value
+            return found
+
+
+@settings(max_examples=300)
+@given(case=cases, seed=seeds, mutate=st.booleans())
+def test_a_message_read_in_steps_is_the_same_or_the_same_error(
+    case: tuple[type[Any], int], seed: int, mutate: bool
+) -> None:
+    data = encode(made(case, seed), case[1])
+    if mutate:
+        data = mutated(data, random.Random(seed))
+
+    try:
+        message, end = reader(*case)(data, 0)
+    except WireError as error:
+        with pytest.raises(type(error)):
+            read_in_steps(case, data)
+        return
+
+    in_steps, end_in_steps = read_in_steps(case, data)
+    # as bytes, because a NaN is not equal to itself
+    assert (encode(in_steps, case[1]), end_in_steps) == (encode(message, case[1]), end)
 
 
 @settings(max_examples=400)

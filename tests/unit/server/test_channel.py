@@ -258,6 +258,19 @@ def test_invalid_bytes_close_the_connection(
     assert b"after" not in b"".join(listener.dispatcher.seen)
 
 
+def test_a_request_that_turns_out_bad_later_closes_the_connection(
+    channel: Channel, listener: ScriptedListener
+) -> None:
+    receive(channel, framed(b"later", b"next"))
+
+    listener.dispatcher.deferred[0].complete(WireError("bad bytes"))
+    listener.run_turns()
+
+    assert transport(channel).closed
+    assert (listener.refused, written(channel)) == (1, b"")
+    assert listener.dispatcher.seen == [b"later"]
+
+
 def test_closed_connections_are_counted_and_one_of_a_minute_is_logged(
     listener: ScriptedListener, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -23,7 +23,7 @@ MOST_DESCRIPTORS = 1 << 20
 # allocator gives them back to the kernel every time, which doubles the cost of the payload path
 # (tests/bench/push.py).
 MALLOC_OPTIONS = {-1: 256 << 20, -3: 64 << 20, -2: 16 << 20}  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_TOP_PAD
-COLLECTION_THRESHOLDS = (10_000, 10, 100)
+COLLECTION_THRESHOLDS = (5_000, 4, 1_000)
 
 
 def keep_buffers() -> None:

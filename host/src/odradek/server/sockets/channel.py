@@ -213,7 +213,7 @@ class Channel(RequestReader):
             self.unmute()
         return True
 
-    def resume(self, answer: bytes | Parts | Throttled | None) -> None:
+    def resume(self, answer: bytes | Parts | Throttled | WireError | None) -> None:
         """Write the pending answer, if there is one, and take the next requests; if it is empty, close."""
         self.pending = None
         if self.frame_bytes:
@@ -221,6 +221,8 @@ class Channel(RequestReader):
             self.count()
         if answer is None:
             self.go_on()
+        elif isinstance(answer, WireError):
+            self.refuse(str(answer))
         elif not answer:
             self.close()
         elif isinstance(answer, Throttled):
