@@ -29,6 +29,7 @@ from odradek.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from odradek.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from support.batches import batch_of
 from support.broker import BrokerClient, make_broker
 from support.element_requests import Contents, Filling, Names, Topic, arrays
@@ -231,3 +232,24 @@ def test_a_large_group_is_described_member_by_member() -> None:
         member.subscribed_topic_names for member in quick_group.members
     ]
     assert slow.broker.steps.turns - before >= 3
+
+
+def test_all_offsets_of_a_group_are_fetched_topic_by_topic() -> None:
+    quick, contents = filled(MockClock())
+    slow, same = filled(TickingClock())
+    answers = []
+    for client, existing in ((quick, contents), (slow, same)):
+        commits = [
+            OffsetCommitRequestTopic(topic_id=topic.id, partitions=[OffsetCommitRequestPartition()])
+            for topic in existing.topics
+        ]
+        answer(
+            client, OffsetCommitRequest(group_id="g", generation_id_or_member_epoch=-1, topics=commits), 10
+        )
+        group = OffsetFetchRequestGroup(group_id="g", topics=None)
+        before = client.broker.steps.turns
+        answers.append(answer(client, OffsetFetchRequest(groups=[group]), 10))
+
+    assert answers[0] == answers[1]
+    assert [len(topic.partitions) for topic in answers[0].groups[0].topics] == [1] * len(contents.topics)
+    assert slow.broker.steps.turns - before >= len(contents.topics) // 10
