@@ -179,6 +179,18 @@ def test_a_metadata_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None
     storage.close()
 
 
+def test_a_stored_configuration_that_is_not_valid_is_one_line(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, 0)
+
+    message = (
+        r"data\.dir: .*metadata\.db is damaged: Invalid value - for configuration retention\.ms; restore"
+    )
+    with pytest.raises(ConfigError, match=message), storage.loading():
+        raise ApiError(ErrorCode.INVALID_CONFIG, "Invalid value -\n for configuration retention.ms")
+
+    storage.close()
+
+
 def test_a_metadata_file_that_only_has_users_is_refused_beside_records(tmp_path: Path) -> None:
     stored(tmp_path, ("t", 0, ONE))
     (tmp_path / METADATA_FILE).unlink()

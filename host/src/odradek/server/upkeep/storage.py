@@ -19,6 +19,7 @@ from odradek.plugin.config import ConfigError
 from odradek.server.upkeep.data_dir import DataDir, UnusableDirectory
 from odradek.server.upkeep.metadata_recovery import open_metadata
 from odradek.wire.api_error import ApiError
+from odradek.wire.error_code import ErrorCode
 
 METADATA_FILE = "metadata.db"
 LOG_FOLDER = "logs"
@@ -109,8 +110,10 @@ class Storage:
             yield
         except (ApiError, OSError, StoreError, sqlite3.Error, UnicodeError, json.JSONDecodeError) as error:
             of_metadata = isinstance(error, MetadataFailure)
-            if isinstance(error, ApiError | OSError) and not of_metadata:
-                raise ConfigError(self.logs_key, str(error)) from error
+            # A stored configuration that was valid once is not valid any more.
+            invalid = isinstance(error, ApiError) and error.code is ErrorCode.INVALID_CONFIG
+            if isinstance(error, ApiError | OSError) and not (of_metadata or invalid):
+                raise ConfigError(self.logs_key, in_one_line(error)) from error
             cause = error.__cause__ if of_metadata else error
             if is_outside(cause):
                 problem = f"{self.metadata_path} cannot be used: {in_one_line(cause)}"
